@@ -1,0 +1,5 @@
+"""``python -m originset``, the same as the ``originset`` command."""
+
+from originset.cli.main import run
+
+run()

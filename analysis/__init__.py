@@ -1,0 +1,1 @@
+"""Captures and foreign HARs into clean tables: requests, connections, DNS, certificates, names, ASNs."""

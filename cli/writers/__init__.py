@@ -1,0 +1,1 @@
+"""Files that an operator deploys: server configurations."""

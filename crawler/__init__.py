@@ -1,0 +1,1 @@
+"""Everything on the network: a visit, the crawl of a list, the testbed."""

@@ -1,0 +1,177 @@
+"""The capture: one file a visit, a HAR 1.2 with one more field, ``log._originset``, for what HAR cannot say.
+
+Crawl and analysis meet only here, so the shape is written down once, as msgspec structs, and versioned. Unknown fields
+are ignored on reading: a later version may add, never change. All ``*_ms`` count from ``visit.started_at``.
+
+A file is zstandard-compressed JSON, ``captures/ab/<visit_id>.har.zst``; it is written beside its place and renamed
+last, so that a file under its name is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zstandard
+
+from originset.data.errors import InputError
+
+VERSION = 1
+SUFFIX = ".har.zst"
+
+# A page's capture is some 100 kB; nothing honest comes near this. It bounds what a damaged file can make us allocate.
+_MAX_BYTES = 1 << 30
+
+
+class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What was asked for and how it went. Meanings: the columns of the same names in ``visits``."""
+
+    visit_id: str
+    site: str
+    url: str
+    started_at: str  # RFC 3339, UTC, microseconds
+    status: str  # ok, partial, failed
+    rank: int | None = None
+    final_url: str | None = None
+    error: str | None = None
+    error_code: str | None = None
+    vantage: str | None = None
+    round: int = 1
+    repeat: int = 1
+    page_kind: str = "landing"
+    profile: str | None = None
+    browser: str | None = None
+    browser_version: str | None = None
+    third_party_cookies: str | None = None  # allowed, blocked
+    ip_families: str | None = None  # 4, 6, both
+    quality: list[str] = []
+    load_ms: float | None = None
+    dom_content_loaded_ms: float | None = None
+
+
+class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One transport connection, used or not; ``id`` is Chromium's NetLog source id, which the HAR entries carry too."""
+
+    id: int
+    first_host: str | None = None
+    server_ip: str | None = None
+    port: int | None = None
+    local_port: int | None = None  # what a server's log calls this connection
+    protocol: str | None = None  # ALPN: h2, http/1.1, h3
+    tls: bool | None = None  # a handshake was completed
+    tls_version: str | None = None
+    resumed: bool | None = None
+    ech: bool | None = None
+    chain: list[str] | None = None  # certificate ids as sent, leaf first
+    opened_ms: float | None = None
+    established_ms: float | None = None
+    closed_ms: float | None = None
+    used: bool = False
+    privacy_mode: str | None = None
+    partition_key: str | None = None
+    origin_set: list[str] | None = None
+    error: str | None = None  # net::ERR_* when it failed
+
+
+class DnsQuery(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One name and record type within a lookup (a resolver job). Meanings: the columns of ``dns_queries``."""
+
+    lookup_id: int
+    host: str
+    rtype: str
+    status: str | None = None
+    answers: list[str] = []
+    cname_chain: list[str] = []
+    ttl: int | None = None
+    attempts: int = 0
+    source: str = "browser"
+    resolver: str | None = None
+    asked_ms: float | None = None
+
+
+class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """``log._originset``. ``certificates`` maps a certificate's id (SHA-256 of the DER, hex) to its DER in base64."""
+
+    visit: Visit
+    connections: list[Connection] = []
+    dns: list[DnsQuery] = []
+    certificates: dict[str, str] = {}
+    version: int = VERSION
+
+
+class _Log(msgspec.Struct):
+    extension: Extension = msgspec.field(name="_originset")
+
+
+class _Har(msgspec.Struct):
+    log: _Log
+
+
+_encoder = msgspec.json.Encoder()
+_extension_decoder = msgspec.json.Decoder(_Har)
+
+
+def capture_path(captures: Path, visit_id: str) -> Path:
+    """Where a visit's capture lies below a study's ``captures`` folder."""
+    return captures / visit_id[:2] / f"{visit_id}{SUFFIX}"
+
+
+def capture_paths(captures: Path) -> Iterator[Path]:
+    """All captures of a folder, in the order of their ids; half-written ones have another name and are not seen."""
+    for folder in sorted(captures.glob("[0-9a-f][0-9a-f]")):
+        yield from sorted(folder.glob(f"[0-9a-f]*{SUFFIX}"))
+
+
+def write_capture(captures: Path, har_log: dict[str, Any], extension: Extension) -> Path:
+    """Write one visit: ``har_log`` is HAR 1.2's ``log`` object. Returns the path; the rename is the last step."""
+    path = capture_path(captures, extension.visit.visit_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = _encoder.encode({"log": {**har_log, "_originset": extension}})
+    # Level 3: within 1 % of the size of slower levels on HARs, at a fifth of their cost.
+    packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            file.write(packed)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def read_capture_bytes(path: Path) -> bytes:
+    """The JSON text of a capture.
+
+    Raises:
+        InputError: unreadable, not zstandard, cut off, or larger than any capture can be.
+    """
+    try:
+        packed = path.read_bytes()
+        with zstandard.ZstdDecompressor().stream_reader(packed) as reader:
+            text = reader.read(_MAX_BYTES + 1)
+    except (OSError, zstandard.ZstdError) as error:
+        raise InputError(str(path), "unreadable", f"not a whole zstandard file ({error})") from error
+    if len(text) > _MAX_BYTES:
+        raise InputError(str(path), "too-large", f"unpacks to more than {_MAX_BYTES} bytes")
+    return text
+
+
+def decode_extension(text: bytes, source: str) -> Extension:
+    """``log._originset`` of a capture's text.
+
+    Raises:
+        InputError: the text is no capture, or one of a version that this program does not know.
+    """
+    try:
+        extension = _extension_decoder.decode(text).log.extension
+    except msgspec.DecodeError as error:
+        raise InputError(source, "not-capture", f"not a capture ({error})") from error
+    if extension.version > VERSION:
+        raise InputError(source, "version", f"capture version {extension.version}; this program reads up to {VERSION}")
+    return extension

@@ -1,0 +1,1 @@
+"""Reference data that changes with the world: IP-to-AS tables, AS names, the public suffix list."""

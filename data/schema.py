@@ -1,0 +1,367 @@
+"""The schema of a study, in one place: tables, columns, types, keys, units, descriptions.
+
+DDL and COMMENTs (:mod:`originset.data.database`), the Parquet shards (:mod:`originset.data.shards`) and docs/schema.md
+(:mod:`originset.data.schema_page`) are made from it. Conventions: NULL is "not known", 0 is zero; times are milliseconds
+(DOUBLE), ``*_ms`` within a visit counts from the visit's first request; timestamps are UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import polars as pl
+
+
+class Stage(Enum):
+    """Which step of the way of the data writes a table."""
+
+    ROWS = "import and analyze, from captures and HARs"
+    RESOLVED = "analyze, once per distinct value of the study"
+    MODELLED = "analyze and model, from the tables above"
+    STUDY = "every command that changes the study"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: ``type`` is DuckDB's name of the type."""
+
+    name: str
+    type: str
+    description: str
+    unit: str | None = None
+
+    @property
+    def comment(self) -> str:
+        """The text of the column's COMMENT."""
+        return self.description if self.unit is None else f"{self.description} [{self.unit}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table; ``key`` names the columns that identify a row, empty where rows have no identity."""
+
+    name: str
+    stage: Stage
+    description: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def polars_schema(self) -> pl.Schema:
+        """The columns as polars types, in order: what a shard of this table must have."""
+        return pl.Schema({column.name: polars_type(column.type) for column in self.columns})
+
+
+_POLARS_TYPES: dict[str, pl.DataType] = {
+    "VARCHAR": pl.String(),
+    "INTEGER": pl.Int32(),
+    "BIGINT": pl.Int64(),
+    "DOUBLE": pl.Float64(),
+    "BOOLEAN": pl.Boolean(),
+    "TIMESTAMP": pl.Datetime("us"),
+}
+
+
+def polars_type(duckdb_type: str) -> pl.DataType:
+    """The polars type that holds a DuckDB type of this schema."""
+    if duckdb_type.endswith("[]"):
+        return pl.List(polars_type(duckdb_type.removesuffix("[]")))
+    return _POLARS_TYPES[duckdb_type]
+
+
+def _table(name: str, stage: Stage, key: str, description: str, *columns: Column) -> Table:
+    return Table(name, stage, description, tuple(key.split()), columns)
+
+
+_VISIT_ID = Column("visit_id", "VARCHAR", "the visit: first 16 hex digits of SHA-256 over its source's identity")
+
+VISITS = _table(
+    "visits",
+    Stage.ROWS,
+    "visit_id",
+    "One row per page load: a crawled visit, or a page of an imported HAR.",
+    _VISIT_ID,
+    Column("site", "VARCHAR", "the site list's entry, or the host of the page's document"),
+    Column("rank", "INTEGER", "the site's rank in its list"),
+    Column("url", "VARCHAR", "the address that was asked for"),
+    Column("final_url", "VARCHAR", "the document's address after redirects"),
+    Column("started_at", "TIMESTAMP", "when the visit began, UTC"),
+    Column("status", "VARCHAR", "ok, partial (cut off, what was seen is kept) or failed"),
+    Column("error", "VARCHAR", "what kind of failure: dns, connect, tls, http, timeout, crash, ..."),
+    Column("error_code", "VARCHAR", "the browser's own code for it, such as net::ERR_NAME_NOT_RESOLVED"),
+    Column("source", "VARCHAR", "crawl, or the path within what was imported"),
+    Column("source_sha256", "VARCHAR", "SHA-256 of the imported file; NULL for a crawl"),
+    Column("recorder", "VARCHAR", "what wrote the HAR: originset, chrome-devtools, chrome-har, webpagetest, firefox, ..."),
+    Column("recorder_version", "VARCHAR", "the version it gave itself"),
+    Column("browser", "VARCHAR", "chromium, firefox, safari, ..."),
+    Column("browser_version", "VARCHAR", "the browser's version"),
+    Column("vantage", "VARCHAR", "the name of the place the crawl ran from"),
+    Column("round", "INTEGER", "the crawl's round, counted from 1"),
+    Column("repeat", "INTEGER", "the repetition within a round, counted from 1"),
+    Column("page_kind", "VARCHAR", "landing or internal"),
+    Column("profile", "VARCHAR", "the named set of crawl settings"),
+    Column("third_party_cookies", "VARCHAR", "allowed or blocked; blocked keeps Chromium from coalescing across sites"),
+    Column("ip_families", "VARCHAR", "address families that the vantage could reach: 4, 6 or both"),
+    Column("quality", "VARCHAR[]", "what limits this recording: warm_sockets, cached, service_worker, truncated, ..."),
+    Column("load_ms", "DOUBLE", "load event", "ms"),
+    Column("dom_content_loaded_ms", "DOUBLE", "DOMContentLoaded event", "ms"),
+)
+
+REQUESTS = _table(
+    "requests",
+    Stage.ROWS,
+    "visit_id request_id",
+    "One row per HAR entry, none dropped.",
+    _VISIT_ID,
+    Column("request_id", "INTEGER", "order of start within the visit, from 0"),
+    Column("url", "VARCHAR", "without fragment, user information and secrets"),
+    Column("scheme", "VARCHAR", "https, http, wss, ws, data, blob, ..."),
+    Column("host", "VARCHAR", "lower-case A-label or bare IP literal"),
+    Column("port", "INTEGER", "given or the scheme's default"),
+    Column("method", "VARCHAR", "HTTP method"),
+    Column("protocol", "VARCHAR", "http/1.0, http/1.1, h2, h3 or other"),
+    Column("protocol_raw", "VARCHAR", "as the recorder spelt it"),
+    Column("status", "INTEGER", "HTTP status; NULL where there was no response"),
+    Column("error", "VARCHAR", "the browser's code where the request failed"),
+    Column("mime_type", "VARCHAR", "content type without parameters, lower-case"),
+    Column("resource_type", "VARCHAR", "document, script, stylesheet, image, font, xhr, fetch, ..."),
+    Column("initiator_id", "INTEGER", "request_id of the request that caused this one"),
+    Column("frame_site", "VARCHAR", "registrable domain of the frame that asked"),
+    Column("credentials", "VARCHAR", "include, omit or unknown: Fetch's credentials flag as the connection pool saw it"),
+    Column("from_cache", "BOOLEAN", "answered without the network: cache or service worker"),
+    Column("connection_id", "BIGINT", "connection within the visit"),
+    Column("connection_source", "VARCHAR", "netlog, har (the recorder's id) or inferred"),
+    Column("server_ip", "VARCHAR", "address of the server, canonical text, no brackets or zone"),
+    Column("started_ms", "DOUBLE", "start, from the visit's first request", "ms"),
+    Column("blocked_ms", "DOUBLE", "queued, waiting for a connection", "ms"),
+    Column("dns_ms", "DOUBLE", "DNS phase; NULL where there was none", "ms"),
+    Column("connect_ms", "DOUBLE", "connect phase, TLS included; NULL where there was none", "ms"),
+    Column("ssl_ms", "DOUBLE", "TLS part of connect", "ms"),
+    Column("send_ms", "DOUBLE", "sending the request", "ms"),
+    Column("wait_ms", "DOUBLE", "waiting for the first byte", "ms"),
+    Column("receive_ms", "DOUBLE", "receiving the response", "ms"),
+    Column("bytes", "BIGINT", "response as transferred, headers included", "bytes"),
+)
+
+CONNECTIONS = _table(
+    "connections",
+    Stage.ROWS,
+    "visit_id connection_id",
+    "One row per connection; captures know every one, HARs only those that carried a request.",
+    _VISIT_ID,
+    Column("connection_id", "BIGINT", "the recorder's id; within a visit one id is one connection"),
+    Column("first_host", "VARCHAR", "the host it was opened for (TLS server name)"),
+    Column("hosts", "VARCHAR[]", "hosts of the requests it carried, in order of first use"),
+    Column("server_ip", "VARCHAR", "the connected address"),
+    Column("port", "INTEGER", "the connected port"),
+    Column("protocol", "VARCHAR", "http/1.1, h2, h3: what was negotiated or seen"),
+    Column("tls", "BOOLEAN", "a TLS (or QUIC) handshake was completed on it"),
+    Column("tls_version", "VARCHAR", "TLS 1.2, TLS 1.3, QUIC"),
+    Column("resumed", "BOOLEAN", "the TLS session was resumed"),
+    Column("ech", "BOOLEAN", "Encrypted Client Hello was accepted"),
+    Column("certificate_id", "VARCHAR", "the leaf certificate"),
+    Column("opened_ms", "DOUBLE", "start of the TCP or QUIC connect, from the visit's first request", "ms"),
+    Column("established_ms", "DOUBLE", "end of the last handshake, likewise", "ms"),
+    Column("closed_ms", "DOUBLE", "closing, likewise; NULL where it outlived the visit", "ms"),
+    Column("used", "BOOLEAN", "carried at least one request of the page"),
+    Column("privacy_mode", "VARCHAR", "Chromium's pool key: disabled (credentials), enabled, ..."),
+    Column("partition_key", "VARCHAR", "Chromium's network anonymization key"),
+    Column("origin_set", "VARCHAR[]", "origins received in an ORIGIN frame"),
+    Column("source", "VARCHAR", "netlog or har"),
+)
+
+DNS_QUERIES = _table(
+    "dns_queries",
+    Stage.ROWS,
+    "",
+    "One row per name and record type asked for in a lookup.",
+    _VISIT_ID,
+    Column("lookup_id", "INTEGER", "the browser's resolver job within the visit; A, AAAA and HTTPS share one"),
+    Column("host", "VARCHAR", "the name asked for, lower-case A-label"),
+    Column("rtype", "VARCHAR", "A, AAAA, HTTPS"),
+    Column("status", "VARCHAR", "NOERROR, NODATA, NXDOMAIN, SERVFAIL, TIMEOUT, ..."),
+    Column("answers", "VARCHAR[]", "addresses or parameters, in the order answered"),
+    Column("cname_chain", "VARCHAR[]", "aliases followed, in order"),
+    Column("ttl", "INTEGER", "smallest TTL of the answer", "s"),
+    Column("attempts", "INTEGER", "queries sent on the wire; 0 if answered without one"),
+    Column("source", "VARCHAR", "browser, resolver or live"),
+    Column("resolver", "VARCHAR", "the resolver asked, where named"),
+    Column("asked_ms", "DOUBLE", "from the visit's first request", "ms"),
+)
+
+CERTIFICATES = _table(
+    "certificates",
+    Stage.ROWS,
+    "certificate_id",
+    "One row per distinct certificate.",
+    Column("certificate_id", "VARCHAR", "SHA-256 of the DER, hex; else of the known fields, prefixed fields-"),
+    Column("subject_cn", "VARCHAR", "subject's common name"),
+    Column("issuer_cn", "VARCHAR", "issuer's common name"),
+    Column("issuer_org", "VARCHAR", "issuer's organisation"),
+    Column("not_before", "TIMESTAMP", "valid from, UTC"),
+    Column("not_after", "TIMESTAMP", "valid until, UTC"),
+    Column("key_type", "VARCHAR", "RSA-2048, EC-P256, ..."),
+    Column("san_count", "INTEGER", "subject alternative names; NULL where the recorder does not give them"),
+    Column("der_bytes", "INTEGER", "size of the certificate", "bytes"),
+    Column("chain", "VARCHAR[]", "certificate ids as sent, leaf first"),
+    Column("problem", "VARCHAR", "why it could not be read in full"),
+)
+
+CERTIFICATE_NAMES = _table(
+    "certificate_names",
+    Stage.ROWS,
+    "certificate_id name",
+    "One row per subject alternative name.",
+    Column("certificate_id", "VARCHAR", "the certificate"),
+    Column("name", "VARCHAR", "lower-case A-label, wildcard label included; IP SANs as canonical text"),
+    Column("wildcard", "BOOLEAN", "the left-most label is *"),
+)
+
+REJECTS = _table(
+    "rejects",
+    Stage.ROWS,
+    "source",
+    "Inputs that were refused, and the ends of those that were cut off.",
+    Column("source", "VARCHAR", "path within what was imported"),
+    Column("reason", "VARCHAR", "a short code: not-json, not-har, empty, truncated, ..."),
+    Column("detail", "VARCHAR", "a sentence"),
+    Column("byte_offset", "BIGINT", "where reading stopped"),
+)
+
+HOSTS = _table(
+    "hosts",
+    Stage.RESOLVED,
+    "host",
+    "One row per host name of the study.",
+    Column("host", "VARCHAR", "lower-case A-label or IP literal"),
+    Column("registrable_domain", "VARCHAR", "public suffix plus one label (ICANN and private suffixes); NULL for an IP"),
+)
+
+ADDRESSES = _table(
+    "addresses",
+    Stage.RESOLVED,
+    "ip",
+    "One row per server address of the study.",
+    Column("ip", "VARCHAR", "canonical text"),
+    Column("asn", "BIGINT", "origin AS; the lowest number of a multi-origin prefix; NULL if not announced"),
+    Column("asns", "BIGINT[]", "all origins of the covering prefix"),
+    Column("as_name", "VARCHAR", "name of the AS"),
+    Column("kind", "VARCHAR", "public, private or bogon"),
+)
+
+PAGE_COUNTS = _table(
+    "page_counts",
+    Stage.MODELLED,
+    "visit_id",
+    "Connections and lookups of a page, measured and at best.",
+    _VISIT_ID,
+    Column("hosts", "INTEGER", "distinct hosts with a known address"),
+    Column("requests", "INTEGER", "requests that reached the network"),
+    Column("measured_dns", "INTEGER", "lookups made for the page", "lookups"),
+    Column("dns_basis", "VARCHAR", "resolver_jobs (capture) or dns_phases (HAR entries with a DNS phase, as the paper)"),
+    Column("wire_dns", "INTEGER", "queries sent: A, AAAA and HTTPS are three", "queries"),
+    Column("measured_tls", "INTEGER", "TLS connections that carried at least one request", "connections"),
+    Column("opened_tls", "INTEGER", "completed TLS handshakes, speculative ones included", "connections"),
+    Column("without_duplicates", "INTEGER", "measured_tls less connections whose hosts all had an earlier one", "connections"),
+    Column("ideal_ip", "INTEGER", "the paper's IP coalescing: distinct server addresses", "connections"),
+    Column("ideal_origin", "INTEGER", "the paper's ORIGIN coalescing: distinct keys (ASes unless asked otherwise)", "connections"),
+    Column("paired_ideal_ip", "INTEGER", "ideal_ip over exactly the requests that measured_tls counts", "connections"),
+    Column("paired_ideal_origin", "INTEGER", "ideal_origin over exactly the requests that measured_tls counts", "connections"),
+    Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
+    Column("left_out", "INTEGER", "requests that reached the network without a known address", "requests"),
+)
+
+SITE_CERTIFICATES = _table(
+    "site_certificates",
+    Stage.MODELLED,
+    "site",
+    "What the paper's ideal does to each site's own certificate, over all its visits.",
+    Column("site", "VARCHAR", "the site"),
+    Column("certificate_id", "VARCHAR", "leaf of the site's document; NULL where not recorded"),
+    Column("existing_names", "INTEGER", "names in it"),
+    Column("ideal_names", "INTEGER", "existing names plus additions"),
+    Column("additions", "INTEGER", "hosts in the site's AS that it does not cover"),
+    Column("visits", "INTEGER", "visits that this rests on"),
+    Column("vantages", "INTEGER", "vantages that this rests on"),
+)
+
+CERTIFICATE_ADDITIONS = _table(
+    "certificate_additions",
+    Stage.MODELLED,
+    "site name",
+    "Names missing from a site's certificate by the paper's rule.",
+    Column("site", "VARCHAR", "the site"),
+    Column("name", "VARCHAR", "the missing host"),
+    Column("certificate_id", "VARCHAR", "the site's certificate"),
+    Column("rank", "INTEGER", "order of worth within the site, from 1"),
+    Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
+    Column("same_owner", "BOOLEAN", "site and name share a registrable domain"),
+    Column("connections_saved_paper", "INTEGER", "connections to this host, over the site's visits, that the paper's ideal saves"),
+)
+
+ORIGIN_SETS = _table(
+    "origin_sets",
+    Stage.MODELLED,
+    "site server host",
+    "Hosts that each site's server could announce in an ORIGIN frame.",
+    Column("site", "VARCHAR", "the site"),
+    Column("server", "VARCHAR", "the host of the site's document: the server that would send the frame"),
+    Column("host", "VARCHAR", "a host in the same AS; the server itself included"),
+    Column("port", "INTEGER", "the host's port"),
+    Column("asn", "BIGINT", "the AS that both are in"),
+    Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
+    Column("covered_by_certificate", "BOOLEAN", "the server's certificate covers the host; NULL where names are not known"),
+    Column("misdirected", "BOOLEAN", "some server answered 421 for this host: not to be announced"),
+    Column("requests", "BIGINT", "requests to it, over the site's visits"),
+    Column("visits", "INTEGER", "visits that asked for it"),
+    Column("seen_share", "DOUBLE", "visits / the site's visits"),
+)
+
+PAGE_LOAD_TIMES = _table(
+    "page_load_times",
+    Stage.MODELLED,
+    "visit_id",
+    "The paper's timeline model; a model, not a measurement.",
+    _VISIT_ID,
+    Column("measured_ms", "DOUBLE", "load event as recorded", "ms"),
+    Column("ip_ms", "DOUBLE", "modelled under IP coalescing", "ms"),
+    Column("origin_ms", "DOUBLE", "modelled under ORIGIN coalescing", "ms"),
+    Column("provider_ms", "DOUBLE", "modelled if one provider alone coalesces; NULL without a provider", "ms"),
+    Column("left_out_reason", "VARCHAR", "why the page could not be modelled"),
+)
+
+RUNS = _table(
+    "runs",
+    Stage.STUDY,
+    "run_id",
+    "One row per command that changed the study.",
+    Column("run_id", "INTEGER", "order within the study, from 1"),
+    Column("command", "VARCHAR", "crawl, import, analyze, model, ..."),
+    Column("version", "VARCHAR", "originset's version"),
+    Column("started_at", "TIMESTAMP", "UTC"),
+    Column("ended_at", "TIMESTAMP", "UTC; NULL if it did not end"),
+    Column("parameters", "VARCHAR", "JSON"),
+    Column("counts", "VARCHAR", "JSON"),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        VISITS,
+        REQUESTS,
+        CONNECTIONS,
+        DNS_QUERIES,
+        CERTIFICATES,
+        CERTIFICATE_NAMES,
+        HOSTS,
+        ADDRESSES,
+        PAGE_COUNTS,
+        SITE_CERTIFICATES,
+        CERTIFICATE_ADDITIONS,
+        ORIGIN_SETS,
+        PAGE_LOAD_TIMES,
+        REJECTS,
+        RUNS,
+    )
+}

@@ -1,0 +1,1 @@
+"""Pure functions over tables: ideal counts, ORIGIN sets, certificate additions, the timeline, plans."""

@@ -1,0 +1,1 @@
+"""Everything shown: one metric per .sql file, figures."""
