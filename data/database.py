@@ -97,9 +97,11 @@ def _runs(study: Study) -> pl.DataFrame:
         }
         for run in study.manifest()["runs"]
     ]
-    times = [pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
-             for name in ("started_at", "ended_at")]
-    schema = {**TABLES["runs"].polars_schema, "started_at": pl.String, "ended_at": pl.String}
+    times = [
+        pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+        for name in ("started_at", "ended_at")
+    ]
+    schema = pl.Schema({**TABLES["runs"].polars_schema, "started_at": pl.String(), "ended_at": pl.String()})
     return pl.DataFrame(rows, schema=schema).with_columns(times)
 
 

@@ -1,8 +1,8 @@
 """The schema of a study, in one place: tables, columns, types, keys, units, descriptions.
 
 DDL and COMMENTs (:mod:`originset.data.database`), the Parquet shards (:mod:`originset.data.shards`) and docs/schema.md
-(:mod:`originset.data.schema_page`) are made from it. Conventions: NULL is "not known", 0 is zero; times are milliseconds
-(DOUBLE), ``*_ms`` within a visit counts from the visit's first request; timestamps are UTC.
+(:mod:`originset.data.schema_page`) are made from it. Conventions: NULL is "not known", 0 is zero; times are
+milliseconds (DOUBLE), ``*_ms`` within a visit counts from the visit's first request; timestamps are UTC.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ VISITS = _table(
     Column("error_code", "VARCHAR", "the browser's own code for it, such as net::ERR_NAME_NOT_RESOLVED"),
     Column("source", "VARCHAR", "crawl, or the path within what was imported"),
     Column("source_sha256", "VARCHAR", "SHA-256 of the imported file; NULL for a crawl"),
-    Column("recorder", "VARCHAR", "what wrote the HAR: originset, chrome-devtools, chrome-har, webpagetest, firefox, ..."),
+    Column("recorder", "VARCHAR", "what wrote the HAR: originset, chrome-devtools, chrome-har, webpagetest, ..."),
     Column("recorder_version", "VARCHAR", "the version it gave itself"),
     Column("browser", "VARCHAR", "chromium, firefox, safari, ..."),
     Column("browser_version", "VARCHAR", "the browser's version"),
@@ -128,7 +128,7 @@ REQUESTS = _table(
     Column("resource_type", "VARCHAR", "document, script, stylesheet, image, font, xhr, fetch, ..."),
     Column("initiator_id", "INTEGER", "request_id of the request that caused this one"),
     Column("frame_site", "VARCHAR", "registrable domain of the frame that asked"),
-    Column("credentials", "VARCHAR", "include, omit or unknown: Fetch's credentials flag as the connection pool saw it"),
+    Column("credentials", "VARCHAR", "include, omit or unknown: Fetch's credentials flag, as the pool saw it"),
     Column("from_cache", "BOOLEAN", "answered without the network: cache or service worker"),
     Column("connection_id", "BIGINT", "connection within the visit"),
     Column("connection_source", "VARCHAR", "netlog, har (the recorder's id) or inferred"),
@@ -235,7 +235,7 @@ HOSTS = _table(
     "host",
     "One row per host name of the study.",
     Column("host", "VARCHAR", "lower-case A-label or IP literal"),
-    Column("registrable_domain", "VARCHAR", "public suffix plus one label (ICANN and private suffixes); NULL for an IP"),
+    Column("registrable_domain", "VARCHAR", "public suffix (ICANN and private) plus one label; NULL for an IP"),
 )
 
 ADDRESSES = _table(
@@ -259,15 +259,30 @@ PAGE_COUNTS = _table(
     Column("hosts", "INTEGER", "distinct hosts with a known address"),
     Column("requests", "INTEGER", "requests that reached the network"),
     Column("measured_dns", "INTEGER", "lookups made for the page", "lookups"),
-    Column("dns_basis", "VARCHAR", "resolver_jobs (capture) or dns_phases (HAR entries with a DNS phase, as the paper)"),
+    Column("dns_basis", "VARCHAR", "resolver_jobs (capture) or dns_phases (HAR entries with one, as the paper)"),
     Column("wire_dns", "INTEGER", "queries sent: A, AAAA and HTTPS are three", "queries"),
     Column("measured_tls", "INTEGER", "TLS connections that carried at least one request", "connections"),
     Column("opened_tls", "INTEGER", "completed TLS handshakes, speculative ones included", "connections"),
-    Column("without_duplicates", "INTEGER", "measured_tls less connections whose hosts all had an earlier one", "connections"),
+    Column(
+        "without_duplicates",
+        "INTEGER",
+        "measured_tls less those whose hosts all had an earlier one",
+        "connections",
+    ),
     Column("ideal_ip", "INTEGER", "the paper's IP coalescing: distinct server addresses", "connections"),
-    Column("ideal_origin", "INTEGER", "the paper's ORIGIN coalescing: distinct keys (ASes unless asked otherwise)", "connections"),
-    Column("paired_ideal_ip", "INTEGER", "ideal_ip over exactly the requests that measured_tls counts", "connections"),
-    Column("paired_ideal_origin", "INTEGER", "ideal_origin over exactly the requests that measured_tls counts", "connections"),
+    Column(
+        "ideal_origin",
+        "INTEGER",
+        "the paper's ORIGIN coalescing: distinct ASes (or other keys)",
+        "connections",
+    ),
+    Column("paired_ideal_ip", "INTEGER", "ideal_ip over the requests that measured_tls counts", "connections"),
+    Column(
+        "paired_ideal_origin",
+        "INTEGER",
+        "ideal_origin over the requests that measured_tls counts",
+        "connections",
+    ),
     Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
     Column("left_out", "INTEGER", "requests that reached the network without a known address", "requests"),
 )
@@ -297,7 +312,11 @@ CERTIFICATE_ADDITIONS = _table(
     Column("rank", "INTEGER", "order of worth within the site, from 1"),
     Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
     Column("same_owner", "BOOLEAN", "site and name share a registrable domain"),
-    Column("connections_saved_paper", "INTEGER", "connections to this host, over the site's visits, that the paper's ideal saves"),
+    Column(
+        "connections_saved_paper",
+        "INTEGER",
+        "connections to it, over the site's visits, that the paper's ideal saves",
+    ),
 )
 
 ORIGIN_SETS = _table(
@@ -311,7 +330,9 @@ ORIGIN_SETS = _table(
     Column("port", "INTEGER", "the host's port"),
     Column("asn", "BIGINT", "the AS that both are in"),
     Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
-    Column("covered_by_certificate", "BOOLEAN", "the server's certificate covers the host; NULL where names are not known"),
+    Column(
+        "covered_by_certificate", "BOOLEAN", "the server's certificate covers it; NULL where its names are not known"
+    ),
     Column("misdirected", "BOOLEAN", "some server answered 421 for this host: not to be announced"),
     Column("requests", "BIGINT", "requests to it, over the site's visits"),
     Column("visits", "INTEGER", "visits that asked for it"),

@@ -13,8 +13,8 @@ def page() -> str:
 # Tables of a study
 
 Made from `data/schema.py` by `make docs`; do not edit. `study.duckdb` carries the same texts as comments
-(`originset query --sql "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'requests'"`). NULL means not
-known, 0 means zero. Columns in bold identify a row.
+(`originset query --sql "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'requests'"`). NULL means
+not known, 0 means zero. Columns in bold identify a row.
 """
     return head + "".join(_section(table) for table in TABLES.values())
 

@@ -1,0 +1,65 @@
+# make demo   set up everything, crawl the testbed with real headless Chrome, print the savings
+# make test   set up everything, run the tests
+# make check  style, types, layers, generated pages
+# make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
+# make docs   write the generated pages again
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check types bench soak docs system-demo system-test
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+demo: system-demo $(READY)
+	@$(BIN)/originset demo
+
+test: system-test $(READY)
+	@$(BIN)/pytest
+
+soak: system-test $(READY)
+	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
+
+bench: system-test $(READY)
+	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+check: $(READY) types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m originset.data.schema_page | diff - docs/schema.md || { echo "docs/schema.md is stale: make docs" >&2; exit 1; }
+
+# Type and layer checkers do not run the import hook of an editable install; links give them the same package by path.
+LINKS := $(addprefix build/typing/originset/,analysis cli crawler data models queries)
+types: $(READY) $(LINKS)
+	@$(BIN)/mypy
+
+build/typing/originset:
+	@mkdir -p $@
+	@for file in _originset/*; do ln -sf ../../../$$file $@/; done
+
+build/typing/originset/%: | build/typing/originset
+	@ln -sfn ../../../$* $@
+
+docs: $(READY)
+	@$(BIN)/python -m originset.data.schema_page > docs/schema.md
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.x ..." >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	@touch $@
+
+# What pip cannot install. Root on Debian gets it; anybody else is told the command.
+system-demo:
+	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver libnss3-tools iproute2 python3-venv python3-dev gcc
+
+system-test:
+	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver chromium-headless-shell chromium-sandbox firefox-esr \
+	  libnss3-tools iproute2 nodejs python3-venv python3-dev gcc

@@ -1,0 +1,90 @@
+"""What all commands share on their way out: rows on stdout in the format asked for, remarks on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+FORMATS = ("table", "json", "jsonl", "csv", "parquet")
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def format_option(function: _F) -> _F:
+    """Add ``--format``, which reaches the command as ``output_format``."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How rows are written to stdout.",
+    )(function)
+
+
+def write_rows(rows: pl.DataFrame, output_format: str) -> None:
+    """Write rows to stdout. Unknown values are null in JSON and Parquet, empty in CSV, ``-`` in a table."""
+    if output_format == "table":
+        _write_table(rows)
+    elif output_format == "json":
+        click.echo(rows.write_json())
+    elif output_format == "jsonl":
+        click.echo(rows.write_ndjson(), nl=False)
+    elif output_format == "csv":
+        click.echo(_flat(rows).write_csv(), nl=False)
+    else:
+        rows.write_parquet(sys.stdout.buffer)
+
+
+def note(text: str) -> None:
+    """One remark on stderr."""
+    click.echo(text, err=True)
+
+
+def progress() -> Progress:
+    """A progress display on stderr; it shows nothing unless stderr is a terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+
+
+def _write_table(rows: pl.DataFrame) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, kind in rows.schema.items():
+        table.add_column(Text(name), justify="right" if kind.is_numeric() else "left", overflow="fold")
+    for row in rows.iter_rows():
+        table.add_row(*(Text(_cell(value)) for value in row))
+    # A pipe has no width: then lines are as long as their content, so that grep and awk see whole rows.
+    console = Console() if sys.stdout.isatty() else Console(width=10_000)
+    console.print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    if isinstance(value, pl.Series | list | tuple):
+        return ", ".join(_cell(part) for part in value)
+    # Hosts and URLs are a stranger's text; a terminal must not obey them.
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+
+
+def _flat(rows: pl.DataFrame) -> pl.DataFrame:
+    lists = [name for name, kind in rows.schema.items() if isinstance(kind, pl.List)]
+    return rows.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)

@@ -1,0 +1,112 @@
+"""study.duckdb: one row a key, replaced while others read, and no way out of it."""
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from originset.data import database
+from originset.data.errors import StudyError
+from originset.data.schema import TABLES
+from originset.data.shards import scan, write_shard
+from originset.data.study import Study
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    made = Study(tmp_path / "S")
+    made.create()
+    return made
+
+
+def certificates(*ids: str) -> pl.DataFrame:
+    return pl.DataFrame({"certificate_id": ids, "subject_cn": ["x"] * len(ids)}).pipe(full, "certificates")
+
+
+def full(rows: pl.DataFrame, table: str) -> pl.DataFrame:
+    schema = TABLES[table].polars_schema
+    return rows.select(pl.col(n) if n in rows.columns else pl.lit(None, t).alias(n) for n, t in schema.items())
+
+
+def test_a_certificate_in_two_shards_is_one(study: Study) -> None:
+    write_shard(study, "certificates", "a", certificates("c1", "c2"))
+    write_shard(study, "certificates", "b", certificates("c2", "c3"))
+    assert scan(study, "certificates").collect().height == 4
+    database.build(study, {})
+    with database.open_database(study) as connection:
+        rows = connection.execute("SELECT certificate_id FROM certificates ORDER BY 1").fetchall()
+    assert rows == [("c1",), ("c2",), ("c3",)]
+
+
+def test_the_last_run_is_in_it_with_utc_times(study: Study) -> None:
+    with study.changing("import", {"path": 'a"b'}) as counts:
+        counts["files"] = 1
+        database.build(study, {})
+    with database.open_database(study) as connection:
+        rows = connection.execute("SELECT run_id, command, parameters->>'path', ended_at FROM runs").fetchall()
+    assert rows == [(1, "import", 'a"b', None)]
+
+
+def test_modelled_tables_are_filled(study: Study) -> None:
+    counts = full(
+        pl.DataFrame({"visit_id": ["v"], "measured_tls": [3]}).cast({"measured_tls": pl.Int32}), "page_counts"
+    )
+    database.build(study, {"page_counts": counts})
+    with database.open_database(study) as connection:
+        assert connection.execute("SELECT measured_tls, ideal_ip FROM page_counts").fetchall() == [(3, None)]
+
+
+def test_a_wrong_column_is_not_swallowed(study: Study) -> None:
+    with pytest.raises(pl.exceptions.PolarsError):
+        database.build(study, {"page_counts": pl.DataFrame({"visit_id": ["v"]})})
+    assert [path.name for path in study.root.iterdir()] == ["study.json"]
+
+
+def test_readers_keep_the_old_file_while_a_new_one_is_built(study: Study) -> None:
+    write_shard(study, "certificates", "a", certificates("c1"))
+    database.build(study, {})
+    with database.open_database(study) as reader:
+        write_shard(study, "certificates", "b", certificates("c2"))
+        (study.root / "study.duckdb.wal").write_bytes(b"stale")
+        database.build(study, {})
+        assert reader.execute("SELECT count(*) FROM certificates").fetchone() == (1,)
+    with database.open_database(study) as reader:
+        assert reader.execute("SELECT count(*) FROM certificates").fetchone() == (2,)
+
+
+def test_a_kept_temporary_shard_is_not_read(study: Study) -> None:
+    write_shard(study, "certificates", "a", certificates("c1"))
+    (study.tables / "certificates" / ".b.parquet.1.tmp").write_bytes(b"half")
+    (study.tables / "certificates" / ".b.parquet").write_bytes(b"half")
+    assert scan(study, "certificates").collect().height == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COPY runs TO '{out}'",
+        "SELECT * FROM read_text('/etc/hostname')",
+        "ATTACH '{out}'",
+        "SET enable_external_access = true",
+        "CREATE TABLE t (a INT)",
+        "EXPORT DATABASE '{out}'",
+    ],
+)
+def test_a_query_gets_no_way_out(study: Study, tmp_path: Path, statement: str) -> None:
+    database.build(study, {})
+    out = tmp_path / "out"
+    with database.open_database(study) as connection, pytest.raises(duckdb.Error):
+        connection.execute(statement.format(out=out))
+    assert not out.exists()
+
+
+def test_before_analyze_it_says_so(study: Study) -> None:
+    with pytest.raises(StudyError, match="run: originset analyze"), database.open_database(study):
+        pass
+
+
+def test_a_damaged_database_is_one_clear_error(study: Study) -> None:
+    study.database_path.write_bytes(b"not a database at all, but long enough to be looked at" * 100)
+    with pytest.raises(StudyError, match="cannot be opened"), database.open_database(study):
+        pass
