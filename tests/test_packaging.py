@@ -1,0 +1,68 @@
+"""The built wheel: one importable name, every sub-package in it, nothing else, and it runs."""
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+TOPS = ("analysis", "cli", "crawler", "data", "models", "queries")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as a user gets it: built from the source distribution, not from the work tree."""
+    folder = tmp_path_factory.mktemp("dist")
+    call = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(call, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def sources() -> set[str]:
+    """What of the work tree belongs into the wheel, by the names it has there."""
+    tracked = subprocess.run(["git", "ls-files", *TOPS], cwd=ROOT, check=True, capture_output=True, text=True)
+    return {f"originset/{name}" for name in tracked.stdout.splitlines()}
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == sources() | {"originset/__init__.py", "originset/__main__.py", "originset/py.typed"}
+
+
+def test_wheel_is_small_enough_to_be_a_dependency(wheel: Path) -> None:
+    assert wheel.stat().st_size < 10_000_000
+
+
+def test_wheel_runs(wheel: Path, tmp_path: Path) -> None:
+    call = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path), str(wheel)]
+    subprocess.run(call, check=True)
+    program = "import originset, sys; print(originset.__file__); import originset.cli.main as m; sys.exit(m.run())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--help"],
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path))
+    assert "analyze" in done.stdout
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    folders = {path.parent.relative_to(ROOT) for top in TOPS for path in (ROOT / top).rglob("*.py")}
+    assert set(PYPROJECT["packages"]) == {"originset"} | {".".join(("originset", *folder.parts)) for folder in folders}
+
+
+def test_generic_names_do_not_leak(tmp_path: Path) -> None:
+    program = f"import importlib.util as u; print([n for n in {TOPS!r} if u.find_spec(n)])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert find_spec("originset.crawler") is not None

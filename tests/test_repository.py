@@ -1,0 +1,48 @@
+"""What the repository may not hold, whoever wrote it."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def tracked() -> list[Path]:
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_versions_are_pinned_without_addresses() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!-]+", line), line
+
+
+def test_modules_are_short() -> None:
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in tracked()
+        if path.suffix == ".py" and (count := len(path.read_text().splitlines())) > 400
+    }
+    assert long == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for path in tracked():
+        if path.suffix == ".py":
+            assert path.read_text().startswith('"""'), path
+
+
+def test_tests_mirror_the_packages() -> None:
+    """tests/crawler/test_visit.py tests crawler/visit.py, and so on: a test file without a module is a name that lies."""
+    packages = ("analysis", "cli", "crawler", "data", "models", "queries")
+    for path in tracked():
+        relative = path.relative_to(ROOT)
+        if relative.parts[0] == "tests" and len(relative.parts) > 2 and relative.parts[1] in packages:
+            if not relative.name.startswith("test_"):
+                continue
+            folder = ROOT.joinpath(*relative.parts[1:-1])
+            stems = {p.stem.rstrip("_") for p in folder.glob("*.py")} | {p.name for p in folder.iterdir() if p.is_dir()}
+            name = relative.stem.removeprefix("test_")
+            assert any(name == stem or name.startswith(f"{stem}_") for stem in stems), relative
