@@ -1,0 +1,237 @@
+"""A headless Chromium: started by selenium through chromedriver, steered over its own DevTools, its NetLog read live.
+
+Selenium finds and starts it; WebDriver BiDi stays off, which would cost every visit half as much CPU again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Self
+
+import psutil
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.service import Service
+
+from originset.crawler import netlog
+from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
+from originset.crawler.netlog_stream import Event, NetLogStream
+from originset.crawler.settings import VisitSettings
+from originset.data.errors import BrowserError
+
+BINARIES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+# Traffic that is not the page's: updates, sign-in, suggestions, optimization hints, the automatic https:// of typed
+# addresses (the crawl decides about schemes itself). None of them changes how a page's connections are pooled.
+FLAGS = (
+    "--headless=new",
+    "--disable-gpu",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--no-pings",
+    "--password-store=basic",
+    "--disable-features=HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,"
+    "OptimizationGuideModelDownloading,MediaRouter,Translate,InterestFeedContentSuggestions,"
+    "CertificateTransparencyComponentUpdater,AutofillServerCommunication",
+)
+
+
+def flags() -> tuple[str, ...]:
+    """The flags that every browser gets. Chromium cannot sandbox a process of the superuser."""
+    return (*FLAGS, "--no-sandbox") if os.geteuid() == 0 else FLAGS
+
+
+def find_binary() -> str | None:
+    """The path of the Chromium or Chrome on PATH; None leaves it to Selenium Manager."""
+    return next((path for name in BINARIES if (path := shutil.which(name))), None)
+
+
+class Chromium:
+    """One running browser. :meth:`kill` may be called from any thread; everything else from one."""
+
+    def __init__(self, settings: VisitSettings) -> None:
+        self.settings = settings
+        self._stack = ExitStack()
+        self._pids: list[int] = []
+        self._killed = threading.Event()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _start(self, stack: ExitStack) -> None:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="originset-", ignore_cleanup_errors=True)))
+        self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
+        stack.callback(self.netlog.close)
+        stack.callback(self.kill)
+        driver = self._driver(folder)
+        stack.callback(_quit, driver)
+        # Ending is the other way round: the browser by its process id, then the driver, then what they leave behind.
+        stack.callback(self.kill_browser)
+        address = str(driver.capabilities["goog:chromeOptions"]["debuggerAddress"])
+        try:
+            self.product, socket = browser_endpoint(address)
+            self.devtools: DevTools = stack.enter_context(open_devtools(socket))
+            self._open_barrier(address)
+        except (DevToolsLost, DevToolsError) as error:
+            raise BrowserError("chromium", str(error)) from error
+
+    def _driver(self, folder: Path) -> webdriver.Chrome:
+        options = webdriver.ChromeOptions()
+        binary, chromedriver = find_binary(), shutil.which("chromedriver")
+        if binary is not None:
+            options.binary_location = _ends_with_us(binary, folder / "chromium")
+        for flag in (*flags(), f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}"):
+            options.add_argument(flag)
+        cookie_controls = 0 if self.settings.third_party_cookies == "allowed" else 1
+        options.add_experimental_option(
+            "prefs",
+            {
+                "profile.cookie_controls_mode": cookie_controls,
+                "search.suggest_enabled": False,
+                "signin.allowed": False,
+            },
+        )
+        environment = {**os.environ, **self.settings.environment}
+        service = Service(
+            executable_path=None if chromedriver is None else _ends_with_us(chromedriver, folder / "chromedriver"),
+            env=environment,
+            # Ctrl-C in a terminal goes to the whole process group; when browsers end is ours to say.
+            popen_kw={"start_new_session": True},
+        )
+        try:
+            driver = webdriver.Chrome(options=options, service=service)
+        except (WebDriverException, OSError) as error:
+            raise BrowserError("chromium", f"it did not start ({_first_line(error)})") from error
+        finally:
+            self._remember(service)
+        if self._killed.is_set():  # while it was starting
+            self.kill()
+        return driver
+
+    def _remember(self, service: Service) -> None:
+        process = getattr(service, "process", None)
+        if process is None:
+            return
+        with contextlib.suppress(psutil.Error):
+            self._pids = [child.pid for child in psutil.Process(process.pid).children()]
+        self._pids.append(process.pid)
+
+    @property
+    def version(self) -> str:
+        """The browser's version: digits and dots."""
+        return self.product.rpartition("/")[2]
+
+    @property
+    def killed(self) -> bool:
+        """Somebody has ended this browser."""
+        return self._killed.is_set()
+
+    def kill_browser(self) -> None:
+        """End the browser's main process at once; its others end with it. A driver ended first would orphan them."""
+        self._killed.set()
+        for pid in self._pids[:-1]:
+            _kill(pid)
+
+    def kill(self) -> None:
+        """End the browser, then the driver."""
+        self.kill_browser()
+        for pid in self._pids[-1:]:
+            _kill(pid)
+
+    def _open_barrier(self, address: str) -> None:
+        """A page of the browser's own, outside every visit, whose request marks a place in the NetLog."""
+        self._barrier_url = f"http://{address}/json/version"
+        self.barrier_port = int(address.rpartition(":")[2])
+        target = self.devtools.call("Target.createTarget", url="about:blank")["targetId"]
+        self._barrier = self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._barrier_frame = self.devtools.call("Page.getFrameTree", self._barrier)["frameTree"]["frame"]["id"]
+
+    def settle(self, timeout_s: float = 5.0) -> None:
+        """Wait until everything that the browser logged so far has been read.
+
+        NetLog writes in batches and by no timer, so a request of our own pushes out what waits and says where it ends.
+
+        Raises:
+            DevToolsLost: the browser does not answer.
+        """
+        url = f"{self._barrier_url}?{uuid.uuid4().hex}"
+        mark = self.netlog.expect(url)
+        try:
+            result = self.devtools.call(
+                "Network.loadNetworkResource",
+                self._barrier,
+                timeout_s,
+                frameId=self._barrier_frame,
+                url=url,
+                options={"disableCache": True, "includeCredentials": False},
+            )["resource"]
+            if stream := result.get("stream"):
+                self.devtools.send("IO.close", self._barrier, handle=stream)
+            if not mark.wait(timeout_s):
+                raise DevToolsLost("the browser's NetLog does not go on")
+        finally:
+            self.netlog.forget(url)
+
+    def take_events(self) -> list[Event]:
+        """NetLog events since the last call."""
+        return self.netlog.take()
+
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """Kill the browser if the block takes longer: whatever waits for it then ends with DevToolsLost."""
+        timer = threading.Timer(seconds, self.kill_browser)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+def _ends_with_us(program: str, script: Path) -> str:
+    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return program
+    script.write_text(f'#!/bin/sh\nexec {setpriv} --pdeathsig KILL -- "{program}" "$@"\n')
+    script.chmod(0o700)
+    return str(script)
+
+
+def _quit(driver: webdriver.Chrome) -> None:
+    with contextlib.suppress(WebDriverException, OSError):
+        driver.service.stop()
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,51 @@
+"""What kind of failure a visit's error code is.
+
+Kinds: dns, connect, tls, timeout, http, empty, redirect_loop, blocked, download, aborted, crash, hang, other.
+"""
+
+from __future__ import annotations
+
+import re
+
+# The first rule that matches decides. Names: net/base/net_error_list.h.
+_RULES: tuple[tuple[str, str], ...] = (
+    ("dns", r"NAME_NOT_RESOLVED|NAME_RESOLUTION_FAILED|DNS_.*|ICANN_NAME_COLLISION|HOST_RESOLVER_.*"),
+    ("redirect_loop", r"TOO_MANY_REDIRECTS"),
+    ("empty", r"EMPTY_RESPONSE"),
+    ("tls", r"CERT_.*|SSL_.*|BAD_SSL_.*|ECH_.*|TLS13_.*|CERTIFICATE_.*|QUIC_CERT_.*|CT_.*"),
+    (
+        "connect",
+        r"CONNECTION_.*|ADDRESS_.*|INTERNET_DISCONNECTED|NETWORK_(?:CHANGED|ACCESS_DENIED|IO_SUSPENDED)|SOCKET_.*"
+        r"|PROXY_.*|TUNNEL_.*|SOCKS_.*|NO_SUPPORTED_PROXIES",
+    ),
+    ("timeout", r"TIMED_OUT"),
+    (
+        "blocked",
+        r"BLOCKED_.*|UNSAFE_.*|DISALLOWED_URL_SCHEME|UNKNOWN_URL_SCHEME|INVALID_URL|.*_BLOCKED|ACCESS_DENIED|CLEARTEXT_.*",
+    ),
+    (
+        "http",
+        r"INVALID_(?:RESPONSE|HTTP_RESPONSE|CHUNKED_ENCODING|REDIRECT)|HTTP2_.*|HTTP_.*|QUIC_.*|RESPONSE_.*|CONTENT_.*"
+        r"|INCOMPLETE_.*|METHOD_NOT_SUPPORTED|UNEXPECTED",
+    ),
+    ("aborted", r"ABORTED"),
+)
+_COMPILED = tuple((kind, re.compile(rf"net::ERR_(?:{pattern})")) for kind, pattern in _RULES)
+
+# What another attempt may not meet again.
+PASSING = frozenset({"timeout", "crash", "hang", "connect", "empty"})
+
+
+def error_kind(code: str) -> str:
+    """The kind of a code such as ``net::ERR_NAME_NOT_RESOLVED``."""
+    return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(code)), "other")
+
+
+def may_pass(kind: str | None) -> bool:
+    """Whether a failure of this kind is worth another attempt."""
+    return kind in PASSING
+
+
+def port_is_closed(kind: str | None) -> bool:
+    """Whether nothing could be reached at the address, so that its http:// form may still answer."""
+    return kind == "connect"

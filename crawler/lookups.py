@@ -1,0 +1,195 @@
+"""Lookups in a NetLog: resolver jobs, the queries that they sent, and what came back.
+
+A job asks for A, AAAA and HTTPS at once. Where the built-in resolver fails, Chromium asks the operating system's too,
+whose queries the log does not show one by one: an attempt of getaddrinfo is one query for each address family, before
+retries and search domains of the C library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from originset.crawler.netlog_stream import Constants, Event, parameters
+
+BEGIN, END = 1, 2
+
+_RTYPES = {1: "A", 28: "AAAA", 65: "HTTPS"}
+_RCODES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED"}
+_ERRORS = {"net::ERR_DNS_TIMED_OUT": "TIMEOUT", "net::ERR_TIMED_OUT": "TIMEOUT"}
+_WINDOWS_EPOCH_MS = 11_644_473_600_000
+
+
+@dataclass(slots=True)
+class Query:
+    """What a lookup asked for one record type."""
+
+    rtype: str
+    attempts: int = 0
+    status: str | None = None
+    answers: list[str] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
+    ttl: int | None = None
+
+
+@dataclass(slots=True)
+class Lookup:
+    """One resolver job; times in NetLog's ms. ``system`` tells that the operating system's resolver was asked too."""
+
+    id: int
+    host: str
+    partition_key: str
+    asked: int
+    queries: dict[str, Query]
+    error: str | None = None
+    system: bool = False
+
+
+class LookupLog:
+    """Collects the lookups of a sequence of events."""
+
+    def __init__(self, constants: Constants) -> None:
+        self._constants = constants
+        self._lookups: dict[int, Lookup] = {}
+        self._owners: dict[int, int] = {}  # DNS transaction -> resolver job
+        self._queries: dict[int, Query] = {}  # DNS transaction -> query
+
+    def lookups(self) -> list[Lookup]:
+        """All lookups, in the order asked."""
+        return list(self._lookups.values())
+
+    def add(self, event: Event) -> None:
+        """Take in one event; others than those in ``EVENT_NAMES`` are passed over."""
+        if (handler := _HANDLERS.get(event.name)) is not None:
+            handler(self, event)
+
+    def job(self, event: Event) -> None:
+        """A resolver job begins or ends."""
+        values = parameters(event)
+        if event.phase == END:
+            if (lookup := self._lookups.get(event.source)) and values.get("net_error"):
+                lookup.error = self._constants.errors.get(values["net_error"])
+                for query in lookup.queries.values():
+                    query.status = query.status or _ERRORS.get(lookup.error or "")
+            return
+        types = [str(name) for name in values.get("dns_query_types", [])] or ["A", "AAAA"]
+        self._lookups[event.source] = Lookup(
+            event.source,
+            _host(str(values.get("host", ""))),
+            str(values.get("network_anonymization_key", "")),
+            event.time,
+            {rtype: Query(rtype) for rtype in types},
+        )
+
+    def transaction(self, event: Event) -> None:
+        """A transaction is named by its job, then begins; its end names the error."""
+        values = parameters(event)
+        if event.source in self._lookups:
+            dependency = values.get("source_dependency") or {}
+            self._owners[dependency.get("id", -1)] = event.source
+        elif event.phase == BEGIN:
+            lookup = self._lookups.get(self._owners.get(event.source, -1))
+            rtype = _RTYPES.get(values.get("query_type", 0), str(values.get("query_type")))
+            if lookup is not None:
+                self._queries[event.source] = lookup.queries.setdefault(rtype, Query(rtype))
+        elif event.phase == END and (query := self._queries.get(event.source)) is not None:
+            error = self._constants.errors.get(values.get("net_error", 0), "")
+            query.status = query.status or _ERRORS.get(error)
+
+    def attempt(self, event: Event) -> None:
+        """A query was sent."""
+        if (query := self._queries.get(event.source)) is not None:
+            query.attempts += 1
+
+    def response(self, event: Event) -> None:
+        """An answer came."""
+        query = self._queries.get(event.source)
+        values = parameters(event)
+        if query is None or "rcode" not in values:
+            return
+        rcode = values["rcode"]
+        query.status = _RCODES.get(rcode, f"RCODE{rcode}")
+        if rcode == 0 and not query.answers:
+            query.status = "NODATA"  # until an answer of the type is taken from it
+
+    def extraction(self, event: Event) -> None:
+        """What the resolver took from an answer."""
+        lookup = self._lookups.get(event.source)
+        if lookup is None:
+            return
+        for result in parameters(event).get("results", []):
+            query = lookup.queries.get(str(result.get("query_type")))
+            if query is None:
+                continue
+            self._take(query, result, event.time)
+
+    def _take(self, query: Query, result: dict[str, Any], time: int) -> None:
+        kind = result.get("type")
+        if kind == "alias":
+            query.aliases.append(str(result.get("alias_target", "")).lower().rstrip("."))
+        elif kind == "data":
+            query.answers += [str(item["address"]) for item in result.get("endpoints", []) if "address" in item]
+        elif kind == "metadata":
+            query.answers += _services(result)
+        if query.answers:
+            query.status = "NOERROR"
+        expiration = result.get("timed_expiration")
+        if expiration is not None and kind != "error":
+            expires = int(expiration) / 1000 - _WINDOWS_EPOCH_MS
+            ttl = max(0, round((expires - time - self._constants.time_offset_ms) / 1000))
+            query.ttl = ttl if query.ttl is None else min(ttl, query.ttl)
+
+    def system_attempt(self, event: Event) -> None:
+        """The operating system's resolver was asked."""
+        lookup = self._lookups.get(event.source)
+        if lookup is None:
+            return
+        lookup.system = True
+        for rtype in ("A", "AAAA"):
+            if (query := lookup.queries.get(rtype)) is not None:
+                query.attempts += 1
+
+
+def _services(result: dict[str, Any]) -> list[str]:
+    """Service parameters of HTTPS records, in the presentation form of RFC 9460 as far as the log gives them."""
+    answers = []
+    for priority, metadata in _pairs(result.get("metadatas")):
+        alpn = ",".join(str(name) for name in metadata.get("supported_protocol_alpns", []))
+        ech = " ech" if metadata.get("ech_config_list") else ""
+        answers.append(f"{priority} {metadata.get('target_name') or '.'}" + (f" alpn={alpn}" if alpn else "") + ech)
+    return answers
+
+
+def _pairs(metadatas: object) -> list[tuple[object, dict[str, Any]]]:
+    if isinstance(metadatas, dict):
+        return [(key, value) for key, value in metadatas.items() if isinstance(value, dict)]
+    if not isinstance(metadatas, list):
+        return []
+    return [
+        (item.get("metadata_weight"), value)
+        for item in metadatas
+        if isinstance(item, dict) and isinstance(value := item.get("metadata_value"), dict)
+    ]
+
+
+def _host(text: str) -> str:
+    """The host of ``https://host``, ``https://host:444`` or ``host:80``, lower-case."""
+    text = text.partition("://")[2] or text
+    if text.startswith("["):
+        return text[1:].partition("]")[0].lower()
+    return text.partition(":")[0].lower().rstrip(".")
+
+
+_HANDLERS: dict[str, Callable[[LookupLog, Event], None]] = {
+    "HOST_RESOLVER_MANAGER_JOB": LookupLog.job,
+    "DNS_TRANSACTION": LookupLog.transaction,
+    "DNS_TRANSACTION_ATTEMPT": LookupLog.attempt,
+    "DNS_TRANSACTION_TCP_ATTEMPT": LookupLog.attempt,
+    "DNS_TRANSACTION_HTTPS_ATTEMPT": LookupLog.attempt,
+    "DNS_TRANSACTION_RESPONSE": LookupLog.response,
+    "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS": LookupLog.extraction,
+    "HOST_RESOLVER_MANAGER_ATTEMPT_STARTED": LookupLog.system_attempt,
+}
+
+EVENT_NAMES = frozenset(_HANDLERS)

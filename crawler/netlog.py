@@ -1,0 +1,354 @@
+"""NetLog events of one visit to typed records: connections, lookups, and which request went out on which connection.
+
+Attribution: a visit has its browser to itself, and what belongs to it carries the network anonymization key of the visit's
+top-level sites. Those are read from the log: the first part of the key of every main-frame request for an address that
+the visit's main frame asked for. Everything else is the browser's own and is dropped.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from originset.crawler import lookups
+from originset.crawler.lookups import Lookup, LookupLog
+from originset.crawler.netlog_stream import Constants, Event, parameters
+
+BEGIN, END = 1, 2
+
+# Prefixes of a socket group's name (net/socket/client_socket_pool.cc); the names are those that NetLog uses elsewhere.
+_PRIVACY_MODES = {
+    "": "disabled",
+    "pm/": "enabled",
+    "pmwocc/": "enabled without client certs",
+    "pmpsa/": "enabled partitioned state allowed",
+}
+_GROUP = re.compile(r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>.+?)(?::(?P<port>\d+))? <(?P<key>.*)>$")
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Socket:
+    """One transport connection: a TCP socket with what ran on it, or a QUIC session. Times in NetLog's ms."""
+
+    id: int
+    host: str | None = None
+    partition_key: str | None = None
+    privacy_mode: str | None = None
+    remote: tuple[str, int] | None = None
+    local_port: int | None = None
+    protocol: str | None = None
+    tls: bool = False
+    tls_version: str | None = None
+    resumed: bool | None = None
+    ech: bool | None = None
+    chain: list[bytes] | None = None  # DER, as sent
+    opened: int | None = None
+    established: int | None = None
+    closed: int | None = None
+    used: bool = False
+    origin_set: list[str] | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class SentRequest:
+    """A request as the network stack knows it: one per address, so a redirect makes another."""
+
+    url: str
+    method: str
+    started: int
+    partition_key: str
+    main_frame: bool
+    socket: int | None = None
+
+
+@dataclass(slots=True)
+class VisitLog:
+    """What the NetLog says of one visit."""
+
+    sockets: dict[int, Socket]
+    lookups: list[Lookup]
+    requests: list[SentRequest]
+    top_sites: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A stream job: the link between a request and what carries it."""
+
+    socket: int | None = None
+    session: int | None = None
+
+
+class _Reader:
+    def __init__(self, constants: Constants) -> None:
+        self.errors = constants.errors
+        self.sockets: dict[int, Socket] = {}
+        self.requests: list[SentRequest] = []
+        self._current: dict[int, SentRequest] = {}
+        self._groups: dict[int, re.Match[str]] = {}
+        self._streams: dict[int, _Stream] = {}
+        self._request_streams: dict[int, int] = {}
+        self._session_sockets: dict[int, int] = {}
+        self._udp: dict[int, int] = {}  # UDP sockets of QUIC session pool jobs
+
+    # -- sockets -------------------------------------------------------------------------------------------------
+
+    def connect_job_created(self, event: Event) -> None:
+        if match := _GROUP.match(str(parameters(event).get("group_id", ""))):
+            self._groups[event.source] = match
+
+    def socket_alive(self, event: Event) -> None:
+        if event.source_type != "SOCKET":
+            return
+        if event.phase == END:
+            if socket := self.sockets.get(event.source):
+                socket.closed = event.time
+            return
+        socket = self.sockets[event.source] = Socket(event.source)
+        if (job := _dependency(parameters(event))) is not None and (group := self._groups.get(job)) is not None:
+            socket.host = group["host"].strip("[]").lower()
+            socket.partition_key = group["key"]
+            socket.privacy_mode = _PRIVACY_MODES.get(group["privacy"] or "", (group["privacy"] or "").rstrip("/"))
+
+    def tcp_connect(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is None:
+            return
+        values = parameters(event)
+        if event.phase == BEGIN:
+            socket.opened = event.time
+            addresses = values.get("address_list") or [None]
+            socket.remote = endpoint(addresses[0])
+            return
+        socket.error = self._error(values)
+        if socket.error is None:
+            socket.established = event.time
+            socket.remote = endpoint(values.get("remote_address")) or socket.remote
+            if (local := endpoint(values.get("local_address"))) is not None:
+                socket.local_port = local[1]
+
+    def ssl_connect(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is None or event.phase != END:
+            return
+        values = parameters(event)
+        socket.error = self._error(values)
+        if socket.error is None:
+            socket.tls = True
+            socket.established = event.time
+            socket.tls_version = values.get("version")
+            socket.resumed = values.get("is_resumed")
+            socket.ech = values.get("encrypted_client_hello")
+            # No ALPN answer means HTTP/1.1 (RFC 7301 leaves it to the client).
+            socket.protocol = values.get("next_proto") if values.get("next_proto") not in {None, "unknown"} else "http/1.1"
+
+    def certificates(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is not None:
+            socket.chain = [der for pem in parameters(event).get("certificates", []) for der in pem_to_der(str(pem))]
+
+    # -- HTTP/2 --------------------------------------------------------------------------------------------------
+
+    def session_initialized(self, event: Event) -> None:
+        if (socket := _dependency(parameters(event))) is not None:
+            self._session_sockets[event.source] = socket
+
+    def session_headers(self, event: Event) -> None:
+        socket = self.sockets.get(self._session_sockets.get(event.source, -1))
+        if socket is None:
+            return
+        socket.used = True
+        if (stream := _dependency(parameters(event))) is not None:
+            self._streams.setdefault(stream, _Stream()).session = event.source
+
+    # -- QUIC ----------------------------------------------------------------------------------------------------
+
+    def quic_session(self, event: Event) -> None:
+        if event.phase == END:
+            if socket := self.sockets.get(event.source):
+                socket.closed = event.time
+            return
+        values = parameters(event)
+        self._session_sockets[event.source] = event.source
+        self.sockets[event.source] = Socket(
+            event.source,
+            host=str(values["host"]).lower() if "host" in values else None,
+            partition_key=values.get("network_anonymization_key"),
+            privacy_mode=values.get("privacy_mode"),
+            protocol="h3",
+            opened=event.time,
+        )
+
+    def quic_packet(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is None or socket.remote is not None:
+            return
+        values = parameters(event)
+        socket.remote = endpoint(values.get("peer_address"))
+        if (local := endpoint(values.get("self_address"))) is not None:
+            socket.local_port = local[1]
+
+    def quic_handshake(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is not None and not socket.tls:
+            socket.tls = True
+            socket.tls_version = "QUIC"
+            socket.established = event.time
+
+    def quic_headers(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is not None:
+            socket.used = True
+
+    def quic_closed(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is not None and not socket.tls:
+            values = parameters(event)
+            socket.error = str(values.get("details") or values.get("quic_error") or "net::ERR_QUIC_HANDSHAKE_FAILED")
+
+    def quic_origin(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is not None:
+            origins = [str(origin) for origin in parameters(event).get("origins", [])]
+            socket.origin_set = [*(socket.origin_set or []), *origins]
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def request_started(self, event: Event) -> None:
+        if event.phase != BEGIN:
+            return
+        values = parameters(event)
+        key = str(values.get("network_isolation_key", "")).split(" ")[0]
+        request = SentRequest(
+            str(values.get("url", "")),
+            str(values.get("method", "")),
+            event.time,
+            key,
+            values.get("request_type") == "main frame",
+        )
+        self._current[event.source] = request
+        self.requests.append(request)
+
+    def stream_bound(self, event: Event) -> None:
+        if (stream := _dependency(parameters(event))) is not None:
+            self._request_streams[event.source] = stream
+
+    def stream_socket(self, event: Event) -> None:
+        if (socket := _dependency(parameters(event))) is not None:
+            self._streams.setdefault(event.source, _Stream()).socket = socket
+
+    def stream_session(self, event: Event) -> None:
+        if (session := _dependency(parameters(event))) is not None:
+            self._streams.setdefault(event.source, _Stream()).session = session
+
+    def headers_sent(self, event: Event) -> None:
+        """The request's headers went out: what its stream job is bound to now is what carries it."""
+        request = self._current.get(event.source)
+        stream = self._streams.get(self._request_streams.get(event.source, -1))
+        if request is None or stream is None:
+            return
+        number = stream.socket if stream.session is None else self._session_sockets.get(stream.session)
+        if (socket := self.sockets.get(number if number is not None else -1)) is not None:
+            socket.used = True
+            request.socket = socket.id
+
+    def _error(self, values: dict[str, Any]) -> str | None:
+        number = values.get("net_error")
+        return None if not number else self.errors.get(number, f"net::ERR_{number}")
+
+
+_HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
+    "SOCKET_POOL_CONNECT_JOB_CREATED": _Reader.connect_job_created,
+    "SOCKET_ALIVE": _Reader.socket_alive,
+    "TCP_CONNECT": _Reader.tcp_connect,
+    "SSL_CONNECT": _Reader.ssl_connect,
+    "SSL_CERTIFICATES_RECEIVED": _Reader.certificates,
+    "HTTP2_SESSION_INITIALIZED": _Reader.session_initialized,
+    "HTTP2_SESSION_SEND_HEADERS": _Reader.session_headers,
+    "QUIC_SESSION": _Reader.quic_session,
+    "QUIC_SESSION_PACKET_SENT": _Reader.quic_packet,
+    "QUIC_SESSION_PACKET_RECEIVED": _Reader.quic_packet,
+    "QUIC_SESSION_CERTIFICATE_VERIFIED": _Reader.quic_handshake,
+    "HTTP3_HEADERS_SENT": _Reader.quic_headers,
+    "QUIC_SESSION_CLOSED": _Reader.quic_closed,
+    "QUIC_SESSION_ORIGIN_FRAME_RECEIVED": _Reader.quic_origin,
+    "URL_REQUEST_START_JOB": _Reader.request_started,
+    "HTTP_STREAM_REQUEST_BOUND_TO_JOB": _Reader.stream_bound,
+    "SOCKET_POOL_BOUND_TO_SOCKET": _Reader.stream_socket,
+    "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET": _Reader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
+    "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.stream_session,
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+}
+
+EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES
+
+
+def read_visit(events: Iterable[Event], constants: Constants, main_frame_urls: Set[str], named: Set[int]) -> VisitLog:
+    """The records of one visit.
+
+    ``main_frame_urls`` are the addresses that the visit's main frame asked for (redirects included, without fragment),
+    ``named`` the connections that DevTools saw in use: they belong to the visit whatever their key.
+    """
+    reader = _Reader(constants)
+    lookup_log = LookupLog(constants)
+    for event in events:
+        if (handler := _HANDLERS.get(event.name)) is not None:
+            handler(reader, event)
+        else:
+            lookup_log.add(event)
+    top_sites = {request.partition_key for request in reader.requests
+                 if request.main_frame and request.url in main_frame_urls} - {"", "null"}
+    return VisitLog(
+        {
+            number: socket
+            for number, socket in reader.sockets.items()
+            if number in named or top_site(socket.partition_key) in top_sites
+        },
+        [lookup for lookup in lookup_log.lookups() if top_site(lookup.partition_key) in top_sites],
+        [request for request in reader.requests if request.partition_key in top_sites],
+        top_sites,
+    )
+
+
+def top_site(partition_key: str | None) -> str | None:
+    """The top-level site of a network anonymization key such as ``https://site.test cross_site``."""
+    return None if partition_key is None else partition_key.split(" ")[0]
+
+
+def endpoint(text: object) -> tuple[str, int] | None:
+    """(address, port) of ``104.16.1.10:443`` or ``[2606:4700::1]:443``; None where it is neither."""
+    if not isinstance(text, str):
+        return None
+    host, _, port = text.rpartition(":")
+    try:
+        return str(ipaddress.ip_address(host.strip("[]").partition("%")[0])), int(port)
+    except ValueError:
+        return None
+
+
+def pem_to_der(pem: str) -> list[bytes]:
+    """The certificates of a PEM text, in order."""
+    try:
+        return [base64.b64decode(body) for body in _PEM.findall(pem)]
+    except binascii.Error:
+        return []
+
+
+def certificate_id(der: bytes) -> str:
+    """A certificate's identity in a study: SHA-256 of its DER."""
+    return hashlib.sha256(der).hexdigest()
+
+
+def _dependency(values: dict[str, Any]) -> int | None:
+    dependency = values.get("source_dependency")
+    number = dependency.get("id") if isinstance(dependency, dict) else None
+    return number if isinstance(number, int) else None

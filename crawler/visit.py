@@ -1,0 +1,306 @@
+"""One visit: a page loaded in a fresh context of a running Chromium, and all that its DevTools and NetLog say of it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from originset.crawler import har, netlog
+from originset.crawler.chromium import Chromium
+from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost
+from originset.crawler.failures import error_kind
+from originset.crawler.page_log import PageLog
+from originset.crawler.redaction import clean_url
+from originset.data.capture import Connection, DnsQuery, Extension, Visit
+
+# How often a visit looks whether the sockets that outlived its context have ended.
+_SETTLE_ROUNDS = 5
+_SETTLE_PAUSE_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class VisitRequest:
+    """What to visit, and what the capture says about why. ``url`` is what the browser is told to open."""
+
+    visit_id: str
+    site: str
+    url: str
+    rank: int | None = None
+    vantage: str = "default"
+    round_number: int = 1
+    repeat: int = 1
+    quality: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """How loading went."""
+
+    status: str = "ok"
+    error: str | None = None
+    code: str | None = None
+    seen: list[netlog.Event] = field(default_factory=list)
+
+    def fail(self, kind: str, code: str | None = None) -> None:
+        self.status, self.error, self.code = "failed", kind, code
+
+
+def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Extension]:
+    """Visit a page: (HAR ``log`` object, ``log._originset``). One visit at a time in one browser.
+
+    A page that fails is a result. So is a browser that is lost on the way: the capture then holds what was seen, with
+    error ``hang`` if it had to be killed and ``crash`` if it went by itself; ``chromium`` cannot be used again.
+    """
+    outcome = _Outcome()
+    page = PageLog("")
+    started = time.time()
+    chromium.take_events()  # what came between visits is nobody's
+    settings = chromium.settings
+    with chromium.deadline(settings.timeout_s + settings.grace_s):
+        try:
+            with _context(chromium.devtools) as context:
+                page = _open_page(chromium.devtools, context)
+                _load(chromium, page, request.url, outcome)
+            _settle(chromium, page, outcome)
+        except (DevToolsLost, DevToolsError) as error:
+            outcome.fail("hang" if chromium.killed else "crash", str(error))
+            chromium.kill_browser()
+        finally:
+            chromium.devtools.on_event = None
+    outcome.seen += chromium.take_events()
+    return _capture(chromium, request, page, outcome, started)
+
+
+@contextmanager
+def _context(devtools: DevTools) -> Iterator[str]:
+    """A browser context of its own: cold caches, no cookies, no sockets, no resolver cache, no HSTS."""
+    context = devtools.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
+    try:
+        yield context
+    finally:
+        # A lost browser has no contexts left to dispose of.
+        with contextlib.suppress(DevToolsLost):
+            devtools.call("Target.disposeBrowserContext", browserContextId=context)
+
+
+class _Attached(msgspec.Struct, rename="camel"):
+    session_id: str
+    waiting_for_debugger: bool = False
+
+
+_attached_decoder = msgspec.json.Decoder(_Attached)
+_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+
+
+def _open_page(devtools: DevTools, context: str) -> PageLog:
+    """A blank page that tells everything from its first request on, and the log that listens."""
+    devtools.call(
+        "Browser.setDownloadBehavior", behavior="deny", browserContextId=context, eventsEnabled=True
+    )
+    target = devtools.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+    session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    page = PageLog(target)  # a page's first frame has the id of its target
+
+    def on_event(_: str | None, method: str, params: msgspec.Raw) -> None:
+        if method == "Target.attachedToTarget":
+            # Frames of other processes and workers: armed before they may run, so that no request of theirs is missed.
+            child = _attached_decoder.decode(params).session_id
+            if child != session:
+                _listen(devtools, child)
+                devtools.send("Runtime.runIfWaitingForDebugger", child)
+        elif method == "Page.javascriptDialogOpening":
+            devtools.send("Page.handleJavaScriptDialog", session, accept=False)
+        else:
+            page.add(method, params)
+
+    devtools.on_event = on_event
+    _listen(devtools, session)
+    devtools.send("Inspector.enable", session)
+    devtools.call("Page.setLifecycleEventsEnabled", session, enabled=True)
+    page.session = session
+    return page
+
+
+def _listen(devtools: DevTools, session: str) -> None:
+    devtools.send("Network.enable", session, maxTotalBufferSize=0, maxResourceBufferSize=0)
+    devtools.send("Page.enable", session)  # workers have none and say so: nobody waits for the answer
+    devtools.send("Target.setAutoAttach", session, **_ATTACH)
+
+
+def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> None:
+    """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
+    settings, devtools = chromium.settings, chromium.devtools
+    deadline = time.monotonic() + settings.timeout_s
+    # Not waited for: the answer comes when the document does. What it says, the events say too.
+    devtools.send("Page.navigate", page.session, url=url)
+    quiet_since: float | None = None
+    while True:
+        now = time.monotonic()
+        if page.crashed:
+            return outcome.fail("crash")
+        if page.download:
+            return outcome.fail("download", "net::ERR_ABORTED")
+        if (failure := _main_failure(page)) is not None:
+            kind = error_kind(failure)
+            return outcome.fail("empty" if kind == "aborted" and _no_content(page) else kind, failure)
+        if now >= deadline:
+            break
+        if page.loaded is None or page.in_flight:
+            quiet_since = None
+        elif quiet_since is None:
+            quiet_since = now
+        elif now - quiet_since >= settings.quiet_s:
+            break
+        remaining = deadline - now if quiet_since is None else min(deadline, quiet_since + settings.quiet_s) - now
+        count = len(page.exchanges)
+        devtools.pump(min(remaining, 1.0))
+        if len(page.exchanges) != count:
+            quiet_since = None
+    return _judge(page, outcome)
+
+
+def _judge(page: PageLog, outcome: _Outcome) -> None:
+    """A page whose loading ended, or whose time did."""
+    documents = page.main_exchanges()
+    response = documents[-1].response if documents else None
+    if response is None:
+        outcome.fail("timeout", "net::ERR_TIMED_OUT")
+    elif response.status >= 400:
+        outcome.fail("http", f"HTTP {response.status}")
+    elif page.loaded is None or page.in_flight:
+        outcome.status, outcome.error = "partial", "timeout"
+
+
+def _main_failure(page: PageLog) -> str | None:
+    documents = page.main_exchanges()
+    return documents[-1].error if documents else None
+
+
+def _no_content(page: PageLog) -> bool:
+    response = page.main_exchanges()[-1].response
+    return response is not None and response.status in {204, 205}
+
+
+def _settle(chromium: Chromium, page: PageLog, outcome: _Outcome) -> None:
+    """Read the NetLog to where the context ended, sockets included: they close a moment after it."""
+    for _ in range(_SETTLE_ROUNDS):
+        chromium.settle()
+        outcome.seen += chromium.take_events()
+        log = _read(chromium, page, outcome)
+        if all(socket.closed is not None or socket.established is None for socket in log.sockets.values()):
+            return
+        time.sleep(_SETTLE_PAUSE_S)
+
+
+def _read(chromium: Chromium, page: PageLog, outcome: _Outcome) -> netlog.VisitLog:
+    urls = {exchange.sent.request.url.partition("#")[0] for exchange in page.main_exchanges()}
+    named = {
+        int(exchange.response.connection_id)
+        for exchange in page.exchanges
+        if exchange.response is not None and exchange.response.connection_id > 0
+    }
+    log = netlog.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
+    own = [n for n, socket in log.sockets.items() if socket.remote and socket.remote[1] == chromium.barrier_port]
+    for number in own:
+        del log.sockets[number]
+    return log
+
+
+def _capture(
+    chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Outcome, started: float
+) -> tuple[dict[str, Any], Extension]:
+    log = _read(chromium, page, outcome)
+    har_log = har.har_log(page, log.requests, chromium.version, request.url)
+    exchanges = har.ordered(page)
+    # NetLog and DevTools share one clock; the visit counts from its first request.
+    zero_ms = exchanges[0].sent.timestamp * 1000 if exchanges else None
+    carried = {int(entry["connection"]) for entry in har_log["entries"] if "connection" in entry}
+    documents = page.main_exchanges()
+    timings = har_log["pages"][0]["pageTimings"]
+    certificates: dict[str, str] = {}
+    connections = [_connection(socket, zero_ms, carried, certificates) for socket in log.sockets.values()]
+    families = {4 if socket.remote and "." in socket.remote[0] else 6 for socket in log.sockets.values() if socket.remote}
+    extension = Extension(
+        visit=Visit(
+            visit_id=request.visit_id,
+            site=request.site,
+            url=clean_url(request.url),
+            started_at=har.rfc3339(exchanges[0].sent.wall_time if exchanges else started),
+            status=outcome.status,
+            rank=request.rank,
+            final_url=clean_url(documents[-1].sent.request.url) if documents else None,
+            error=outcome.error,
+            error_code=outcome.code,
+            vantage=request.vantage,
+            round=request.round_number,
+            repeat=request.repeat,
+            browser="chromium",
+            browser_version=chromium.version,
+            third_party_cookies=chromium.settings.third_party_cookies,
+            quality=[*request.quality],
+            load_ms=timings["onLoad"] if timings["onLoad"] >= 0 else None,
+            dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
+        ),
+        connections=connections,
+        dns=[query for lookup in log.lookups for query in _queries(lookup, zero_ms)],
+        certificates=certificates,
+    )
+    return har_log, extension
+
+
+def _connection(
+    socket: netlog.Socket, zero_ms: float | None, carried: set[int], certificates: dict[str, str]
+) -> Connection:
+    chain = None
+    if socket.chain is not None:
+        chain = [netlog.certificate_id(der) for der in socket.chain]
+        certificates.update((key, base64.b64encode(der).decode()) for key, der in zip(chain, socket.chain, strict=True))
+    return Connection(
+        id=socket.id,
+        first_host=socket.host,
+        server_ip=socket.remote[0] if socket.remote else None,
+        port=socket.remote[1] if socket.remote else None,
+        local_port=socket.local_port,
+        protocol=socket.protocol,
+        tls=socket.tls,
+        tls_version=socket.tls_version,
+        resumed=socket.resumed,
+        ech=socket.ech,
+        chain=chain,
+        opened_ms=_ms(socket.opened, zero_ms),
+        established_ms=_ms(socket.established, zero_ms),
+        closed_ms=_ms(socket.closed, zero_ms),
+        used=socket.used or socket.id in carried,
+        privacy_mode=socket.privacy_mode,
+        partition_key=socket.partition_key,
+        origin_set=socket.origin_set,
+        error=socket.error,
+    )
+
+
+def _queries(lookup: netlog.Lookup, zero_ms: float | None) -> list[DnsQuery]:
+    return [
+        DnsQuery(
+            lookup_id=lookup.id,
+            host=lookup.host,
+            rtype=query.rtype,
+            status=query.status,
+            answers=query.answers,
+            cname_chain=query.aliases,
+            ttl=query.ttl,
+            attempts=query.attempts,
+            asked_ms=_ms(lookup.asked, zero_ms),
+        )
+        for query in lookup.queries.values()
+    ]
+
+
+def _ms(time_ms: int | None, zero_ms: float | None) -> float | None:
+    return None if time_ms is None or zero_ms is None else round(time_ms - zero_ms, 3)
