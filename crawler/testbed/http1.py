@@ -1,0 +1,53 @@
+"""HTTP/1.1 on one of the testbed's connections."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+
+from originset.crawler.testbed.answers import Answers, Arrival
+
+
+async def serve_http1(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arrival: Arrival, answers: Answers
+) -> None:
+    """Answer requests one after the other until either side closes."""
+    connection = h11.Connection(h11.SERVER)
+    try:
+        while True:
+            request = await _next_request(connection, reader)
+            if request is None:
+                return
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+            answer = await answers.answer(
+                arrival,
+                request.method.decode("latin-1"),
+                headers.get("host", ""),
+                request.target.decode("latin-1"),
+                headers.get("origin"),
+            )
+            response = h11.Response(status_code=answer.status, headers=answer.headers)
+            for event in (response, h11.Data(data=answer.body), h11.EndOfMessage()):
+                writer.write(connection.send(event) or b"")
+            await writer.drain()
+            if connection.our_state is not h11.DONE:
+                return
+            connection.start_next_cycle()
+    except h11.ProtocolError:
+        return  # not HTTP/1.1: nothing that we could answer
+
+
+async def _next_request(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
+    """The next request, its body read and dropped; None where the client has closed."""
+    request: h11.Request | None = None
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            connection.receive_data(await reader.read(65_536))
+        elif isinstance(event, h11.Request):
+            request = event
+        elif isinstance(event, h11.EndOfMessage):
+            return request
+        elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
+            return None

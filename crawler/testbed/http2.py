@@ -1,0 +1,99 @@
+"""HTTP/2 on one of the testbed's connections, with an ORIGIN frame if the host sends one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+
+from originset.crawler.testbed.answers import Answer, Answers, Arrival
+
+
+async def serve_http2(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    arrival: Arrival,
+    answers: Answers,
+    origin_frame: bytes,
+) -> None:
+    """Answer requests, each as soon as it can be, until the client closes.
+
+    ``origin_frame`` goes out right after our SETTINGS, so that a client knows the set before any answer.
+    """
+    connection = _Http2(writer, arrival, answers)
+    connection.open(origin_frame)
+    try:
+        while data := await reader.read(65_536):
+            connection.receive(data)
+            await writer.drain()
+    finally:
+        connection.cancel()
+
+
+class _Http2:
+    def __init__(self, writer: asyncio.StreamWriter, arrival: Arrival, answers: Answers) -> None:
+        self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+        self._writer = writer
+        self._arrival = arrival
+        self._answers = answers
+        self._window_opened = asyncio.Event()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def open(self, origin_frame: bytes) -> None:
+        self._h2.initiate_connection()
+        self._writer.write(self._h2.data_to_send() + origin_frame)
+
+    def cancel(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+
+    def receive(self, data: bytes) -> None:
+        try:
+            events = self._h2.receive_data(data)
+        except h2.exceptions.ProtocolError:
+            self._writer.write(self._h2.data_to_send())  # h2 has put a GOAWAY there
+            self._writer.close()
+            return
+        for event in events:
+            if isinstance(event, h2.events.RequestReceived):
+                task = asyncio.create_task(self._respond(event.stream_id, dict(event.headers)))
+                self._tasks[event.stream_id] = task
+                task.add_done_callback(lambda _, stream=event.stream_id: self._tasks.pop(stream, None))
+            elif isinstance(event, h2.events.DataReceived) and event.flow_controlled_length:
+                self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
+                self._window_opened.set()
+            elif isinstance(event, h2.events.StreamReset) and (running := self._tasks.get(event.stream_id)):
+                running.cancel()
+        self._writer.write(self._h2.data_to_send())
+
+    async def _respond(self, stream: int, headers: dict[str, str]) -> None:
+        answer = await self._answers.answer(
+            self._arrival,
+            headers.get(":method", ""),
+            headers.get(":authority", headers.get("host", "")),
+            headers.get(":path", ""),
+            headers.get("origin"),
+        )
+        try:
+            await self._send(stream, answer)
+        except h2.exceptions.ProtocolError:
+            return  # the stream or the connection was closed while we answered
+
+    async def _send(self, stream: int, answer: Answer) -> None:
+        self._h2.send_headers(stream, [(":status", str(answer.status)), *answer.headers], end_stream=not answer.body)
+        rest = answer.body
+        while rest:
+            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
+            if room <= 0:
+                self._window_opened.clear()
+                self._writer.write(self._h2.data_to_send())
+                await self._window_opened.wait()
+                continue
+            part, rest = rest[:room], rest[room:]
+            self._h2.send_data(stream, part, end_stream=not rest)
+        self._writer.write(self._h2.data_to_send())

@@ -1,0 +1,71 @@
+"""What the testbed's servers saw: the records of their logs, one JSON line each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+
+class Handshake(msgspec.Struct, frozen=True, kw_only=True):
+    """A completed TLS handshake. ``connection`` numbers the server's connections; times are seconds since 1970."""
+
+    time: float
+    connection: int
+    server: str
+    client: str
+    client_port: int
+    server_name: str | None
+    alpn: str | None
+    resumed: bool
+    tls_version: str
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as answered. ``host`` is what it asked for (``:authority``, ``Host``), ``server`` where it came in."""
+
+    time: float
+    connection: int
+    server: str
+    client_port: int
+    scheme: str
+    protocol: str
+    method: str
+    host: str
+    path: str
+    status: int
+
+
+class DnsQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A query as answered; ``name`` in lower case without the final dot."""
+
+    time: float
+    name: str
+    rtype: str
+    client: str
+    transport: str
+    rcode: str
+
+
+_Record = TypeVar("_Record", Handshake, Request, DnsQuery)
+_FILES = {Handshake: "handshakes.jsonl", Request: "requests.jsonl", DnsQuery: "dns.jsonl"}
+
+
+class Log:
+    """The servers' side: one ``write`` per record, so that a reader sees whole lines only."""
+
+    def __init__(self, folder: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._files = {kind: os.open(folder / name, flags, 0o644) for kind, name in _FILES.items()}
+        self._encoder = msgspec.json.Encoder()
+
+    def write(self, record: Handshake | Request | DnsQuery) -> None:
+        os.write(self._files[type(record)], self._encoder.encode(record) + b"\n")
+
+
+def read(folder: Path, kind: type[_Record]) -> list[_Record]:
+    """All records of a kind so far, in the order they were written."""
+    decoder = msgspec.json.Decoder(kind)
+    return decoder.decode_lines((folder / _FILES[kind]).read_bytes())

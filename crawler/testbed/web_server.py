@@ -1,0 +1,114 @@
+"""The testbed's web servers: TLS (HTTP/2 and HTTP/1.1) and plain HTTP at every address of the scenario."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from originset.crawler import origin_frame
+from originset.crawler.testbed.answers import Answers, Arrival
+from originset.crawler.testbed.authority import Issued
+from originset.crawler.testbed.http1 import serve_http1
+from originset.crawler.testbed.http2 import serve_http2
+from originset.crawler.testbed.scenario import Host, Scenario
+from originset.crawler.testbed.truth import Handshake, Log
+
+
+class WebServer:
+    """All servers of a scenario. ``certificates`` by the names that the scenario gives them."""
+
+    def __init__(self, scenario: Scenario, certificates: Mapping[str, Issued], log: Log) -> None:
+        self._scenario = scenario
+        self._certificates = certificates
+        self._log = log
+        self._answers = Answers(scenario, log)
+        self._numbers = itertools.count(1)
+        self._contexts: dict[tuple[str, str], ssl.SSLContext] = {}
+        self._server_names: WeakKeyDictionary[ssl.SSLObject | ssl.SSLSocket, str] = WeakKeyDictionary()
+
+    async def start(self) -> None:
+        """Listen on 443 and 80 of every address but the external and refusing hosts', while the event loop runs."""
+        for address in self._scenario.addresses:
+            host = next(host for host in self._scenario.hosts.values() if address in host.addresses)
+            if host.refuses or host.external:
+                continue
+            default = self._new_context(host)
+            default.sni_callback = self._choose
+            await asyncio.start_server(
+                partial(self._serve, address), address, 443, ssl=default, ssl_handshake_timeout=10, backlog=256
+            )
+            await asyncio.start_server(partial(self._serve, address), address, 80)
+
+    def _choose(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _context: ssl.SSLContext) -> None:
+        """RFC 6066: the certificate by the name that the client asks for; the address's own where it is unknown."""
+        if name is None:
+            return
+        self._server_names[connection] = name
+        host = self._scenario.hosts.get(name)
+        if host is not None and host.certificate is not None:
+            connection.context = self._context(host)
+
+    def _context(self, host: Host) -> ssl.SSLContext:
+        key = (host.certificate or "", host.protocol)
+        if key not in self._contexts:
+            self._contexts[key] = self._new_context(host)
+        return self._contexts[key]
+
+    def _new_context(self, host: Host) -> ssl.SSLContext:
+        issued = self._certificates[host.certificate or ""]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(issued.chain, issued.key)
+        context.set_alpn_protocols(["http/1.1"] if host.protocol == "http/1.1" else ["h2", "http/1.1"])
+        return context
+
+    async def _serve(self, address: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client, client_port = writer.get_extra_info("peername")[:2]
+        tls: ssl.SSLObject | None = writer.get_extra_info("ssl_object")
+        alpn = tls.selected_alpn_protocol() if tls else None
+        arrival = Arrival(
+            connection=next(self._numbers),
+            server=address,
+            client_port=client_port,
+            scheme="https" if tls else "http",
+            protocol=alpn or "http/1.1",
+            server_name=self._server_names.get(tls) if tls else None,
+        )
+        if tls is not None:
+            self._log.write(
+                Handshake(
+                    time=time.time(),
+                    connection=arrival.connection,
+                    server=address,
+                    client=client,
+                    client_port=client_port,
+                    server_name=arrival.server_name,
+                    alpn=alpn,
+                    resumed=bool(tls.session_reused),
+                    tls_version=tls.version() or "",
+                )
+            )
+        try:
+            if alpn == "h2":
+                await serve_http2(reader, writer, arrival, self._answers, self._origin_frame(arrival.server_name))
+            else:
+                await serve_http1(reader, writer, arrival, self._answers)
+        except (ConnectionError, ssl.SSLError, TimeoutError):
+            pass  # clients leave as they like
+        finally:
+            writer.close()
+
+    def _origin_frame(self, server_name: str | None) -> bytes:
+        host = self._scenario.hosts.get(server_name or "")
+        return b"" if host is None or host.origin_set is None else origin_frame.encode(host.origin_set)
+
+
+def certificates_in(folder: Path, scenario: Scenario) -> dict[str, Issued]:
+    """Where the lab keeps each certificate of a scenario."""
+    return {name: Issued(folder / f"{name}.pem", folder / f"{name}.key.pem") for name in scenario.certificates}
