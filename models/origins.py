@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 import idna
 
-# Node and nghttp2 refuse more in one frame: 2^14 bytes less the length field of an entry.
+# What Node documents as its limit. nghttp2 takes 2 bytes more, the largest frame that every client accepts (RFC 9113
+# section 4.2).
 MAX_PAYLOAD_BYTES = 16_382
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")

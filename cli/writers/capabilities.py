@@ -1,0 +1,61 @@
+"""Which servers can send ORIGIN frames, since when, by what source, and what helps with those that cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from originset.data.errors import UsageError
+
+_BY_ADDRESS = (
+    "what helps there: give the hosts a common address and a certificate that covers them, and answer 421 for hosts "
+    "that it does not serve; Chromium and Firefox then coalesce by address (RFC 9113 section 9.1.1)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One server: whether it can send ORIGIN frames over HTTP/2 (RFC 8336), as far as ``source`` shows."""
+
+    title: str
+    sends: Literal["yes", "no", "unknown"]
+    source: str
+    since: str | None = None
+    instead: str = _BY_ADDRESS
+
+
+CAPABILITIES: dict[str, Capability] = {
+    "node": Capability("Node.js http2", "yes", "nodejs/node#22956", since="10.12.0"),
+    "h2o": Capability("h2o", "yes", "h2o/h2o#1199", since="2.3.0-beta2"),
+    "list": Capability("a plain list of origins", "yes", "RFC 8336 section 2.1"),
+    "apache": Capability("Apache httpd (mod_http2)", "no", "icing/mod_h2#96, open since 2016"),
+    "caddy": Capability("Caddy", "no", "Caddy serves with Go's net/http; golang/go#55121, closed"),
+    "envoy": Capability("Envoy", "unknown", "no issue, pull request or documented option mentions it"),
+    "go": Capability("Go net/http", "no", "golang/go#55121, closed; Go 1.26 http2 knows frame types 0x0 to 0x9"),
+    "haproxy": Capability("HAProxy", "no", "include/haproxy/h2.h knows frame types 0x0 to 0x9"),
+    "hyper": Capability("hyper (Rust h2)", "no", "hyperium/h2#632, open since 2022"),
+    "hypercorn": Capability("Hypercorn", "no", "Python h2 4.4 has no call for it"),
+    "jetty": Capability("Jetty", "no", "Jetty 12.1 FrameType has no ORIGIN"),
+    "litespeed": Capability("LiteSpeed and OpenLiteSpeed", "unknown", "no issue or documented option mentions it"),
+    "netty": Capability("Netty", "no", "Netty 4.2 Http2FrameTypes has 0x0 to 0x9"),
+    "nghttpx": Capability("nghttpx and nghttpd", "no", "nghttp2/nghttp2#1428; only libnghttp2 can, since nghttp2#1177"),
+    "nginx": Capability("nginx", "no", "src/http/v2/ngx_http_v2.h knows frame types 0x0 to 0x9"),
+    "tomcat": Capability("Apache Tomcat", "no", "Tomcat 11 FrameType has no ORIGIN"),
+    "trafficserver": Capability("Apache Traffic Server", "no", "its HTTP/2 frame types are 0x0 to 0x9"),
+    "undertow": Capability("Undertow", "no", "Undertow 2.4 Http2Channel knows frame types 0x0 to 0x9"),
+}
+
+
+def require_sender(name: str) -> None:
+    """Refuse a server that cannot send ORIGIN frames, or is not known to.
+
+    Raises:
+        UsageError: with the source and what helps there instead.
+    """
+    capability = CAPABILITIES[name]
+    if capability.sends == "no":
+        raise UsageError(f"{capability.title} cannot send ORIGIN frames ({capability.source})", capability.instead)
+    if capability.sends == "unknown":
+        raise UsageError(
+            f"{capability.title} is not known to send ORIGIN frames ({capability.source})", capability.instead
+        )

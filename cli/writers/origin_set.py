@@ -1,0 +1,89 @@
+"""The origin set that a configuration carries: chosen from a plan and checked once more, whoever wrote the plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from originset.data.errors import UsageError
+from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes
+from originset.models.plan import Basis, Plan, Server
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class OriginSet:
+    """One server's set: every origin valid, sorted, the server's own among them, small enough for one frame."""
+
+    site: str
+    server: str
+    origins: tuple[str, ...]
+    basis: Basis
+    left_out: int
+
+    def remarks(self) -> list[str]:
+        """What it is and what it rests on, for comments: printable ASCII, one line each."""
+        basis = self.basis
+        dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
+        size = payload_bytes(self.origins)
+        return [
+            f"ORIGIN set (RFC 8336) of {quoted(self.server)} for site {quoted(self.site)}, written by originset.",
+            f"Study {quoted(basis.study)}: {basis.visits} visits, {basis.vantages} named vantages, {dates}.",
+            f"{len(self.origins)} origins in {size} bytes; {self.left_out} hosts left out, originset plan says why.",
+        ]
+
+
+def quoted(text: str) -> str:
+    """A stranger's text as printable ASCII in quotes, shortened: it cannot end a comment or a line."""
+    shortened = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return json.dumps(shortened, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+
+def choose(plan: Plan, host: str | None) -> tuple[OriginSet, list[str]]:
+    """The set of one of the plan's servers, and a line on each entry that is refused.
+
+    ``host`` names the server; None takes the first, the most visited.
+
+    Raises:
+        UsageError: the plan has no such server, its own origin is not among the valid ones, or the set is too large for
+            a frame.
+    """
+    server = _server(plan, host)
+    valid: set[str] = set()
+    refused: list[str] = []
+    hosts: set[str] = set()
+    for entry in server.announce:
+        try:
+            hosts.add(parse(entry.origin)[0])
+            valid.add(entry.origin)
+        except NotAnOriginError as error:
+            refused.append(f"left out {quoted(entry.origin)}: {error.reason}")
+    if server.server not in hosts:
+        why = next((left.detail for left in server.left_out if left.host == server.server), "it is not in the plan")
+        raise UsageError(
+            f"the set of {quoted(server.server)} would lack the server's own origin ({why})",
+            "an ORIGIN frame without it takes the server's own requests away from its connections",
+        )
+    size = payload_bytes(valid)
+    if size > MAX_PAYLOAD_BYTES:
+        raise UsageError(
+            f"the set of {quoted(server.server)} has {len(valid)} origins in {size} bytes and a frame holds "
+            f"{MAX_PAYLOAD_BYTES}",
+            "remove origins from the plan, the least requested first",
+        )
+    left_out = len(server.left_out) + len(refused)
+    chosen = OriginSet(plan.site, server.server, tuple(sorted(valid)), plan.basis, left_out)
+    return chosen, refused
+
+
+def _server(plan: Plan, host: str | None) -> Server:
+    if not plan.servers:
+        raise UsageError(f"the plan of {quoted(plan.site)} names no server")
+    if host is None:
+        return plan.servers[0]
+    for server in plan.servers:
+        if server.server == host:
+            return server
+    names = ", ".join(quoted(server.server) for server in plan.servers)
+    raise UsageError(f"the plan has no server {quoted(host)}", f"it has {names}")
