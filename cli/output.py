@@ -46,7 +46,7 @@ def write_rows(rows: pl.DataFrame, output_format: str) -> None:
 
 def note(text: str) -> None:
     """One remark on stderr."""
-    click.echo(text, err=True)
+    click.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text), err=True)
 
 
 def progress() -> Progress:
