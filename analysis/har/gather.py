@@ -1,0 +1,247 @@
+"""Many HARs into one set of plain lists, one a column, as the files have them; nothing is interpreted per entry yet.
+
+Lists and not rows: a polars column is made from a list at once, and every rule after this works on whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from originset.analysis.har.recorders import OTHER, Recorder
+from originset.analysis.har.structs import Entry, Initiator, Log, Page, SecurityDetails, Stack
+from originset.analysis.har.times import parse_timestamp
+
+_COLUMNS: dict[str, pl.DataType] = {
+    "visit": pl.Int64(),  # position in `visits`
+    "place": pl.Int64(),  # of the entry, in its file
+    "started": pl.String(),
+    "given_url": pl.String(),
+    "method": pl.String(),
+    "request_protocol": pl.String(),
+    "response_protocol": pl.String(),
+    "told_protocol": pl.String(),
+    "status": pl.Float64(),
+    "error": pl.String(),
+    "response_error": pl.String(),
+    "mime": pl.String(),
+    "resource_type": pl.String(),
+    "redirect": pl.String(),
+    "initiator_url": pl.String(),
+    "initiator_place": pl.Int64(),
+    "frame_url": pl.String(),
+    "cached": pl.Boolean(),
+    "connection": pl.String(),
+    "ip": pl.String(),
+    "ip_addr": pl.String(),
+    "blocked_ms": pl.Float64(),
+    "dns_ms": pl.Float64(),
+    "connect_ms": pl.Float64(),
+    "ssl_ms": pl.Float64(),
+    "send_ms": pl.Float64(),
+    "wait_ms": pl.Float64(),
+    "receive_ms": pl.Float64(),
+    "transferred": pl.Float64(),
+    "response_transferred": pl.Float64(),
+    "headers_size": pl.Float64(),
+    "body_size": pl.Float64(),
+    "security": pl.Int64(),  # position in `certificates`
+    "tls_version": pl.String(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VisitFacts:
+    """One page of one file, before its entries are looked at. ``zero`` is where its clock starts, if that is told."""
+
+    visit_id: str
+    source: str
+    sha256: str | None
+    recorder: Recorder = OTHER
+    recorder_version: str | None = None
+    browser: str | None = None
+    browser_version: str | None = None
+    page: Page | None = None
+    zero: datetime | None = None
+
+
+class Gathered:
+    """The lists. ``certificates`` holds each distinct set of TLS details once."""
+
+    def __init__(self) -> None:
+        self.visits: list[VisitFacts] = []
+        self.certificates: list[SecurityDetails] = []
+        self._certificate_of: dict[tuple[object, ...], int] = {}
+        self._lists: dict[str, list[object]] = {name: [] for name in _COLUMNS}
+
+    def add(self, log: Log, visits: Sequence[VisitFacts]) -> None:
+        """Take over one file's entries; ``visits`` are its pages, in its order, at least one."""
+        first = len(self.visits)
+        self.visits += visits
+        entries = log.entries
+        requests = [entry.request for entry in entries]
+        responses = [entry.response for entry in entries]
+        timings = [entry.timings for entry in entries]
+        details = [entry.security for entry in entries]
+        columns: dict[str, Sequence[object]] = {
+            "visit": [first + page for page in _pages(entries, [visit.page for visit in visits])],
+            "place": range(len(entries)),
+            "started": [entry.started for entry in entries],
+            "given_url": [request.url for request in requests],
+            "method": [request.method for request in requests],
+            "request_protocol": [request.http_version for request in requests],
+            "response_protocol": [response.http_version for response in responses],
+            "told_protocol": [entry.protocol for entry in entries],
+            "status": [response.status for response in responses],
+            "error": [entry.error for entry in entries],
+            "response_error": [response.error for response in responses],
+            "mime": [None if (content := response.content) is None else content.mime_type for response in responses],
+            "resource_type": [entry.resource_type or entry.request_type for entry in entries],
+            "redirect": [response.redirect_url or None for response in responses],
+            "initiator_url": [
+                None if (given := entry.initiator) is None else given if isinstance(given, str) else _called_by(given)
+                for entry in entries
+            ],
+            "initiator_place": [entry.initiator_index for entry in entries],
+            "frame_url": [entry.frame_url for entry in entries],
+            "cached": _cached(log, visits[0].recorder),
+            "connection": _connections(entries, visits[0].recorder),
+            "ip": [entry.server_ip for entry in entries],
+            "ip_addr": [entry.ip_addr for entry in entries],
+            "blocked_ms": [timing.blocked for timing in timings],
+            "dns_ms": [timing.dns for timing in timings],
+            "connect_ms": [timing.connect for timing in timings],
+            "ssl_ms": [timing.ssl for timing in timings],
+            "send_ms": [timing.send for timing in timings],
+            "wait_ms": [timing.wait for timing in timings],
+            "receive_ms": [timing.receive for timing in timings],
+            "transferred": [entry.transfer_size for entry in entries],
+            "response_transferred": [response.transfer_size for response in responses],
+            "headers_size": [response.headers_size for response in responses],
+            "body_size": [response.body_size for response in responses],
+            "security": [None if detail is None else self._certificate(detail) for detail in details],
+            "tls_version": [None if detail is None else detail.protocol for detail in details],
+        }
+        for name, values in columns.items():
+            self._lists[name] += values
+
+    @property
+    def entries(self) -> int:
+        """How many entries have been gathered."""
+        return len(self._lists["visit"])
+
+    def frame(self) -> pl.DataFrame:
+        """The lists as columns."""
+        return pl.DataFrame([pl.Series(name, values, dtype=_COLUMNS[name]) for name, values in self._lists.items()])
+
+    def _certificate(self, details: SecurityDetails) -> int | None:
+        names = details.names
+        key = (
+            details.subject,
+            details.issuer,
+            details.valid_from,
+            details.valid_to,
+            None if names is None else tuple(names),
+        )
+        place = self._certificate_of.get(key)
+        if place is None:
+            if key[0] is None and names is None:
+                return None  # Playwright writes an empty object where there was no TLS
+            place = self._certificate_of[key] = len(self.certificates)
+            self.certificates.append(details)
+        return place
+
+
+def _pages(entries: Sequence[Entry], pages: Sequence[Page | None]) -> list[int]:
+    """Each entry's page: the one it names; else the one that was open when it started; else the first."""
+    if len(pages) == 1:
+        return [0] * len(entries)
+    place_of: dict[str | None, int] = {}
+    for place, page in enumerate(pages):
+        if page is not None and page.id is not None:
+            place_of.setdefault(page.id, place)
+    places = [place_of.get(entry.page) for entry in entries]
+    if None not in places:
+        return [place for place in places if place is not None]
+    opened = sorted(
+        (moment, place)
+        for place, page in enumerate(pages)
+        if page is not None and page.started and (moment := parse_timestamp(page.started)) is not None
+    )
+    return [
+        place if place is not None else _open_page(opened, entry.started)
+        for place, entry in zip(places, entries, strict=True)
+    ]
+
+
+def _open_page(opened: list[tuple[datetime, int]], started: str | None) -> int:
+    moment = parse_timestamp(started) if started else None
+    earlier = [place for time, place in opened if moment is not None and time <= moment]
+    return earlier[-1] if earlier else opened[0][1] if opened else 0
+
+
+def _called_by(initiator: Initiator) -> str | None:
+    """The document or script that asked: the parser's, or the innermost script of the stack that has an address."""
+    if initiator.url:
+        return initiator.url
+    stack: Stack | None = initiator.stack
+    while stack is not None:
+        for frame in stack.frames or ():
+            if frame.url:
+                return frame.url
+        stack = stack.parent
+    return None
+
+
+def _cached(log: Log, recorder: Recorder) -> list[bool | None]:
+    """Whether each entry was answered without the network; None where the recorder does not tell."""
+    if recorder.name == "safari":
+        return [None if not entry.fetch_type else entry.fetch_type != "Network Load" for entry in log.entries]
+    unmarked = False if recorder.cache_known else None
+    # chrome-har writes an (empty) earlier state of the cache exactly where the answer came from it. Elsewhere the state
+    # may be there although the network was asked.
+    by_state = recorder.name in {"chrome-har", "browsertime"}
+    return [
+        True
+        if entry.from_cache
+        or entry.response.service_worker
+        or (by_state and entry.cache is not None and entry.cache.before is not None)
+        else unmarked
+        for entry in log.entries
+    ]
+
+
+def _connections(entries: Sequence[Entry], recorder: Recorder) -> list[str | None]:
+    """The recorder's connection ids as text; all None where it has none.
+
+    Many programs write the server's port into ``connection``: a file in which every value is its request's port has no
+    ids. ``0`` is Chromium's way of saying that it does not know (QUIC in some versions, answers from the cache).
+    """
+    if not recorder.connection_ids:
+        return [None] * len(entries)
+    given: list[str | int | None]
+    if recorder.connections_inferred:
+        given = [entry.socket for entry in entries]
+    elif any(entry.connection_id is not None for entry in entries):
+        given = [entry.connection_id for entry in entries]
+    else:
+        given = [entry.connection for entry in entries]
+        if recorder.name != "originset" and _are_ports(given, entries):
+            return [None] * len(entries)
+    return [None if value is None or value in {"", "0", "-1", 0, -1} else str(value) for value in given]
+
+
+def _are_ports(given: Sequence[str | int | None], entries: Sequence[Entry]) -> bool:
+    seen = False
+    for value, entry in zip(given, entries, strict=True):
+        if value is None or value in {"", "0", 0}:
+            continue
+        seen = True
+        url = entry.request.url or ""
+        expected = "443" if url.startswith(("https:", "wss:")) else "80"
+        if str(value) != expected and f":{value}" not in url:
+            return False
+    return seen

@@ -1,0 +1,102 @@
+"""What wrote a HAR, and what is peculiar to it.
+
+A HAR's ``creator`` names the program; where several programs share a name, a trait of the file decides. Each rule was
+read off files of that recorder (sums of phases against ``time``, ids against ports), or off its exporter's source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from originset.analysis.har.structs import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """A recorder and how to read it.
+
+    ``connection_ids``: ``connection`` (or ``_connectionId``, or WebPageTest's ``_socket``) identifies connections.
+    ``ssl_outside``: its ``connect`` ends where TLS begins; HAR 1.2 says that it includes TLS.
+    ``zero_is_none``: it writes 0, not -1, for a phase that did not happen.
+    ``cache_known``: it marks answers from the cache, so an unmarked one came from the network.
+    """
+
+    name: str
+    connection_ids: bool = True
+    connections_inferred: bool = False
+    ssl_outside: bool = False
+    zero_is_none: bool = False
+    cache_known: bool = False
+
+
+OTHER = Recorder("other")
+ORIGINSET = Recorder("originset", cache_known=True)
+CHROME_DEVTOOLS = Recorder("chrome-devtools")
+WEBPAGETEST = Recorder("webpagetest", connections_inferred=True)
+SAFARI = Recorder("safari", cache_known=True)
+
+# Firefox and Firebug write the server's port into `connection`.
+_BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
+    ("originset", ORIGINSET),
+    ("webinspector", CHROME_DEVTOOLS),
+    ("webkit web inspector", SAFARI),
+    ("webpagetest", WEBPAGETEST),
+    ("chrome har capturer", Recorder("chrome-har-capturer")),
+    ("chrome-har", Recorder("chrome-har")),
+    ("browsertime", Recorder("browsertime")),
+    ("firefox", Recorder("firefox", connection_ids=False, ssl_outside=True, zero_is_none=True)),
+    ("firebug", Recorder("firebug", connection_ids=False, zero_is_none=True)),
+    ("playwright", Recorder("playwright")),
+    ("charles", Recorder("charles", connection_ids=False)),
+    ("fiddler", Recorder("fiddler")),
+    ("mitmproxy", Recorder("mitmproxy", ssl_outside=True)),
+    ("browsermob", Recorder("browsermob")),
+    ("insomnia", Recorder("insomnia")),
+    ("splash", Recorder("splash", zero_is_none=True)),
+    ("lookyloo", Recorder("splash", zero_is_none=True)),
+)
+
+
+def detect(log: Log) -> Recorder:
+    """The recorder of a HAR; ``other`` where nothing tells."""
+    name = (log.creator.name or "").strip().lower() if log.creator is not None else ""
+    for prefix, recorder in _BY_CREATOR:
+        if name.startswith(prefix):
+            return recorder
+    if any(entry.socket is not None for entry in log.entries[:20]):
+        return WEBPAGETEST
+    return OTHER
+
+
+_BROWSERS = (
+    ("headlesschrome", "chromium"),
+    ("google chrome", "chromium"),
+    ("chrom", "chromium"),
+    ("edg", "chromium"),
+    ("microsoft edge", "chromium"),
+    ("firefox", "firefox"),
+    ("nightly", "firefox"),
+    ("safari", "safari"),
+    ("webkit", "webkit"),
+    ("qwebkit", "webkit"),
+    ("internet explorer", "internet-explorer"),
+)
+_BROWSER_OF = {
+    "chrome-devtools": "chromium",
+    "chrome-har": "chromium",
+    "chrome-har-capturer": "chromium",
+    "firefox": "firefox",
+    "firebug": "firefox",
+    "safari": "safari",
+}
+
+
+def browser(log: Log, recorder: Recorder) -> tuple[str | None, str | None]:
+    """Name and version of the browser, as far as the HAR or the kind of its recorder tells."""
+    if log.browser is not None and log.browser.name:
+        name = log.browser.name.strip().lower()
+        for prefix, kind in _BROWSERS:
+            if name.startswith(prefix):
+                return kind, log.browser.version or None
+        return "other", log.browser.version or None
+    return _BROWSER_OF.get(recorder.name), None

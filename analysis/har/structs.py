@@ -1,0 +1,260 @@
+"""The shape of a HAR as far as it is read, and decoding into it: fast where the types are right, lenient where not.
+
+Only the fields named here are ever decoded; bodies, cookies, headers and post data are skipped by the parser and so
+never reach a table. Every field has a default: no recorder writes all of them. Source: HAR 1.2, and the fields that
+start with ``_`` as the recorders in :mod:`originset.analysis.har.recorders` write them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from originset.data.capture import Extension
+from originset.data.errors import InputError
+
+
+class _Struct(msgspec.Struct, kw_only=True, gc=False):
+    """Never part of a reference cycle: the garbage collector need not look."""
+
+
+class Frame(_Struct):
+    url: str | None = None
+
+
+class Stack(_Struct):
+    frames: list[Frame] | None = msgspec.field(name="callFrames", default=None)
+    parent: Stack | None = None
+
+
+class Initiator(_Struct):
+    """CDP's Network.Initiator, which DevTools and chrome-har-capturer write as it is."""
+
+    url: str | None = None
+    stack: Stack | None = None
+
+
+class SecurityDetails(_Struct):
+    """CDP's Network.SecurityDetails; times in seconds since 1970."""
+
+    protocol: str | None = None
+    subject: str | None = msgspec.field(name="subjectName", default=None)
+    issuer: str | None = None
+    names: list[str] | None = msgspec.field(name="sanList", default=None)
+    valid_from: float | None = msgspec.field(name="validFrom", default=None)
+    valid_to: float | None = msgspec.field(name="validTo", default=None)
+
+
+class Request(_Struct):
+    url: str | None = None
+    method: str | None = None
+    http_version: str | None = msgspec.field(name="httpVersion", default=None)
+
+
+class Content(_Struct):
+    mime_type: str | None = msgspec.field(name="mimeType", default=None)
+
+
+class Response(_Struct):
+    status: float | None = None
+    http_version: str | None = msgspec.field(name="httpVersion", default=None)
+    content: Content | None = None
+    redirect_url: str | None = msgspec.field(name="redirectURL", default=None)
+    headers_size: float | None = msgspec.field(name="headersSize", default=None)
+    body_size: float | None = msgspec.field(name="bodySize", default=None)
+    transfer_size: float | None = msgspec.field(name="_transferSize", default=None)
+    error: str | None = msgspec.field(name="_error", default=None)
+    service_worker: bool | None = msgspec.field(name="_fetchedViaServiceWorker", default=None)
+
+
+class Timings(_Struct):
+    """Milliseconds; -1 means that there was no such phase."""
+
+    blocked: float | None = None
+    dns: float | None = None
+    connect: float | None = None
+    ssl: float | None = None
+    send: float | None = None
+    wait: float | None = None
+    receive: float | None = None
+
+
+class CacheState(_Struct):
+    pass
+
+
+class Cache(_Struct):
+    before: CacheState | None = msgspec.field(name="beforeRequest", default=None)
+
+
+class Entry(_Struct):
+    page: str | None = msgspec.field(name="pageref", default=None)
+    started: str | None = msgspec.field(name="startedDateTime", default=None)
+    request: Request = msgspec.field(default_factory=Request)
+    response: Response = msgspec.field(default_factory=Response)
+    timings: Timings = msgspec.field(default_factory=Timings)
+    cache: Cache | None = None
+    server_ip: str | None = msgspec.field(name="serverIPAddress", default=None)
+    connection: str | int | None = None
+    initiator: str | Initiator | None = msgspec.field(name="_initiator", default=None)
+    initiator_index: int | None = msgspec.field(name="_initiatorIndex", default=None)
+    resource_type: str | None = msgspec.field(name="_resourceType", default=None)
+    security: SecurityDetails | None = msgspec.field(name="_securityDetails", default=None)
+    error: str | None = msgspec.field(name="_error", default=None)
+    frame_url: str | None = msgspec.field(name="_frameUrl", default=None)
+    transfer_size: float | None = msgspec.field(name="_transferSize", default=None)
+    from_cache: str | bool | None = msgspec.field(name="_fromCache", default=None)
+    # DevTools since 2023: `connection` is the port there, and this is the id.
+    connection_id: str | int | None = msgspec.field(name="_connectionId", default=None)
+    # Safari
+    fetch_type: str | None = msgspec.field(name="_fetchType", default=None)
+    # WebPageTest
+    socket: int | str | None = msgspec.field(name="_socket", default=None)
+    ip_addr: str | None = msgspec.field(name="_ip_addr", default=None)
+    protocol: str | None = msgspec.field(name="_protocol", default=None)
+    request_type: str | None = msgspec.field(name="_request_type", default=None)
+
+
+class PageTimings(_Struct):
+    on_load: float | None = msgspec.field(name="onLoad", default=None)
+    on_content_load: float | None = msgspec.field(name="onContentLoad", default=None)
+
+
+class Page(_Struct):
+    id: str | None = None
+    started: str | None = msgspec.field(name="startedDateTime", default=None)
+    title: str | None = None
+    timings: PageTimings = msgspec.field(name="pageTimings", default_factory=PageTimings)
+    # chrome-har and WebPageTest
+    url: str | None = msgspec.field(name="_url", default=None)
+    address: str | None = msgspec.field(name="_URL", default=None)
+
+
+class Program(_Struct):
+    name: str | None = None
+    version: str | None = None
+    comment: str | None = None
+
+
+class Log(_Struct):
+    entries: list[Entry]
+    pages: list[Page] | None = None
+    creator: Program | None = None
+    browser: Program | None = None
+    extension: Extension | None = msgspec.field(name="_originset", default=None)
+
+
+class Har(_Struct):
+    log: Log
+
+
+_S = TypeVar("_S", bound=msgspec.Struct)
+_decoder = msgspec.json.Decoder(Har)
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+
+def decode(text: bytes, source: str) -> Log:
+    """The ``log`` of a HAR, its entries in the order of the file.
+
+    Fields of the wrong type count as absent (numbers in strings are numbers); an entry that is no object is an entry
+    of which nothing is known. ``_originset`` is decoded strictly: only this program writes it.
+
+    Raises:
+        InputError: ``empty``, ``not-json``, ``truncated``, ``not-har`` or ``too-deep``, with the place where it is known.
+    """
+    text = _utf8(text, source)
+    try:
+        return _decoder.decode(text).log
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        # Malformed, or merely unlike its kind: the slow way tells them apart.
+        return _decode_leniently(text, source)
+
+
+def _utf8(text: bytes, source: str) -> bytes:
+    if encoding := _BOMS.get(text[:2]):
+        text = text.decode(encoding, errors="replace").encode(errors="replace")
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    if not text.strip():
+        raise InputError(source, "empty", "the file is empty")
+    return text
+
+
+def _decode_leniently(text: bytes, source: str) -> Log:
+    try:
+        har = json.loads(text.decode(errors="replace"))
+    except RecursionError:
+        raise InputError(source, "too-deep", "nested deeper than any HAR") from None
+    except ValueError as error:
+        raise _not_json(text, source, str(error)) from None
+    log = har.get("log") if isinstance(har, dict) else None
+    if not isinstance(log, dict):
+        raise InputError(source, "not-har", "JSON, but not a HAR: it has no log object")
+    if not isinstance(log.get("entries"), list):
+        raise InputError(source, "not-har", "JSON, but not a HAR: its log has no list of entries")
+    pages = log.get("pages")
+    return Log(
+        entries=[_entry(entry) for entry in log["entries"]],
+        pages=[_page(page) for page in pages] if isinstance(pages, list) else None,
+        creator=_loosely(log.get("creator"), Program),
+        browser=_loosely(log.get("browser"), Program),
+        extension=_extension(log.get("_originset"), source),
+    )
+
+
+def _not_json(text: bytes, source: str, detail: str) -> InputError:
+    # msgspec counts bytes, the standard library characters.
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        detail = str(error)
+    if "truncated" in detail:
+        return InputError(source, "truncated", "the file ends in the middle of its JSON", len(text))
+    place = _BYTE.search(detail)
+    return InputError(source, "not-json", "not JSON", int(place[1]) if place else None)
+
+
+def _extension(value: object, source: str) -> Extension | None:
+    try:
+        return msgspec.convert(value, Extension | None)
+    except msgspec.ValidationError as error:
+        raise InputError(source, "not-capture", f"log._originset is damaged ({error})") from error
+
+
+def _entry(value: object) -> Entry:
+    children: dict[str, Any] = value if isinstance(value, dict) else {}
+    entry = _loosely(children, Entry)
+    entry.request = _loosely(children.get("request"), Request)
+    entry.response = _loosely(children.get("response"), Response)
+    entry.timings = _loosely(children.get("timings"), Timings)
+    return entry
+
+
+def _page(value: object) -> Page:
+    page = _loosely(value, Page)
+    page.timings = _loosely(value.get("pageTimings") if isinstance(value, dict) else None, PageTimings)
+    return page
+
+
+def _loosely(value: object, kind: type[_S]) -> _S:
+    """A struct of the fields that can be read as their types; the others keep their defaults."""
+    if not isinstance(value, dict):
+        return kind()
+    known: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        given = value.get(field.encode_name)
+        if given is None:
+            continue
+        try:
+            known[field.name] = msgspec.convert(_scrubbed(given), field.type, strict=False)
+        except (msgspec.ValidationError, RecursionError):
+            continue
+    return kind(**known)
+
+
+def _scrubbed(value: object) -> object:
+    """Lone surrogates, which JSON can spell and UTF-8 cannot, replaced."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else cast("object", value)

@@ -1,0 +1,139 @@
+"""Rows of ``visits`` from a HAR's pages and their requests, with what limits each recording."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.structs import Page
+from originset.analysis.har.urls import sanitise_url, url_columns
+from originset.data.schema import TABLES
+
+_ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
+
+
+def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame:
+    """One row per page, pages without entries included. ``requests`` as request_rows gives them."""
+    frame = pl.DataFrame(
+        {
+            "visit": range(len(visits)),
+            "visit_id": [facts.visit_id for facts in visits],
+            "told_url": [_told_url(facts.page) for facts in visits],
+            "source": [facts.source for facts in visits],
+            "source_sha256": [facts.sha256 for facts in visits],
+            "recorder": [facts.recorder.name for facts in visits],
+            "recorder_version": [facts.recorder_version for facts in visits],
+            "browser": [facts.browser for facts in visits],
+            "browser_version": [facts.browser_version for facts in visits],
+            "load_ms": [_milliseconds(facts.page.timings.on_load if facts.page else None) for facts in visits],
+            "dom_content_loaded_ms": [
+                _milliseconds(facts.page.timings.on_content_load if facts.page else None) for facts in visits
+            ],
+        },
+        schema_overrides={"visit": pl.Int64, "load_ms": pl.Float64, "dom_content_loaded_ms": pl.Float64}
+        | dict.fromkeys(
+            ("told_url", "source_sha256", "recorder_version", "browser", "browser_version"),
+            pl.String,
+        ),
+    )
+    frame = frame.join(_documents(requests), on="visit", how="left", maintain_order="left")
+    frame = frame.join(_quality(requests), on="visit", how="left", maintain_order="left")
+    told = url_columns(frame["told_url"])
+    frame = frame.with_columns(
+        pl.coalesce("document_host", told["host"]).alias("site"),
+        pl.coalesce("first_url", told["url"]).alias("url"),
+        pl.coalesce("document_url", told["url"]).alias("final_url"),
+        pl.when(pl.col("document_status").is_not_null()).then(pl.lit("ok")).otherwise(pl.lit("failed")).alias("status"),
+        pl.when(pl.col("entries").is_null())
+        .then(pl.lit("empty"))
+        .when(pl.col("document_status").is_null())
+        .then(pl.lit("no_response"))
+        .alias("error"),
+        pl.col("document_error").alias("error_code"),
+        pl.col("quality").fill_null(pl.lit([], pl.List(pl.String))),
+    )
+    return frame.select(
+        pl.col(name).cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)
+        for name, kind in TABLES["visits"].polars_schema.items()
+    )
+
+
+def _told_url(page: Page | None) -> str | None:
+    """The page's address where the recorder gives one: in a field of its own, or as the title, as DevTools does."""
+    if page is None:
+        return None
+    given = (page.url, page.address, page.title)
+    address = next(
+        (text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None
+    )
+    return None if address is None else sanitise_url(address)
+
+
+def _milliseconds(value: float | None) -> float | None:
+    return value if value is not None and value >= 0 else None
+
+
+def _documents(requests: pl.DataFrame) -> pl.DataFrame:
+    """Each visit's document: its first HTML answer that is no redirect, else its first request, over HTTP."""
+    page = requests.filter(_ON_NETWORK)
+    redirect = pl.col("status").is_between(300, 399) & (pl.col("status") != 304)
+    html = pl.col("mime_type").is_in(["text/html", "application/xhtml+xml"]) | (pl.col("resource_type") == "document")
+    # Scripts and trackers answer with HTML as well: what is no part of the page's beginning is not its document.
+    answer = ~redirect.fill_null(value=False) & html.fill_null(value=False)
+    fields = (
+        pl.col("url").alias("document_url"),
+        pl.col("host").alias("document_host"),
+        pl.col("status").alias("document_status"),
+        pl.coalesce("error", pl.lit(None, pl.String)).alias("document_error"),
+    )
+    found = pl.concat(
+        [
+            page.filter(answer).with_columns(choice=0),
+            page.filter(~redirect.fill_null(value=False)).with_columns(choice=1),
+            page.with_columns(choice=2),
+        ]
+    )
+    documents = (
+        found.sort("visit", "choice", "request_id")
+        .group_by("visit", maintain_order=True)
+        .first()
+        .select("visit", *fields)
+    )
+    begun = (
+        requests.sort("visit", "request_id")
+        .group_by("visit", maintain_order=True)
+        .agg(
+            pl.len().alias("entries"),
+            pl.col("url").filter(_ON_NETWORK).first().alias("first_url"),
+            pl.coalesce(pl.col("zero").first(), pl.col("started").min()).alias("started_at"),
+        )
+    )
+    return begun.join(documents, on="visit", how="left")
+
+
+def _quality(requests: pl.DataFrame) -> pl.DataFrame:
+    """What limits a recording, as a list per visit."""
+    on_network = requests.filter(_ON_NETWORK)
+    warm = (
+        on_network.filter(pl.col("connection_id").is_not_null())
+        .group_by("visit", "connection_id")
+        .agg(pl.col("connect_ms").is_null().all().alias("warm"))
+        .group_by("visit")
+        .agg(pl.col("warm").any().alias("warm_sockets"))
+    )
+    flags = on_network.group_by("visit").agg(
+        pl.col("from_cache").fill_null(value=False).any().alias("cached"),
+        # Fifty hosts at one address are a proxy, or a testbed; two may well be one server.
+        (
+            (pl.col("server_ip").n_unique() == 1)
+            & pl.col("server_ip").is_not_null().all()
+            & (pl.col("host").n_unique() >= 10)
+        ).alias("proxied"),
+        pl.col("connection_id").is_null().all().alias("no_connection_ids"),
+        pl.col("server_ip").is_null().all().alias("no_addresses"),
+        pl.col("started").is_null().any().alias("no_times"),
+    )
+    flags = flags.join(warm, on="visit", how="left")
+    names = [name for name in flags.columns if name != "visit"]
+    listed = pl.concat_list(pl.when(pl.col(name).fill_null(value=False)).then(pl.lit(name)) for name in names)
+    return flags.select("visit", listed.list.drop_nulls().alias("quality"))
