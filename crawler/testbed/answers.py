@@ -66,7 +66,7 @@ class Answers:
 
     def _answer(self, arrival: Arrival, name: str, path: str, origin: str | None) -> Answer:
         host = self._scenario.hosts.get(name)
-        if host is None or _misdirected(arrival, host):
+        if host is None or self._misdirected(arrival, host):
             return _text(421)
         if arrival.scheme == "http":
             return _text(301, ("location", f"https://{name}{path}"))
@@ -76,6 +76,18 @@ class Answers:
         if resource is None:
             return _text(404)
         return _content(resource, origin)
+
+    def _misdirected(self, arrival: Arrival, host: Host) -> bool:
+        """RFC 9110 section 15.5.20: the request came to a server, or over a connection, that is not for its host.
+
+        A server answers for the names that DNS gives its address, and for those that it promised by ORIGIN.
+        """
+        if arrival.scheme == "https" and host.own_connection and arrival.server_name != host.name:
+            return True
+        if arrival.server in host.addresses:
+            return False
+        first = self._scenario.hosts.get(arrival.server_name or "")
+        return first is None or f"https://{host.name}" not in (first.origin_set or ())
 
 
 def _content(resource: Resource, origin: str | None) -> Answer:
@@ -93,13 +105,6 @@ def _content(resource: Resource, origin: str | None) -> Answer:
             ("vary", "origin"),
         ]
     return Answer(200, headers, body.content)
-
-
-def _misdirected(arrival: Arrival, host: Host) -> bool:
-    """RFC 9110 section 15.5.20: the request came to a server, or over a connection, that is not for its host."""
-    if arrival.server not in host.addresses:
-        return True
-    return arrival.scheme == "https" and host.own_connection and arrival.server_name != host.name
 
 
 def _text(status: int, *headers: tuple[str, str]) -> Answer:
