@@ -1,0 +1,52 @@
+"""Which host names a certificate covers, by RFC 9525: whole tables at once, with joins instead of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from originset.models.network import is_address
+
+
+def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.LazyFrame) -> pl.LazyFrame:
+    """``pairs`` (``certificate_id``, ``host``) without repetition, with a column ``covered``.
+
+    ``covered`` is NULL where the certificate or its names are not known. RFC 9525 section 6.3: a name covers the host
+    that equals it, or, if its left-most label is ``*``, a host with any one label in that place. No partial wildcards,
+    no common name (section 6.1.2), no wildcard for an address.
+    """
+    pairs = pairs.select("certificate_id", "host").unique()
+    known = tables["certificates"].filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
+    matches = covering_certificates(tables, pairs.select("host")).with_columns(pl.lit(value=True).alias("match"))
+    return (
+        pairs.join(known.with_columns(pl.lit(value=True).alias("known")), on="certificate_id", how="left")
+        .join(matches, on=["certificate_id", "host"], how="left")
+        .select(
+            "certificate_id",
+            "host",
+            pl.when("known").then(pl.col("match").fill_null(value=False)).alias("covered"),
+        )
+    )
+
+
+def covering_certificates(tables: Mapping[str, pl.LazyFrame], hosts: pl.LazyFrame) -> pl.LazyFrame:
+    """Every certificate of the study that covers a host of ``hosts``: ``host``, ``certificate_id``, each pair once."""
+    names = tables["certificate_names"].select("certificate_id", "name").unique()
+    # An absolute name, with its final dot, names the same host; a host with a star in it is nobody's name.
+    wanted = (
+        hosts.select("host")
+        .unique()
+        .filter(~pl.col("host").str.contains("*", literal=True))
+        .with_columns(pl.col("host").str.strip_suffix(".").alias("exact"))
+    )
+    parent = pl.col("exact").str.splitn(".", 2).struct.field("field_1")
+    by_wildcard = wanted.filter(~is_address(pl.col("exact")), ~pl.col("exact").str.starts_with(".")).select(
+        "host", ("*." + parent).alias("name")
+    )
+    return (
+        pl.concat([wanted.select("host", pl.col("exact").alias("name")), by_wildcard])
+        .join(names, on="name")
+        .select("host", "certificate_id")
+        .unique()
+    )

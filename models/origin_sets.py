@@ -1,0 +1,52 @@
+"""The hosts that each site's server could announce in an ORIGIN frame (RFC 8336), with what speaks for and against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from originset.data.schema import ORIGIN_SETS
+from originset.models.coverage import covered
+from originset.models.evidence import levels, misdirected_hosts
+from originset.models.site_certificates import own_certificates
+
+
+def origin_sets(tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, colocated: pl.LazyFrame) -> pl.DataFrame:
+    """Rows of ``origin_sets``: one for each site, server and host that share the document's key, itself included.
+
+    A host asked for on several ports has the one of most visits. ``asn`` is that of most of the server's documents.
+    """
+    located = documents.filter("secure", pl.col("key").is_not_null())
+    certificates = own_certificates(located, ["site", "server"])
+    servers = located.group_by("site", "server").agg(pl.col("asn").drop_nulls().mode().min())
+    site_visits = located.group_by("site").agg(pl.len().alias("site_visits"))
+    ports = colocated.group_by("site", "server", "host", "port").agg(pl.len().alias("n"))
+    port = ports.group_by("site", "server", "host").agg(
+        pl.col("port").sort_by(pl.struct(-pl.col("n").cast(pl.Int64), "port")).first()
+    )
+    members = (
+        colocated.group_by("site", "server", "host")
+        .agg(pl.col("requests").sum(), pl.col("visit_id").n_unique().alias("visits"))
+        .join(port, on=["site", "server", "host"])
+        .join(servers, on=["site", "server"])
+        .join(site_visits, on="site")
+        .join(certificates, on=["site", "server"], how="left")
+        .collect(engine="streaming")  # used three times below
+        .lazy()
+    )
+    coverage = covered(tables, members.filter(pl.col("certificate_id").is_not_null()))
+    misdirected = misdirected_hosts(tables).with_columns(pl.lit(value=True).alias("misdirected"))
+    return (
+        members.join(coverage, on=["certificate_id", "host"], how="left")
+        .join(levels(tables, members), on=["server", "host"])
+        .join(misdirected, on="host", how="left")
+        .with_columns(
+            pl.col("covered").alias("covered_by_certificate"),
+            pl.col("misdirected").fill_null(value=False),
+            (pl.col("visits") / pl.col("site_visits")).alias("seen_share"),
+        )
+        .select(pl.col(name).cast(kind) for name, kind in ORIGIN_SETS.polars_schema.items())
+        .sort("site", "server", "host")
+        .collect(engine="streaming")
+    )

@@ -1,0 +1,37 @@
+"""The choices that the paper leaves open, each a named parameter with a stated default."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Colocation = Literal["asn", "ip"]
+Predecessor = Literal["initiator", "time"]
+ParallelDns = Literal["own", "minimum"]
+BlockedTime = Literal["freed", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a run of the models assumes.
+
+    ``colocation`` is what makes two addresses one server in the ORIGIN model: the origin AS of the address (the paper),
+    or the address itself. An address in no known AS counts as its own.
+
+    The timeline (:mod:`originset.models.timeline`) has four more. ``predecessor``: whose saving a request inherits; the
+    request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).
+    ``parallel_dns``: lookups that overlapped save each their own time (``own``) or each the shortest of them
+    (``minimum``). ``blocked_time``: a request that queued behind a handshake which no longer happens stops queueing
+    (``freed``, as the paper's Figure 2) or does not (``kept``). ``provider_asns``: the ASes of the one provider that
+    coalesces in ``provider_ms``; without any that column is unknown.
+    """
+
+    colocation: Colocation = "asn"
+    predecessor: Predecessor = "initiator"
+    parallel_dns: ParallelDns = "own"
+    blocked_time: BlockedTime = "freed"
+    provider_asns: tuple[int, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The parameters as JSON can hold them, for the record of a run."""
+        return {**asdict(self), "provider_asns": list(self.provider_asns)}

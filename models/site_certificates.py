@@ -1,0 +1,115 @@
+"""What the paper's ideal does to each site's certificate, and the names that it would add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from originset.data.schema import CERTIFICATE_ADDITIONS, SITE_CERTIFICATES
+from originset.models.coverage import covered
+from originset.models.evidence import levels
+from originset.models.network import is_address
+
+
+def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+    """The certificate that most visits of each group saw on the document's connection, and the least id of a tie."""
+    seen = documents.filter(pl.col("certificate_id").is_not_null()).group_by(*by, "certificate_id").agg(pl.len())
+    order = pl.struct(-pl.col("len").cast(pl.Int64), "certificate_id")
+    return seen.group_by(by).agg(pl.col("certificate_id").sort_by(order).first())
+
+
+def certificate_additions(
+    tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, colocated: pl.LazyFrame
+) -> pl.DataFrame:
+    """Rows of ``certificate_additions``: the co-located names of each site that its certificate does not cover.
+
+    Over the union of the site's visits. A site whose certificate's names are not known has no rows here and NULL in
+    ``site_certificates``. Ranked by connections saved, then by visits and requests. ``level`` and ``same_owner`` are
+    those of the document's host that has the best evidence, where a site had several.
+    """
+    names = (
+        colocated.filter(~is_address(pl.col("host")))
+        .group_by("site", pl.col("host").alias("name"))
+        .agg(
+            pl.when(pl.col("connections").count() > 0)
+            .then(pl.col("connections").sum())
+            .alias("connections_saved_paper"),
+            pl.col("visit_id").n_unique().alias("visits"),
+            pl.col("requests").sum(),
+        )
+        .join(own_certificates(documents.filter("secure"), ["site"]), on="site")
+        .collect(engine="streaming")  # used three times below
+        .lazy()
+    )
+    coverage = covered(tables, names.select("certificate_id", pl.col("name").alias("host"))).rename({"host": "name"})
+    missing = names.join(coverage, on=["certificate_id", "name"]).filter(~pl.col("covered"))
+    pairs = (
+        colocated.select("site", "server", "host")
+        .unique()
+        .join(missing.select("site", pl.col("name").alias("host")), on=["site", "host"], how="semi")
+    )
+    evidence = (
+        pairs.join(levels(tables, pairs), on=["server", "host"])
+        .group_by("site", pl.col("host").alias("name"))
+        .agg(pl.col("level").max(), pl.col("same_owner").max())
+    )
+    worth = pl.struct(
+        -pl.col("connections_saved_paper").fill_null(-1),
+        -pl.col("visits").cast(pl.Int64).alias("by_visits"),
+        -pl.col("requests").alias("by_requests"),
+        "name",
+    )
+    return (
+        missing.join(evidence, on=["site", "name"])
+        .with_columns(worth.rank("ordinal").over("site").alias("rank"))
+        .select(pl.col(name).cast(kind) for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items())
+        .sort("site", "rank")
+        .collect(engine="streaming")
+    )
+
+
+def site_certificates(
+    tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, additions: pl.LazyFrame
+) -> pl.DataFrame:
+    """Rows of ``site_certificates``, one for each site of which a document was seen.
+
+    ``existing_names`` is NULL where the certificate's names are not known, ``additions`` and ``ideal_names`` also where
+    no document's address is, because then nothing can be said to be co-located with it.
+    """
+    counts = (
+        tables["certificate_names"]
+        .unique(["certificate_id", "name"])
+        .group_by("certificate_id")
+        .agg(pl.len().alias("n"))
+    )
+    existing = (
+        tables["certificates"]
+        .filter(pl.col("san_count").is_not_null())
+        .select("certificate_id")
+        .unique()
+        .join(counts, on="certificate_id", how="left")
+        .select("certificate_id", pl.col("n").fill_null(0).cast(pl.Int64).alias("existing_names"))
+    )
+    added = additions.group_by("site").agg(pl.len().alias("n"))
+    return (
+        documents.group_by("site")
+        .agg(
+            pl.len().alias("visits"),
+            pl.col("vantage").drop_nulls().n_unique().alias("named_vantages"),
+            (pl.col("secure") & pl.col("key").is_not_null()).any().alias("located"),
+        )
+        .join(own_certificates(documents.filter("secure"), ["site"]), on="site", how="left")
+        .join(existing, on="certificate_id", how="left")
+        .join(added, on="site", how="left")
+        .with_columns(
+            pl.when(pl.col("located") & pl.col("existing_names").is_not_null())
+            .then(pl.col("n").fill_null(0).cast(pl.Int64))
+            .alias("additions"),
+            pl.when(pl.col("named_vantages") > 0).then("named_vantages").alias("vantages"),
+        )
+        .with_columns((pl.col("existing_names") + pl.col("additions")).alias("ideal_names"))
+        .select(pl.col(name).cast(kind) for name, kind in SITE_CERTIFICATES.polars_schema.items())
+        .sort("site")
+        .collect(engine="streaming")
+    )

@@ -1,0 +1,176 @@
+"""Counts of pages small enough to count by hand, and what must hold whatever the page."""
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from originset.data.schema import TABLES
+from originset.models.page_counts import page_counts
+from originset.models.parameters import Parameters
+
+COLUMNS = TABLES["page_counts"].polars_schema.names()
+
+
+def counted(tables, visit, **parameters):
+    rows = page_counts(tables, Parameters(**parameters))
+    assert rows.schema == TABLES["page_counts"].polars_schema
+    return rows.row(by_predicate=pl.col("visit_id") == visit, named=True)
+
+
+def test_a_capture(example_tables) -> None:
+    assert counted(example_tables, "a") == {
+        "visit_id": "a",
+        "hosts": 6,
+        "requests": 8,
+        "measured_dns": 5,
+        "dns_basis": "resolver_jobs",
+        "wire_dns": 15,
+        "measured_tls": 6,
+        "opened_tls": 7,
+        "without_duplicates": 5,
+        "ideal_ip": 4,
+        "ideal_origin": 3,
+        "paired_ideal_ip": 4,
+        "paired_ideal_origin": 3,
+        "without_asn": 1,
+        "left_out": 1,
+    }
+
+
+def test_colocation_by_address(example_tables) -> None:
+    assert counted(example_tables, "a", colocation="ip")["ideal_origin"] == 4
+
+
+def test_a_har_with_connection_ids(example_tables) -> None:
+    page = counted(example_tables, "c")
+    assert (page["measured_dns"], page["dns_basis"]) == (2, "dns_phases")
+    assert (page["measured_tls"], page["without_duplicates"], page["ideal_origin"]) == (2, 1, 1)
+    assert (page["wire_dns"], page["opened_tls"]) == (None, None)  # a HAR cannot know
+
+
+def test_what_is_not_known_is_null(example_tables) -> None:
+    page = counted(example_tables, "d")
+    assert (page["requests"], page["left_out"], page["hosts"]) == (2, 2, 0)
+    unknown = [name for name in COLUMNS if page[name] is None]
+    assert unknown == [
+        "measured_dns", "dns_basis", "wire_dns", "measured_tls", "opened_tls", "without_duplicates",
+        "ideal_ip", "ideal_origin", "paired_ideal_ip", "paired_ideal_origin",
+    ]  # fmt: skip
+
+
+def test_a_page_that_asked_for_nothing_needs_nothing(example_tables) -> None:
+    page = counted(example_tables, "f")
+    assert [page[name] for name in ("requests", "measured_tls", "ideal_ip", "paired_ideal_origin")] == [0, 0, 0, 0]
+    assert page["opened_tls"] is None
+
+
+def test_plain_http_has_no_tls_connection(make_tables, example_rows) -> None:
+    plain = [{**row, "scheme": "http"} for row in example_rows["requests"] if row["visit_id"] == "d"]
+    page = counted(make_tables({**example_rows, "requests": plain}), "d")
+    assert page["measured_tls"] == 0
+
+
+def test_a_measured_connection_without_address_leaves_the_pair_open(make_tables, example_rows) -> None:
+    requests = [
+        {**row, "server_ip": None} if (row["visit_id"], row["connection_id"]) == ("a", 5) else row
+        for row in example_rows["requests"]
+    ]
+    page = counted(make_tables({**example_rows, "requests": requests}), "a")
+    assert (page["measured_tls"], page["ideal_origin"], page["paired_ideal_origin"]) == (6, 2, None)
+
+
+@pytest.mark.parametrize(("opened", "kept"), [((1.0, 2.0), 1), ((2.0, 1.0), 2)])
+def test_order_of_opening_decides_what_is_a_duplicate(make_tables, opened, kept) -> None:
+    """7 carried x, 8 carried x and y: opened later, 8 was first for y; opened earlier, it makes 7 a duplicate."""
+    base = {"visit_id": "v", "scheme": "https", "port": 443, "status": 200, "server_ip": "192.0.2.1"}
+    rows = {
+        "visits": [{"visit_id": "v", "source": "crawl", "status": "ok"}],
+        "requests": [
+            {**base, "request_id": 0, "host": "x", "connection_id": 7},
+            {**base, "request_id": 1, "host": "x", "connection_id": 8},
+            {**base, "request_id": 2, "host": "y", "connection_id": 8},
+        ],
+        "connections": [
+            {"visit_id": "v", "connection_id": i, "opened_ms": at, "source": "netlog", "tls": True}
+            for i, at in zip((7, 8), opened, strict=True)
+        ],
+    }
+    assert counted(make_tables(rows), "v")["without_duplicates"] == 3 - kept
+
+
+ips = st.sampled_from([None, *(f"192.0.2.{i}" for i in range(5))])
+requests = st.lists(
+    st.fixed_dictionaries(
+        {
+            "visit_id": st.sampled_from(["v", "w"]),
+            "scheme": st.sampled_from(["https", "https", "http", "data"]),
+            "host": st.sampled_from(["a.test", "b.test", "c.test"]),
+            "port": st.sampled_from([443, 8443]),
+            "status": st.sampled_from([200, None]),
+            "from_cache": st.sampled_from([None, False, True]),
+            "connection_id": st.sampled_from([None, 1, 2, 3, 4]),
+            "server_ip": ips,
+            "dns_ms": st.sampled_from([None, 0.0, 1.5]),
+            "started_ms": st.sampled_from([0.0, 1.0, 2.0]),
+        }
+    ),
+    max_size=20,
+)
+asns = st.lists(st.sampled_from([None, 1, 2]), min_size=5, max_size=5)
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def page_rows(rows, numbers):
+    return {
+        "visits": [{"visit_id": v, "source": "x.har", "status": "ok"} for v in "vw"],
+        "requests": [{**row, "request_id": i} for i, row in enumerate(rows)],
+        "addresses": [{"ip": f"192.0.2.{i}", "asn": asn} for i, asn in enumerate(numbers)],
+    }
+
+
+@FEW
+@given(rows=requests, numbers=asns)
+def test_counts_equal_sets(make_tables, rows, numbers) -> None:
+    """Every count against Python sets, request by request."""
+    tables = make_tables(page_rows(rows, numbers))
+    asn = {f"192.0.2.{i}": each for i, each in enumerate(numbers)}
+    for page in page_counts(tables, Parameters()).iter_rows(named=True):
+        network = [
+            row for row in rows
+            if row["visit_id"] == page["visit_id"]
+            and row["scheme"] != "data"
+            and not row["from_cache"]
+            and (row["status"] is not None or row["connection_id"] is not None)
+        ]  # fmt: skip
+        reached = {row["server_ip"] for row in network} - {None}
+        secure = [row for row in network if row["scheme"] == "https"]
+        tls = {row["connection_id"] for row in secure} - {None}
+        located = {row["connection_id"] for row in secure if row["server_ip"]} - {None}
+        paired = {row["server_ip"] for row in secure if row["connection_id"]} - {None}
+        known = bool(reached) or not network
+        tls_known = bool(tls) or not secure
+        assert page["requests"] == len(network)
+        assert page["left_out"] == sum(row["server_ip"] is None for row in network)
+        assert page["ideal_ip"] == (len(reached) if known else None)
+        assert page["ideal_origin"] == (len({asn[ip] or ip for ip in reached}) if known else None)
+        assert page["without_asn"] == sum(asn[ip] is None for ip in reached)
+        assert page["measured_tls"] == (len(tls) if tls_known else None)
+        assert page["paired_ideal_ip"] == (len(paired) if tls_known and located == tls else None)
+        if tls_known:
+            assert min(len(tls), 1) <= page["without_duplicates"] <= len(tls)
+        if None not in (page["paired_ideal_ip"], page["ideal_ip"]):
+            assert page["paired_ideal_origin"] <= page["paired_ideal_ip"] <= page["ideal_ip"]
+
+
+@FEW
+@given(rows=requests, numbers=asns, data=st.data())
+def test_row_order_and_host_names_do_not_matter(make_tables, rows, numbers, data) -> None:
+    plain = page_rows(rows, numbers)
+    names = {"a.test": "z.example", "b.test": "*.b", "c.test": "xn--c"}
+    other = {
+        **plain,
+        "requests": data.draw(st.permutations([{**row, "host": names[row["host"]]} for row in plain["requests"]])),
+        "addresses": list(reversed(plain["addresses"])),
+    }
+    assert page_counts(make_tables(plain), Parameters()).equals(page_counts(make_tables(other), Parameters()))
