@@ -10,20 +10,10 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.exceptions
+from hyperframe.frame import ExtensionFrame
 
 from originset.crawler import origin_frame
-from originset.data.errors import OriginsetError
-
-
-class ProbeError(OriginsetError):
-    """A server that did not answer in HTTP/2; ``problem`` says why."""
-
-    def __init__(self, server_name: str, address: str, port: int, problem: str) -> None:
-        self.server_name = server_name
-        self.address = address
-        self.port = port
-        self.problem = problem
-        super().__init__(f"{server_name} at {address} port {port}: {problem}")
+from originset.data.errors import ProbeError
 
 
 def read_origin_set(
@@ -65,9 +55,8 @@ def _read(tls: ssl.SSLSocket) -> list[str] | None:
         if not data:
             raise ConnectionResetError("closed the connection before it answered")
         for event in connection.receive_data(data):
-            if isinstance(event, h2.events.UnknownFrameReceived) and event.frame.type == origin_frame.TYPE:
-                # RFC 8336 section 2.1: on another stream, or with any flag set, it means nothing.
-                if event.frame.stream_id == 0 and event.frame.flag_byte == 0:
+            if isinstance(event, h2.events.UnknownFrameReceived) and isinstance(event.frame, ExtensionFrame):
+                if _is_origin_frame(event.frame):
                     origins = [*(origins or []), *origin_frame.decode(event.frame.body)]
             elif isinstance(event, h2.events.PingAckReceived):
                 connection.close_connection()
@@ -75,3 +64,8 @@ def _read(tls: ssl.SSLSocket) -> list[str] | None:
                     tls.sendall(connection.data_to_send())
                 return origins
         tls.sendall(connection.data_to_send())
+
+
+def _is_origin_frame(frame: ExtensionFrame) -> bool:
+    """RFC 8336 section 2.2: on another stream, or with one of the first four flags, it is to be ignored."""
+    return frame.type == origin_frame.TYPE and frame.stream_id == 0 and not frame.flag_byte & 0x0F

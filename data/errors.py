@@ -80,6 +80,17 @@ class BrowserError(OriginsetError):
         super().__init__(f"{browser}: {problem}")
 
 
+class ProbeError(OriginsetError):
+    """A live server that could not be asked what was to be known: not reached, not trusted, another protocol."""
+
+    def __init__(self, server_name: str, address: str, port: int, problem: str) -> None:
+        self.server_name = server_name
+        self.address = address
+        self.port = port
+        self.problem = problem
+        super().__init__(f"{server_name} at {address} port {port}: {problem}")
+
+
 class TestbedError(OriginsetError):
     """The testbed could not be brought up or did not answer."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import h2.config
 import h2.connection
@@ -36,7 +37,7 @@ async def serve_http2(
 
 class _Http2:
     def __init__(self, writer: asyncio.StreamWriter, arrival: Arrival, answers: Answers) -> None:
-        self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+        self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding=None))
         self._writer = writer
         self._arrival = arrival
         self._answers = answers
@@ -60,9 +61,7 @@ class _Http2:
             return
         for event in events:
             if isinstance(event, h2.events.RequestReceived):
-                task = asyncio.create_task(self._respond(event.stream_id, dict(event.headers)))
-                self._tasks[event.stream_id] = task
-                task.add_done_callback(lambda _, stream=event.stream_id: self._tasks.pop(stream, None))
+                self._start(event.stream_id, event.headers)
             elif isinstance(event, h2.events.DataReceived) and event.flow_controlled_length:
                 self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
@@ -70,6 +69,12 @@ class _Http2:
             elif isinstance(event, h2.events.StreamReset) and (running := self._tasks.get(event.stream_id)):
                 running.cancel()
         self._writer.write(self._h2.data_to_send())
+
+    def _start(self, stream: int, fields: Iterable[tuple[bytes, bytes]]) -> None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields}
+        task = asyncio.create_task(self._respond(stream, headers))
+        self._tasks[stream] = task
+        task.add_done_callback(lambda _: self._tasks.pop(stream, None))
 
     async def _respond(self, stream: int, headers: dict[str, str]) -> None:
         answer = await self._answers.answer(

@@ -143,10 +143,9 @@ def _first_process(control: int, argv: Sequence[str]) -> int:
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
-    for number in (*_PASSED_ON, signal.SIGCHLD):
-        signal.signal(
-            number, lambda *_: None
-        )  # the wake-up pipe says it; process 1 would ignore what it does not handle
+    for handled in (*_PASSED_ON, signal.SIGCHLD):
+        # The wake-up pipe tells. Without a handler, process 1 of a namespace would ignore them.
+        signal.signal(handled, lambda *_: None)
     try:
         command = subprocess.Popen(list(argv), restore_signals=True)
     except OSError as error:
@@ -159,7 +158,7 @@ def _first_process(control: int, argv: Sequence[str]) -> int:
             return 128 + signal.SIGKILL  # the outer process is gone
         for number in numbers:
             if number != signal.SIGCHLD:
-                command.send_signal(number)
+                os.kill(command.pid, number)  # not send_signal: it may reap, and we would wait for ever
         code = _reap(command.pid)
         if code is not None:
             return code if code >= 0 else 128 - code
@@ -180,4 +179,8 @@ def _reap(command: int) -> int | None:
 
 
 if __name__ == "__main__":
-    sys.exit(_first_process(int(sys.argv[1]), sys.argv[2:]))
+    try:
+        sys.exit(_first_process(int(sys.argv[1]), sys.argv[2:]))
+    except TestbedError as problem:
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(problem.exit_code)
