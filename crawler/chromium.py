@@ -8,19 +8,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
+import subprocess
 import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psutil
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.remote.remote_connection import RemoteConnection
 
 from originset.crawler import netlog
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
@@ -49,9 +50,12 @@ FLAGS = (
     "--mute-audio",
     "--no-pings",
     "--password-store=basic",
-    "--disable-features=HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,"
-    "OptimizationGuideModelDownloading,MediaRouter,Translate,InterestFeedContentSuggestions,"
-    "CertificateTransparencyComponentUpdater,AutofillServerCommunication",
+    (
+        "--disable-features="
+        "HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,"
+        "OptimizationGuideModelDownloading,MediaRouter,Translate,InterestFeedContentSuggestions,"
+        "CertificateTransparencyComponentUpdater,AutofillServerCommunication"
+    ),
 )
 
 
@@ -71,7 +75,8 @@ class Chromium:
     def __init__(self, settings: VisitSettings) -> None:
         self.settings = settings
         self._stack = ExitStack()
-        self._pids: list[int] = []
+        self._browsers: list[psutil.Process] = []
+        self._driver_process: subprocess.Popen[Any] | None = None
         self._killed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -87,11 +92,11 @@ class Chromium:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="originset-", ignore_cleanup_errors=True)))
         self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
         stack.callback(self.netlog.close)
-        stack.callback(self.kill)
+        stack.callback(self._end)
         driver = self._driver(folder)
-        stack.callback(_quit, driver)
-        # Ending is the other way round: the browser by its process id, then the driver, then what they leave behind.
-        stack.callback(self.kill_browser)
+        if isinstance(driver.command_executor, RemoteConnection):
+            stack.callback(driver.command_executor.close)
+        stack.callback(self.kill)
         address = str(driver.capabilities["goog:chromeOptions"]["debuggerAddress"])
         try:
             self.product, socket = browser_endpoint(address)
@@ -116,7 +121,9 @@ class Chromium:
                 "signin.allowed": False,
             },
         )
-        environment = {**os.environ, **self.settings.environment}
+        scratch = folder / "tmp"  # the browser's own left-overs go with the folder
+        scratch.mkdir()
+        environment = {**os.environ, "TMPDIR": str(scratch), **self.settings.environment}
         service = Service(
             executable_path=None if chromedriver is None else _ends_with_us(chromedriver, folder / "chromedriver"),
             env=environment,
@@ -134,12 +141,14 @@ class Chromium:
         return driver
 
     def _remember(self, service: Service) -> None:
-        process = getattr(service, "process", None)
+        process = service.process
         if process is None:
             return
+        # What is ended by us needs no shutdown of selenium's, which waits for whole seconds.
+        service.process = None  # type: ignore[assignment]  # selenium itself tests for None; only its annotation forgets
+        self._driver_process = process
         with contextlib.suppress(psutil.Error):
-            self._pids = [child.pid for child in psutil.Process(process.pid).children()]
-        self._pids.append(process.pid)
+            self._browsers = psutil.Process(process.pid).children()
 
     @property
     def version(self) -> str:
@@ -151,17 +160,26 @@ class Chromium:
         """Somebody has ended this browser."""
         return self._killed.is_set()
 
-    def kill_browser(self) -> None:
-        """End the browser's main process at once; its others end with it. A driver ended first would orphan them."""
-        self._killed.set()
-        for pid in self._pids[:-1]:
-            _kill(pid)
-
     def kill(self) -> None:
-        """End the browser, then the driver."""
-        self.kill_browser()
-        for pid in self._pids[-1:]:
-            _kill(pid)
+        """End the browser with all its processes at once; whoever waits for it finds it lost.
+
+        Always before the driver: a driver that ends first leaves the browser behind.
+        """
+        self._killed.set()
+        for browser in self._browsers:
+            with contextlib.suppress(psutil.Error):
+                family = [browser, *browser.children(recursive=True)]
+                for process in family:
+                    with contextlib.suppress(psutil.Error):
+                        process.kill()
+
+    def _end(self) -> None:
+        """End the browser, then the driver, and wait until both are gone."""
+        self.kill()
+        if self._driver_process is not None:
+            self._driver_process.kill()
+            self._driver_process.wait()
+        psutil.wait_procs(self._browsers, timeout=5)
 
     def _open_barrier(self, address: str) -> None:
         """A page of the browser's own, outside every visit, whose request marks a place in the NetLog."""
@@ -204,7 +222,7 @@ class Chromium:
     @contextmanager
     def deadline(self, seconds: float) -> Iterator[None]:
         """Kill the browser if the block takes longer: whatever waits for it then ends with DevToolsLost."""
-        timer = threading.Timer(seconds, self.kill_browser)
+        timer = threading.Timer(seconds, self.kill)
         timer.daemon = True
         timer.start()
         try:
@@ -221,16 +239,6 @@ def _ends_with_us(program: str, script: Path) -> str:
     script.write_text(f'#!/bin/sh\nexec {setpriv} --pdeathsig KILL -- "{program}" "$@"\n')
     script.chmod(0o700)
     return str(script)
-
-
-def _quit(driver: webdriver.Chrome) -> None:
-    with contextlib.suppress(WebDriverException, OSError):
-        driver.service.stop()
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _first_line(error: BaseException) -> str:

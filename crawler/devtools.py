@@ -1,7 +1,7 @@
 """A small synchronous client of the Chrome DevTools Protocol: one websocket, flat sessions, one thread.
 
-Events are handed to ``on_event`` while a call waits or :meth:`DevTools.pump` runs, in the order in which they came; their
-parameters stay undecoded, because most are not looked at.
+Events are handed to ``on_event`` while a call waits or :meth:`DevTools.pump` runs, in the order in which they came;
+their parameters stay undecoded, because most are not looked at.
 """
 
 from __future__ import annotations

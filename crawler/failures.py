@@ -15,8 +15,10 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("tls", r"CERT_.*|SSL_.*|BAD_SSL_.*|ECH_.*|TLS13_.*|CERTIFICATE_.*|QUIC_CERT_.*|CT_.*"),
     (
         "connect",
-        r"CONNECTION_.*|ADDRESS_.*|INTERNET_DISCONNECTED|NETWORK_(?:CHANGED|ACCESS_DENIED|IO_SUSPENDED)|SOCKET_.*"
-        r"|PROXY_.*|TUNNEL_.*|SOCKS_.*|NO_SUPPORTED_PROXIES",
+        (
+            r"CONNECTION_.*|ADDRESS_.*|INTERNET_DISCONNECTED|NETWORK_(?:CHANGED|ACCESS_DENIED|IO_SUSPENDED)|SOCKET_.*"
+            r"|PROXY_.*|TUNNEL_.*|SOCKS_.*|NO_SUPPORTED_PROXIES"
+        ),
     ),
     ("timeout", r"TIMED_OUT"),
     (
@@ -25,8 +27,10 @@ _RULES: tuple[tuple[str, str], ...] = (
     ),
     (
         "http",
-        r"INVALID_(?:RESPONSE|HTTP_RESPONSE|CHUNKED_ENCODING|REDIRECT)|HTTP2_.*|HTTP_.*|QUIC_.*|RESPONSE_.*|CONTENT_.*"
-        r"|INCOMPLETE_.*|METHOD_NOT_SUPPORTED|UNEXPECTED",
+        (
+            r"INVALID_(?:RESPONSE|HTTP_RESPONSE|CHUNKED_ENCODING|REDIRECT)|HTTP2_.*|HTTP_.*|QUIC_.*|RESPONSE_.*|CONTENT_.*"
+            r"|INCOMPLETE_.*|METHOD_NOT_SUPPORTED|UNEXPECTED"
+        ),
     ),
     ("aborted", r"ABORTED"),
 )

@@ -1,8 +1,8 @@
 """NetLog events of one visit to typed records: connections, lookups, and which request went out on which connection.
 
-Attribution: a visit has its browser to itself, and what belongs to it carries the network anonymization key of the visit's
-top-level sites. Those are read from the log: the first part of the key of every main-frame request for an address that
-the visit's main frame asked for. Everything else is the browser's own and is dropped.
+Attribution: a visit has its browser to itself, and what belongs to it carries the network anonymization key of the
+visit's top-level sites. Those are read from the log: the first part of the key of every main-frame request for an
+address that the visit's main frame asked for. Everything else is the browser's own and is dropped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import binascii
 import hashlib
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,7 +148,9 @@ class _Reader:
             socket.resumed = values.get("is_resumed")
             socket.ech = values.get("encrypted_client_hello")
             # No ALPN answer means HTTP/1.1 (RFC 7301 leaves it to the client).
-            socket.protocol = values.get("next_proto") if values.get("next_proto") not in {None, "unknown"} else "http/1.1"
+            socket.protocol = (
+                values.get("next_proto") if values.get("next_proto") not in {None, "unknown"} else "http/1.1"
+            )
 
     def certificates(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is not None:
@@ -292,7 +295,9 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
 EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES
 
 
-def read_visit(events: Iterable[Event], constants: Constants, main_frame_urls: Set[str], named: Set[int]) -> VisitLog:
+def read_visit(
+    events: Iterable[Event], constants: Constants, main_frame_urls: AbstractSet[str], named: AbstractSet[int]
+) -> VisitLog:
     """The records of one visit.
 
     ``main_frame_urls`` are the addresses that the visit's main frame asked for (redirects included, without fragment),
@@ -305,8 +310,9 @@ def read_visit(events: Iterable[Event], constants: Constants, main_frame_urls: S
             handler(reader, event)
         else:
             lookup_log.add(event)
-    top_sites = {request.partition_key for request in reader.requests
-                 if request.main_frame and request.url in main_frame_urls} - {"", "null"}
+    top_sites = {
+        request.partition_key for request in reader.requests if request.main_frame and request.url in main_frame_urls
+    } - {"", "null"}
     return VisitLog(
         {
             number: socket

@@ -20,7 +20,7 @@ _READ_BYTES = 1 << 18
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event: ``time`` in ms of the browser's monotonic clock (that of DevTools too), ``phase`` 0 none, 1 begin, 2 end."""
+    """One event: ``time`` in ms of the browser's monotonic clock, as DevTools; ``phase`` 0 none, 1 begin, 2 end."""
 
     source: int
     source_type: str
@@ -60,7 +60,7 @@ class _UrlParams(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The numbers that this browser's NetLog uses: net errors by number, and what makes its times Unix ms."""
+    """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms."""
 
     errors: dict[int, str]
     time_offset_ms: int
@@ -72,7 +72,7 @@ _url_decoder = msgspec.json.Decoder(_UrlParams)
 
 
 class Parser:
-    """Lines of a NetLog to events, for the event names asked for. Lines that are cut off or no event are passed over."""
+    """Lines of a NetLog to events, for the event names asked for. Cut-off lines and lines without event are passed over."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names

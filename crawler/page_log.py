@@ -240,7 +240,9 @@ class PageLog:
         if (exchange := self._latest.get(event.request_id)) is not None and exchange.ended is None:
             exchange.ended = event.timestamp
             exchange.type = exchange.type or event.type
-            exchange.error = event.error_text or (event.blocked_reason and f"blocked: {event.blocked_reason}") or "failed"
+            exchange.error = (
+                event.error_text or (event.blocked_reason and f"blocked: {event.blocked_reason}") or "failed"
+            )
             self.last_activity = event.timestamp
 
     def served(self, event: _Served) -> None:
@@ -268,9 +270,7 @@ class PageLog:
             exchange.ended = event.timestamp
         elif not exchange.sent.timestamp:
             exchange.sent.timestamp, exchange.sent.wall_time = event.timestamp, event.wall_time
-            exchange.sent.request.headers = {
-                str(k): str(v) for k, v in (event.request.get("headers") or {}).items()
-            }
+            exchange.sent.request.headers = {str(k): str(v) for k, v in (event.request.get("headers") or {}).items()}
             self.exchanges.append(exchange)
         self.last_activity = event.timestamp
 

@@ -16,6 +16,8 @@ from originset.crawler import har, netlog
 from originset.crawler.chromium import Chromium
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost
 from originset.crawler.failures import error_kind
+from originset.crawler.lookups import Lookup
+from originset.crawler.netlog_stream import Event
 from originset.crawler.page_log import PageLog
 from originset.crawler.redaction import clean_url
 from originset.data.capture import Connection, DnsQuery, Extension, Visit
@@ -23,6 +25,9 @@ from originset.data.capture import Connection, DnsQuery, Extension, Visit
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5
 _SETTLE_PAUSE_S = 0.02
+
+# DevTools tells of a download a moment after it tells that the document was given up for it.
+_DOWNLOAD_NEWS_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class _Outcome:
     status: str = "ok"
     error: str | None = None
     code: str | None = None
-    seen: list[netlog.Event] = field(default_factory=list)
+    seen: list[Event] = field(default_factory=list)
 
     def fail(self, kind: str, code: str | None = None) -> None:
         self.status, self.error, self.code = "failed", kind, code
@@ -71,7 +76,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
             _settle(chromium, page, outcome)
         except (DevToolsLost, DevToolsError) as error:
             outcome.fail("hang" if chromium.killed else "crash", str(error))
-            chromium.kill_browser()
+            chromium.kill()
         finally:
             chromium.devtools.on_event = None
     outcome.seen += chromium.take_events()
@@ -101,9 +106,7 @@ _ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 def _open_page(devtools: DevTools, context: str) -> PageLog:
     """A blank page that tells everything from its first request on, and the log that listens."""
-    devtools.call(
-        "Browser.setDownloadBehavior", behavior="deny", browserContextId=context, eventsEnabled=True
-    )
+    devtools.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context, eventsEnabled=True)
     target = devtools.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
     session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     page = PageLog(target)  # a page's first frame has the id of its target
@@ -148,8 +151,7 @@ def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> Non
         if page.download:
             return outcome.fail("download", "net::ERR_ABORTED")
         if (failure := _main_failure(page)) is not None:
-            kind = error_kind(failure)
-            return outcome.fail("empty" if kind == "aborted" and _no_content(page) else kind, failure)
+            return outcome.fail(_aborted_kind(devtools, page) or error_kind(failure), failure)
         if now >= deadline:
             break
         if page.loaded is None or page.in_flight:
@@ -183,9 +185,17 @@ def _main_failure(page: PageLog) -> str | None:
     return documents[-1].error if documents else None
 
 
-def _no_content(page: PageLog) -> bool:
+def _aborted_kind(devtools: DevTools, page: PageLog) -> str | None:
+    """What an aborted document was: a download, or an answer without a page. None if it was something else."""
+    if _main_failure(page) != "net::ERR_ABORTED":
+        return None
     response = page.main_exchanges()[-1].response
-    return response is not None and response.status in {204, 205}
+    if response is not None and response.status in {204, 205}:
+        return "empty"
+    patience = time.monotonic() + _DOWNLOAD_NEWS_S
+    while not page.download and (rest := patience - time.monotonic()) > 0:
+        devtools.pump(rest)
+    return "download" if page.download else None
 
 
 def _settle(chromium: Chromium, page: PageLog, outcome: _Outcome) -> None:
@@ -217,7 +227,7 @@ def _capture(
     chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Outcome, started: float
 ) -> tuple[dict[str, Any], Extension]:
     log = _read(chromium, page, outcome)
-    har_log = har.har_log(page, log.requests, chromium.version, request.url)
+    har_log = har.har_log(page, log, chromium.version, request.url)
     exchanges = har.ordered(page)
     # NetLog and DevTools share one clock; the visit counts from its first request.
     zero_ms = exchanges[0].sent.timestamp * 1000 if exchanges else None
@@ -226,7 +236,6 @@ def _capture(
     timings = har_log["pages"][0]["pageTimings"]
     certificates: dict[str, str] = {}
     connections = [_connection(socket, zero_ms, carried, certificates) for socket in log.sockets.values()]
-    families = {4 if socket.remote and "." in socket.remote[0] else 6 for socket in log.sockets.values() if socket.remote}
     extension = Extension(
         visit=Visit(
             visit_id=request.visit_id,
@@ -285,7 +294,7 @@ def _connection(
     )
 
 
-def _queries(lookup: netlog.Lookup, zero_ms: float | None) -> list[DnsQuery]:
+def _queries(lookup: Lookup, zero_ms: float | None) -> list[DnsQuery]:
     return [
         DnsQuery(
             lookup_id=lookup.id,

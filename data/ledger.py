@@ -1,0 +1,149 @@
+"""The crawl's ledger, ``ledger.sqlite``: a row per (site, vantage, round, repeat, page) and what became of it.
+
+States: queued, leased (a running crawl has it), done, partial, failed. One commit a change; a row that a dead crawl
+left leased goes back to queued. Only the crawl writes it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, Self
+
+from originset.data.errors import StudyError
+
+State = Literal["queued", "leased", "done", "partial", "failed"]
+Outcome = Literal["done", "partial", "failed"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS visits (
+  site TEXT NOT NULL, vantage TEXT NOT NULL, round INTEGER NOT NULL, repeat INTEGER NOT NULL, page TEXT NOT NULL,
+  rank INTEGER, address TEXT, state TEXT NOT NULL DEFAULT 'queued', attempts INTEGER NOT NULL DEFAULT 0,
+  error TEXT, error_code TEXT, changed_at TEXT NOT NULL,
+  PRIMARY KEY (site, vantage, round, repeat, page)
+) WITHOUT ROWID
+"""
+_KEY = "site = ? AND vantage = ? AND round = ? AND repeat = ? AND page = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One visit to make: ``page`` is empty for a landing page, ``address`` the URL that the list gave, if any."""
+
+    site: str
+    vantage: str
+    round: int
+    repeat: int
+    page: str = ""
+    rank: int | None = None
+    address: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int, int, str]:
+        """What identifies the row."""
+        return self.site, self.vantage, self.round, self.repeat, self.page
+
+
+class Ledger:
+    """An open ledger; may be used from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or make it.
+
+        Raises:
+            StudyError: the file cannot be opened, or is no ledger.
+        """
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            # The capture is on disk before its row says so; a row lost to a power cut only costs a visit made again.
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(_SCHEMA)
+        except sqlite3.Error as error:
+            raise StudyError(path.parent, f"ledger.sqlite cannot be used ({error})") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        with self._lock, closing(self._connection.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+
+    def recover(self) -> int:
+        """Queue again what a crawl that ended without a word had leased; how many. Call before leasing anything."""
+        with self._transaction() as cursor:
+            cursor.execute("UPDATE visits SET state = 'queued', changed_at = ? WHERE state = 'leased'", (_now(),))
+            return cursor.rowcount
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Queue visits; those that the ledger has already stay as they are."""
+        now = _now()
+        with self._transaction() as cursor:
+            cursor.executemany(
+                "INSERT INTO visits (site, vantage, round, repeat, page, rank, address, changed_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                ((*row.key, row.rank, row.address, now) for row in rows),
+            )
+
+    def states(self, rows: Iterable[Row]) -> dict[tuple[str, str, int, int, str], State]:
+        """The states of these rows, as far as the ledger has them, by key."""
+        wanted = {row.key for row in rows}
+        with self._lock:
+            found = self._connection.execute("SELECT site, vantage, round, repeat, page, state FROM visits").fetchall()
+        return {tuple(key): state for *key, state in found if tuple(key) in wanted}
+
+    def requeue(self, row: Row) -> None:
+        """Queue a visit again, whatever became of it."""
+        self._set(row, "queued")
+
+    def lease(self, row: Row) -> None:
+        """A crawl takes a visit on: one attempt more."""
+        with self._transaction() as cursor:
+            cursor.execute(
+                f"UPDATE visits SET state = 'leased', attempts = attempts + 1, changed_at = ? WHERE {_KEY}",  # noqa: S608 - a constant
+                (_now(), *row.key),
+            )
+
+    def finish(self, row: Row, outcome: Outcome, error: str | None = None, error_code: str | None = None) -> None:
+        """A visit was made and its capture lies in its place."""
+        self._set(row, outcome, error, error_code)
+
+    def _set(self, row: Row, state: State, error: str | None = None, error_code: str | None = None) -> None:
+        with self._transaction() as cursor:
+            cursor.execute(
+                f"UPDATE visits SET state = ?, error = ?, error_code = ?, changed_at = ? WHERE {_KEY}",  # noqa: S608 - a constant
+                (state, error, error_code, _now(), *row.key),
+            )
+
+    def attempts(self, row: Row) -> int:
+        """How often a visit was tried."""
+        with self._lock:
+            found = self._connection.execute(f"SELECT attempts FROM visits WHERE {_KEY}", row.key).fetchone()  # noqa: S608 - a constant
+        return int(found[0]) if found else 0
+
+    def counts(self) -> dict[str, int]:
+        """How many visits are in each state."""
+        with self._lock:
+            return dict(self._connection.execute("SELECT state, count(*) FROM visits GROUP BY state").fetchall())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
