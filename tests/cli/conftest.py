@@ -1,0 +1,103 @@
+"""What tests of ``plan`` and ``config`` share: a study of two sites with its models, and how to call the command."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from originset.cli import main
+from originset.data import database
+from originset.data.schema import TABLES
+from originset.data.shards import write_shard
+from originset.data.study import Study
+
+SITE = "www.site.test"
+
+VISITS = [
+    {
+        "visit_id": "v0",
+        "site": SITE,
+        "status": "ok",
+        "vantage": "a",
+        "started_at": datetime.fromisoformat("2026-11-20"),
+    },
+    {
+        "visit_id": "v1",
+        "site": SITE,
+        "status": "ok",
+        "vantage": "b",
+        "started_at": datetime.fromisoformat("2026-11-21"),
+    },
+    {"visit_id": "v2", "site": SITE, "status": "failed", "vantage": "c"},
+    {"visit_id": "v3", "site": "gone.test", "status": "failed", "vantage": "a"},
+]
+
+_ANNOUNCED = {"covered_by_certificate": True, "misdirected": False, "level": 3}
+ORIGIN_SETS = [
+    {"host": SITE, "requests": 2, "visits": 2, "seen_share": 1.0, **_ANNOUNCED},
+    {"host": "static.cdn.test", "requests": 9, "visits": 2, "seen_share": 1.0, **_ANNOUNCED},
+    {"host": "api.site.test", "requests": 1, "visits": 1, "seen_share": 0.5, **_ANNOUNCED},
+    {"host": "no.test", "requests": 1, "visits": 1, "seen_share": 0.5, **_ANNOUNCED, "misdirected": True},
+    {
+        "host": "lacks.test",
+        "requests": 1,
+        "visits": 1,
+        "seen_share": 0.5,
+        **_ANNOUNCED,
+        "covered_by_certificate": False,
+    },
+    {"host": "evil\x1b[2J\n.test", "requests": 1, "visits": 1, "seen_share": 0.5, **_ANNOUNCED},
+]
+
+ADDITIONS = [{"name": "lacks.test", "rank": 1, "level": 0, "same_owner": False, "connections_saved_paper": 2}]
+
+
+def rows(table: str, given: list[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(given, schema=TABLES[table].polars_schema)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    made = Study(tmp_path_factory.mktemp("plan") / "S")
+    made.create()
+    write_shard(made, "visits", "x", rows("visits", VISITS))
+    requests = [
+        {"visit_id": "v0", "request_id": number, "scheme": "https", "host": row["host"], "protocol": "h2"}
+        for number, row in enumerate(ORIGIN_SETS)
+    ]
+    write_shard(made, "requests", "x", rows("requests", requests))
+    usual = {"site": SITE, "server": SITE, "port": 443, "asn": 64500}
+    modelled = {
+        "origin_sets": rows("origin_sets", [usual | row for row in ORIGIN_SETS]),
+        "certificate_additions": rows("certificate_additions", [{"site": SITE} | row for row in ADDITIONS]),
+        "site_certificates": rows("site_certificates", [{"site": SITE, "certificate_id": "c1", "existing_names": 3}]),
+    }
+    database.build(made, modelled)
+    return made
+
+
+@dataclass
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Call ``originset --study S ...`` as the console entry does, but in this process: forty processes are slow."""
+
+    def call(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["originset", "--study", str(study.root), *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main.run()
+        return Done(int(ended.value.code or 0), *capsys.readouterr())
+
+    return call
