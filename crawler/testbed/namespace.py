@@ -25,9 +25,12 @@ _PACKAGES = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "certu
 
 # Both ends are in the namespace. The addresses are set aside for benchmarks (RFC 2544, RFC 5180). Chromium asks for
 # AAAA only if it finds a route to a global IPv6 address, and browsers think themselves offline with loopback alone.
+# Link-local addresses would turn up a second later, and a browser that sees addresses change drops its connections.
 _NETWORK = """\
 link set lo up
 link add uplink type veth peer name nowhere
+link set uplink addrgenmode none
+link set nowhere addrgenmode none
 addr add 198.18.0.1/30 dev uplink
 addr add 2001:2::1/64 dev uplink nodad
 link set nowhere up
