@@ -14,19 +14,16 @@ ThirdPartyCookies = Literal["allowed", "blocked"]
 class VisitSettings:
     """How a page is visited.
 
-    ``timeout_s`` bounds a page load; what was seen until then is kept. ``quiet_s`` is how long nothing may be in flight
-    after the load event for a page to count as complete. ``environment`` is added to the browser's and the driver's.
+    ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that has
+    a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event for a
+    page to count as complete. ``environment`` is added to the browser's and the driver's.
     """
 
     timeout_s: float = 30.0
     quiet_s: float = 0.5
+    grace_s: float = 10.0
     third_party_cookies: ThirdPartyCookies = "allowed"
     environment: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def grace_s(self) -> float:
-        """How long a visit may take beyond ``timeout_s`` before its browser is taken for hung and killed."""
-        return 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost
 from originset.crawler.failures import error_kind
 from originset.crawler.lookups import Lookup
 from originset.crawler.netlog_stream import Event
-from originset.crawler.page_log import PageLog
+from originset.crawler.page_log import Exchange, PageLog
 from originset.crawler.redaction import clean_url
 from originset.data.capture import Connection, DnsQuery, Extension, Visit
 
@@ -253,7 +253,7 @@ def _capture(
             browser="chromium",
             browser_version=chromium.version,
             third_party_cookies=chromium.settings.third_party_cookies,
-            quality=[*request.quality],
+            quality=[*request.quality, *_quality(exchanges)],
             load_ms=timings["onLoad"] if timings["onLoad"] >= 0 else None,
             dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
         ),
@@ -262,6 +262,12 @@ def _capture(
         certificates=certificates,
     )
     return har_log, extension
+
+
+def _quality(exchanges: list[Exchange]) -> list[str]:
+    """What limits the recording: Chromium drops its connections when the machine's addresses change."""
+    changed = any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges)
+    return ["network_changed"] if changed else []
 
 
 def _connection(
