@@ -22,10 +22,16 @@ def command(study: Study) -> None:
     Example: originset --study S analyze
     """
     study.manifest()  # an empty folder is a mistake here, not a new study
+    counts = analyze(study)
+    note(", ".join(f"{number} {what.replace('_', ' ')}" for what, number in counts.items()))
+    note(f"database: {study.database_path}")
+
+
+def analyze(study: Study) -> dict[str, int]:
+    """Bring tables, database and models up to date with what was crawled and imported; says how much there was."""
     with study.changing("analyze", {}) as counts:
         with progress() as display:
             counts.update(read_captures(study, display))
         counts.update(resolve(study))
         counts.update(rebuild(study, Parameters()))
-    note(", ".join(f"{number} {what.replace('_', ' ')}" for what, number in counts.items()))
-    note(f"database: {study.database_path}")
+    return dict(counts)

@@ -1,0 +1,143 @@
+"""``originset demo``: the whole way once, on a small internet of its own, checked against that internet's own logs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+import polars as pl
+
+from originset.cli.analyze import analyze
+from originset.cli.doctor import require
+from originset.cli.files import write_text
+from originset.cli.output import note, progress, write_rows
+from originset.cli.site_plan import site_plan
+from originset.cli.writers import h2o, node
+from originset.cli.writers.origin_set import choose
+from originset.crawler.crawl import Plan as CrawlPlan
+from originset.crawler.crawl import crawl
+from originset.crawler.settings import CrawlSettings, VisitSettings
+from originset.crawler.site_list import SiteList, read_site_list
+from originset.crawler.testbed import scenario_file
+from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.namespace import inside, run_inside
+from originset.data.database import open_database
+from originset.data.errors import UsageError
+from originset.data.study import Study
+from originset.queries.figures import draw
+from originset.queries.ladder import ladder, rests_on
+
+# Only a folder that says it is a demo's is ever made anew.
+_MARK = ".originset-demo"
+
+_CAPTURED = """
+    SELECT (SELECT count(*) FROM connections WHERE tls),
+           (SELECT sum(measured_tls) FROM page_counts),
+           (SELECT sum(attempts) FROM dns_queries WHERE source = 'browser')
+"""
+
+# The sites for which an ORIGIN frame would say something: more than the server's own name.
+_WITH_ORIGINS = """
+    SELECT site FROM origin_sets WHERE covered_by_certificate AND NOT coalesce(misdirected, false)
+    GROUP BY site HAVING count(*) > 1 ORDER BY site
+"""
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="The folder for everything; an earlier demo in it is replaced.",
+)
+def command(out: Path) -> None:
+    """Crawl the testbed with real headless Chromium, and show what could be saved.
+
+    Brings up a small internet in a network namespace of its own, crawls it, analyses, checks the counts against what its
+    servers logged, and writes figures and server configurations. Exit code 1 if a count differs.
+
+    Example: originset demo --out demo
+    """
+    require("demo")
+    if not inside():
+        again = [sys.executable, "-m", "originset", "demo", "--out", str(out.absolute())]
+        sys.exit(run_inside(again, os.environ))
+    _make_room(out)
+    study = Study(out / "study")
+    with Testbed(scenario_file.built_in(), out / "testbed") as testbed:
+        # With their scheme, and once: every attempt of the browser is then in a capture, and can be counted.
+        write_text(out / "sites.txt", "".join(f"https://{site}/\n" for site in testbed.sites))
+        _crawl(study, read_site_list(str(out / "sites.txt")), testbed.environment)
+        logged = {
+            "TLS handshakes": len(testbed.handshakes()),
+            "TLS connections with a request": len({r.connection for r in testbed.requests() if r.scheme == "https"}),
+            "DNS queries": len(testbed.dns_queries()),
+        }
+    analyze(study)
+    _show(study, out, logged)
+
+
+def _make_room(out: Path) -> None:
+    if out.exists() and any(out.iterdir()):
+        if not (out / _MARK).exists():
+            raise UsageError(f"{out} is not empty and not a demo's folder", "name another with --out")
+        shutil.rmtree(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made ({error.strerror})", "name another with --out") from error
+    (out / _MARK).touch()
+
+
+def _crawl(study: Study, sites: SiteList, environment: dict[str, str]) -> None:
+    settings = CrawlSettings(visit=VisitSettings(environment=environment), jobs=2, retries=0)
+    with progress() as display:
+        task = display.add_task("crawl", total=None)
+
+        def planned(plan: CrawlPlan) -> None:
+            display.update(task, total=len(plan.pending))
+
+        crawl(study, sites, settings, lambda _: display.advance(task), planned)
+
+
+def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
+    (out / "figures").mkdir()
+    with open_database(study) as connection:
+        pages = connection.execute("SELECT status, count(*) FROM visits GROUP BY ALL ORDER BY 2 DESC").fetchall()
+        captured = dict(zip(logged, connection.execute(_CAPTURED).fetchall()[0], strict=True))
+        rows = ladder(connection)
+        sites = [site for (site,) in connection.execute(_WITH_ORIGINS).fetchall()]
+        drawn, missing = draw(connection, out / "figures")
+    click.echo("pages: " + ", ".join(f"{count} {status}" for status, count in pages) + "\n")
+    checks = [(what, servers, captured[what], servers == captured[what]) for what, servers in logged.items()]
+    columns = ["checked against the testbed's logs", "servers saw", "captures say", "equal"]
+    write_rows(pl.DataFrame(checks, schema=columns, orient="row"), "table")
+    click.echo("")
+    write_rows(rows.drop("pages", "left_out", "left_out_why"), "table")
+    for sentence in rests_on(rows):
+        click.echo(sentence)
+    for reason in missing:
+        note(reason)
+    click.echo("\nfigures:  " + " ".join(str(path) for path in drawn if path.suffix == ".png"))
+    click.echo(f"database: {study.database_path}")
+    click.echo(
+        "configs:  " + " ".join(str(path) for site in sites for path in _configure(study, site, out / "configs"))
+    )
+    click.echo(f"\nnext: originset --study {study.root} query")
+    if not all(equal for *_, equal in checks):
+        note("the captures do not say what the servers saw")
+        sys.exit(1)
+
+
+def _configure(study: Study, site: str, folder: Path) -> list[Path]:
+    folder.mkdir(exist_ok=True)
+    chosen, _ = choose(site_plan(study, site), None)
+    paths = []
+    for name, render in ((f"{site}.node.mjs", node.render), (f"{site}.h2o.yaml", h2o.render)):
+        write_text(folder / name, render(chosen))
+        paths.append(folder / name)
+    return paths
