@@ -1,9 +1,10 @@
 """Where tests run, and the fixtures that several parts use.
 
-The whole run takes place in network, mount and process namespaces of its own (``namespace.run_inside``): whatever a test
-does by mistake, nothing leaves the machine, and no process outlives the run. pytest starts itself again in there, so
-``pytest tests/x.py::test_y`` works as it always does, as root and as an ordinary user; inside one is uid 0. Where the
-machine does not permit it, tests marked ``testbed`` are skipped and say so, unless ``ORIGINSET_REQUIRE_TESTBED=1``.
+The whole run takes place in network, mount and process namespaces of its own (``namespace.run_inside``): whatever a
+test does by mistake, nothing leaves the machine, and no process outlives the run. pytest starts itself again in there,
+so ``pytest tests/x.py::test_y`` works as it always does, as root and as an ordinary user; inside one is uid 0. Where
+the machine does not permit it, tests marked ``testbed`` are skipped and say so; ``ORIGINSET_REQUIRE_TESTBED=1`` makes
+them fail instead.
 """
 
 from __future__ import annotations

@@ -70,9 +70,7 @@ class DnsServer:
             reply.answer.append(dns.rrset.from_text(owner_name, _TTL_S, "IN", rtype, value))
         if not any(rrset.rdtype == question.rdtype for rrset in reply.answer):
             zone = question.name.split(min(2, len(question.name.labels)))[1]
-            reply.authority.append(
-                dns.rrset.from_text(zone, _TTL_S, "IN", "SOA", f"ns.{zone} admin.{zone} 1 3600 600 86400 300")
-            )
+            reply.authority.append(dns.rrset.from_text(zone, _TTL_S, "IN", "SOA", ". . 1 3600 600 86400 300"))
         self._log.write(
             DnsQuery(
                 time=time.time(),

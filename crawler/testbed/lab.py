@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import os
+import json
 import shutil
 import subprocess
 import sys
@@ -45,7 +45,7 @@ class Testbed:
         self.scenario = scenario
         self.folder = folder.absolute()
         self._stack = contextlib.ExitStack()
-        self._servers: subprocess.Popen[str] | None = None
+        self._servers: subprocess.Popen[bytes] | None = None
         self._authority: Authority | None = None
 
     def __enter__(self) -> Self:
@@ -111,9 +111,8 @@ class Testbed:
         if process is None or process.stdin is None or process.stdout is None:
             raise TestbedError("the testbed is not running")
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write("\n")
-            process.stdin.flush()
-        if process.stdout.readline() != "written\n":
+            process.stdin.write(b"\n")
+        if process.stdout.readline() != b"written\n":
             raise TestbedError(f"the testbed's servers have ended: {self._last_words()}")
         return self.folder / LOGS
 
@@ -132,6 +131,9 @@ class Testbed:
 
     def _add_addresses(self, stack: contextlib.ExitStack) -> None:
         addresses = [self.scenario.dns_address, *self.scenario.addresses]
+        (loopback,) = json.loads(_run(["ip", "-json", "address", "show", "dev", "lo"]))
+        if taken := {one["local"] for one in loopback["addr_info"]}.intersection(addresses):
+            raise TestbedError(f"another testbed in this namespace has {min(taken)}")
         lines = [f"{one}/32" if ipaddress.ip_address(one).version == 4 else f"{one}/128 nodad" for one in addresses]
         _run(["ip", "-batch", "-"], "".join(f"address add {line} dev lo\n" for line in lines))
         removal = "".join(f"address del {line.removesuffix(' nodad')} dev lo\n" for line in lines)
@@ -155,32 +157,32 @@ class Testbed:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                bufsize=0,
                 start_new_session=True,  # a terminal's Ctrl-C is for the crawl; the servers end with our pipe
             )
         self._servers = process
-        stack.callback(_end, process)
-        if process.stdout is None or process.stdout.readline() != "ready\n":
+        stack.callback(self._end_servers, process)
+        if process.stdout is None or process.stdout.readline() != b"ready\n":
             raise TestbedError(f"the testbed's servers did not start: {self._last_words()}")
+
+    def _end_servers(self, process: subprocess.Popen[bytes]) -> None:
+        self._servers = None
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def _last_words(self) -> str:
         lines = (self.folder / LOGS / "servers.txt").read_text(errors="replace").splitlines()
         return lines[-1] if lines else "without a word"
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _run(command: list[str], text: str = "") -> None:
+def _run(command: list[str], text: str = "") -> str:
     done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     if done.returncode != 0:
         raise TestbedError(f"{command[0]} failed: {done.stderr.strip()}")
+    return done.stdout
