@@ -57,8 +57,8 @@ _WITH_ORIGINS = """
 def command(out: Path) -> None:
     """Crawl the testbed with real headless Chromium, and show what could be saved.
 
-    Brings up a small internet in a network namespace of its own, crawls it, analyses, checks the counts against what its
-    servers logged, and writes figures and server configurations. Exit code 1 if a count differs.
+    Brings up a small internet in a network namespace of its own, crawls it, analyses, checks the counts against what
+    its servers logged, and writes figures and server configurations. Exit code 1 if a count differs.
 
     Example: originset demo --out demo
     """
