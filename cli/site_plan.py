@@ -60,8 +60,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, statement: str, site: str) -> p
 def _nothing_to_plan(connection: duckdb.DuckDBPyConnection, study: Study, site: str, visits: int) -> UsageError:
     if visits:
         return UsageError(
-            f"no visit of {site} shows the address of the server that answered over https",
-            "there is nothing to plan with; crawl it, or import HARs that carry serverIPAddress",
+            f"no visit of {site} shows an https server and its address, so there is nothing to plan with",
+            "crawl it, or import HARs that carry serverIPAddress",
         )
     if connection.execute("SELECT 1 FROM visits WHERE site = ? LIMIT 1", [site]).fetchall():
         return UsageError(f"every visit of {site} failed", "crawl it again: originset crawl --help")
