@@ -1,4 +1,4 @@
-"""Certificates to rows of ``certificates`` and ``certificate_names``: from the DER of captures, or a HAR's TLS details."""
+"""Certificates to rows of ``certificates`` and ``certificate_names``: from the DER, or a HAR's TLS details."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import polars as pl
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, rsa
-from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from originset.analysis.har.structs import SecurityDetails
@@ -57,8 +56,8 @@ def from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
             return None
 
     with warnings.catch_warnings():
-        # Serial numbers and dates that the standard forbids are warned of: the certificate is what it is.
-        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        # Serial numbers, dates and lengths that the standard forbids are warned of: the certificate is what it is.
+        warnings.simplefilter("ignore")
         loaded = tried("certificate", lambda: x509.load_der_x509_certificate(der))
         if loaded is None:
             return Certificate(certificate_id, der_bytes=len(der), chain=chain, problem=problems[0])

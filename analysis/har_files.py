@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import zstandard
 
@@ -26,8 +27,10 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class HarFile:
-    """A file to be read; ``source`` is its path from the folder that holds what was named, ``maybe`` that only its
-    beginning can tell whether it is meant.
+    """A file to be read.
+
+    ``source`` is its path from the folder that holds what was named; ``maybe`` says that only its beginning can tell
+    whether it is meant.
     """
 
     path: Path
@@ -58,8 +61,9 @@ def find_files(paths: Sequence[Path]) -> list[HarFile]:
 
 
 def read_texts(file: HarFile) -> Iterator[tuple[str, bytes | InputError]]:
-    """The HARs of a file with their sources: one, or a zip archive's many; an error in the place of one that cannot be
-    had. Nothing for a ``maybe`` file that does not begin like a HAR.
+    """The HARs of a file with their sources: one, or a zip archive's many; an error in the place of one that fails.
+
+    Nothing for a ``maybe`` file that does not begin like a HAR.
     """
     try:
         with file.path.open("rb") as opened:
@@ -115,7 +119,7 @@ def _members(opened: io.BufferedReader, source: str) -> Iterator[tuple[str, byte
                     yield inner, text
 
 
-def _bounded(file: io.IOBase | zstandard.ZstdDecompressionReader, source: str) -> bytes:
+def _bounded(file: IO[bytes] | gzip.GzipFile | zstandard.ZstdDecompressionReader, source: str) -> bytes:
     """All of a stream, which may claim to hold more than anybody has."""
     parts: list[bytes] = []
     size = 0

@@ -17,8 +17,8 @@ from rich.progress import Progress
 
 from originset.analysis.har.tables import HarBatch
 from originset.analysis.har_files import find_files, read_texts
+from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
-from originset.data.schema import TABLES
 from originset.data.shards import scan, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
@@ -93,10 +93,11 @@ class _Importer:
         if known == sha256:
             self._summary.already += 1
             return
+        if known is not None:
+            detail = "another file of this path is in the study already; rename it or its folder"
+            self._summary.refused.append(InputError(source, "path-taken", detail))
+            return
         try:
-            if known is not None:
-                detail = "another file of this path is in the study already; rename it or its folder"
-                raise InputError(source, "path-taken", detail)
             recorder = self._batch.add(text, source, sha256)
         except InputError as error:
             self._summary.refused.append(error)
@@ -152,15 +153,7 @@ def _remove_left_over(study: Study) -> None:
 
 def _write_rejects(study: Study, refused: list[InputError], imported: dict[str, str | None]) -> None:
     """One shard for all imports: a source refused again has its latest reason, one imported since has none."""
-    rows = pl.DataFrame(
-        {
-            "source": [error.source for error in refused],
-            "reason": [error.reason for error in refused],
-            "detail": [error.detail for error in refused],
-            "byte_offset": [error.byte_offset for error in refused],
-        },
-        schema=TABLES["rejects"].polars_schema,
-    )
+    rows = reject_rows(refused)
     path = shard_path(study, "rejects", _REJECTS)
     if path.exists():
         rows = pl.concat([rows, pl.read_parquet(path)])

@@ -20,8 +20,8 @@ _REFUSALS_SHOWN = 20
 def command(ctx: click.Context, files: tuple[Path, ...]) -> None:
     """Import HAR files, and folders of them; plain, gzip, zstd or zip.
 
-    Secrets in addresses are dropped, cookies, headers and bodies never read. The same file again adds nothing. Exits with
-    1 if a file was refused; the others are imported.
+    Secrets in addresses are dropped; cookies, headers and bodies are never read. The same file again adds nothing.
+    Exits with 1 if a file was refused; the others are imported.
 
     Example: originset --study S import page.har more-hars/
     """
@@ -42,7 +42,7 @@ def command(ctx: click.Context, files: tuple[Path, ...]) -> None:
 
 def _report(summary: ImportSummary) -> None:
     for error in summary.refused[:_REFUSALS_SHOWN]:
-        note(f"refused: {_printable(str(error))}")
+        note(f"refused: {error}")
     if len(summary.refused) > _REFUSALS_SHOWN:
         note(f"refused: {len(summary.refused) - _REFUSALS_SHOWN} more; all are in the table rejects")
     note(
@@ -56,11 +56,6 @@ def _report(summary: ImportSummary) -> None:
     recorders = sorted(summary.recorders.items(), key=lambda item: (-item[1], item[0]))
     note(f"{summary.visits} visits, {summary.requests} requests; " + ", ".join(f"{n} {name}" for name, n in recorders))
     note(
-        f"{summary.with_connection_ids} of {summary.imported} files have connection ids (the others' connections are not "
-        f"counted), {summary.with_addresses} have server addresses, {summary.with_certificate_names} certificate names"
+        f"{summary.with_connection_ids} of {summary.imported} files have connection ids (the others' connections are "
+        f"not counted), {summary.with_addresses} server addresses, {summary.with_certificate_names} certificate names"
     )
-
-
-def _printable(text: str) -> str:
-    # Names of files come from strangers, and a terminal obeys control characters.
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""Rows of ``connections`` from requests: all that a HAR can tell, as it knows only connections that carried something."""
+"""Rows of ``connections`` from requests: a HAR knows only connections that carried something."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ _PATTERNS = (
 def normalise_protocol(text: str) -> str | None:
     """The protocol that a spelling means.
 
-    None where it means nothing: empty, ``unknown``, or header text cut at the wrong place (``me:``, ``us:``, ``od:`` are
-    the ends of pseudo-headers, which SPDY has as well as HTTP/2, so they do not tell which).
+    None where it means nothing: empty, ``unknown``, or header text cut at the wrong place (``me:``, ``us:``, ``od:``
+    end pseudo-headers, which SPDY has as well as HTTP/2, so they do not tell which).
     """
     name = text.strip().lower()
     if found := _EXACT.get(name):

@@ -35,7 +35,7 @@ def request_rows(gathered: Gathered) -> pl.DataFrame:
         ((pl.col("started") - pl.col("zero")).dt.total_microseconds() / 1000).alias("started_ms"),
         # 0, -1, -2, -999: recorders' ways of saying that no response came.
         pl.when(pl.col("status").is_between(100, 999)).then(pl.col("status").cast(pl.Int32)).alias("status"),
-        pl.coalesce("error", "response_error").alias("error"),
+        _error_code(),
         _mime_type(),
         pl.col("resource_type").str.strip_chars().str.to_lowercase().replace("", None).alias("resource_type"),
         pl.col("method").str.strip_chars().str.to_uppercase().replace("", None).alias("method"),
@@ -122,7 +122,7 @@ def _phases(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
-    """Ids as integers: the recorder's own where all of a visit's are, else counted from 1 by first use."""
+    """Ids as integers: the recorder's own where all of a visit's are, else counted from 1."""
     number = pl.col("connection").str.strip_chars().cast(pl.Int64, strict=False)
     frame = frame.with_columns(
         # An answer from the cache used no connection, whatever the recorder copied there.
@@ -137,8 +137,10 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
-    """``initiator_id``: the entry the recorder points at; else the latest earlier one with the address it names; else the
-    latest earlier one that redirected here.
+    """``initiator_id``: what caused an entry.
+
+    The entry that the recorder points at; else the latest earlier one with the address that it names; else the latest
+    earlier one that redirected here.
     """
     by_place = frame.select("visit", "request_id", "place")
     pointed = frame.select("visit", pl.col("initiator_place").alias("place")).join(
@@ -168,7 +170,7 @@ def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _latest_earlier(frame: pl.DataFrame, wanted: pl.Expr, candidates: pl.DataFrame) -> pl.Series:
-    """For each row, the ``request_id`` of the latest earlier candidate of its visit whose ``bare`` is the wanted address."""
+    """For each row, the ``request_id`` of its visit's latest earlier candidate with the wanted address."""
     left = frame.select("visit", "request_id", wanted.alias("bare")).with_row_index("row")
     right = candidates.with_columns(pl.col("request_id").alias("found")).sort("request_id")
     found = (
@@ -196,6 +198,15 @@ def _from_cache() -> pl.Expr:
         & (pl.col("status") >= 200)
     )
     return pl.coalesce("cached", pl.when(silent.fill_null(value=False)).then(pl.lit(value=True)))
+
+
+def _error_code() -> pl.Expr:
+    """The code of a failure; free text, which may quote addresses and secrets, becomes ``other``."""
+    text = pl.coalesce("error", "response_error").str.strip_chars().replace("", None)
+    code = text.str.extract(r"^([A-Za-z][A-Za-z0-9_:.-]{0,79})$")
+    return pl.coalesce(
+        code, text.str.extract(r"(net::ERR_\w+|NS_\w+)"), pl.when(text.is_not_null()).then(pl.lit("other"))
+    ).alias("error")
 
 
 def _mime_type() -> pl.Expr:

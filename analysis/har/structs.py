@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -164,7 +164,7 @@ def decode(text: bytes, source: str) -> Log:
     of which nothing is known. ``_originset`` is decoded strictly: only this program writes it.
 
     Raises:
-        InputError: ``empty``, ``not-json``, ``truncated``, ``not-har`` or ``too-deep``, with the place where it is known.
+        InputError: ``empty``, ``not-json``, ``truncated``, ``not-har`` or ``too-deep``, with the place if it is known.
     """
     text = _utf8(text, source)
     try:
@@ -257,4 +257,4 @@ def _loosely(value: object, kind: type[_S]) -> _S:
 
 def _scrubbed(value: object) -> object:
     """Lone surrogates, which JSON can spell and UTF-8 cannot, replaced."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else cast("object", value)
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

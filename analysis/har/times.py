@@ -28,8 +28,8 @@ def parse_timestamp(text: str) -> datetime | None:
     try:
         if parts := _STAMP.fullmatch(text):
             microseconds = int((parts[7] or "").ljust(6, "0")[:6])
-            numbers = (int(part) for part in parts.group(1, 2, 3, 4, 5, 6))
-            moment = datetime(*numbers, microseconds, _offset(parts[8])).astimezone(UTC)
+            year, month, day, hour, minute, second = (int(part) for part in parts.group(1, 2, 3, 4, 5, 6))
+            moment = datetime(year, month, day, hour, minute, second, microseconds, _offset(parts[8])).astimezone(UTC)
         elif _MILLISECONDS.fullmatch(text):
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=float(text))
     except (ValueError, OverflowError):

@@ -18,7 +18,7 @@ DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 REDACTED = "REDACTED"
 
 # Names of query parameters whose values let their holder in somewhere, or name a person's session.
-_SECRET_WORDS = (
+_TELLING_NAMES = (
     "access[-_]?key|api[-_]?key|apikey|assertion|auth|authorization|auth[-_]?token|bearer|client[-_]?secret|code|"
     "credentials?|csrf|csrf[-_]?token|email|e[-_]?mail|hdnea|hdnts|hmac|jsessionid|jwt|key|key[-_]?pair[-_]?id|login|nonce|"
     "otp|pass|passwd|passwort|password|phpsessid|pin|policy|private[-_]?key|pwd|relaystate|saml\\w*|secret|session|"
@@ -27,12 +27,11 @@ _SECRET_WORDS = (
     "x-(?:amz|goog)-(?:signature|credential|security-token|accessid)|awsaccesskeyid|googleaccessid"
 )
 # The same text for Python's engine and for polars': no look-around, no back references.
-_SECRET = rf"(?i)([?&;](?:{_SECRET_WORDS})=)[^&;#]*"
+_TELLING = rf"(?i)([?&;](?:{_TELLING_NAMES})=)[^&;#]*"
 _JWT = r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
-_SECRET_PATTERN = re.compile(_SECRET)
+_TELLING_PATTERN = re.compile(_TELLING)
 _JWT_PATTERN = re.compile(_JWT)
 _AUTHORITY = re.compile(r"(?s)([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)(.*)")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 # Host names as they are in use: underscores are no letters of a host name, and still served.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
 
@@ -53,7 +52,7 @@ def sanitise_url(url: str) -> str:
         return "javascript:"
     if parts := _AUTHORITY.fullmatch(url):
         url = parts[1] + parts[2].rpartition("@")[2] + parts[3]
-    url = _SECRET_PATTERN.sub(rf"\1{REDACTED}", url)
+    url = _TELLING_PATTERN.sub(rf"\1{REDACTED}", url)
     return _JWT_PATTERN.sub(REDACTED, url)
 
 
@@ -119,8 +118,9 @@ def resolve_reference(base: str, reference: str) -> str | None:
 
 
 def url_columns(urls: pl.Series) -> pl.DataFrame:
-    """Columns ``bare`` (as given, without fragment: what initiators refer to), ``url`` (sanitised), ``scheme``, ``host``
-    and ``port`` of a column of URLs.
+    """Columns ``bare``, ``url`` (sanitised), ``scheme``, ``host`` and ``port`` of a column of URLs.
+
+    ``bare`` is as given but for the fragment: what initiators refer to.
     """
     bare = pl.col("given").str.strip_chars().str.replace(r"(?s)#.*", "").alias("bare")
     frame = (
@@ -146,7 +146,7 @@ def url_columns(urls: pl.Series) -> pl.DataFrame:
     suspicious = (
         pl.col("authority").is_null()
         | pl.col("authority").str.contains("@", literal=True)
-        | pl.col("bare").str.contains(_SECRET)
+        | pl.col("bare").str.contains(_TELLING)
         | pl.col("bare").str.contains("eyJ", literal=True)
     )
     dirty = frame.filter(suspicious).get_column("given").drop_nulls().unique()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.gather import VisitFacts
-from originset.analysis.har.structs import Page
 from originset.analysis.har.urls import sanitise_url, url_columns
 from originset.data.schema import TABLES
 
@@ -18,7 +17,8 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame
         {
             "visit": range(len(visits)),
             "visit_id": [facts.visit_id for facts in visits],
-            "told_url": [_told_url(facts.page) for facts in visits],
+            "asked_url": [_address(facts.page.url, facts.page.address) if facts.page else None for facts in visits],
+            "title_url": [_address(facts.page.title) if facts.page else None for facts in visits],
             "source": [facts.source for facts in visits],
             "source_sha256": [facts.sha256 for facts in visits],
             "recorder": [facts.recorder.name for facts in visits],
@@ -32,17 +32,19 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame
         },
         schema_overrides={"visit": pl.Int64, "load_ms": pl.Float64, "dom_content_loaded_ms": pl.Float64}
         | dict.fromkeys(
-            ("told_url", "source_sha256", "recorder_version", "browser", "browser_version"),
+            ("asked_url", "title_url", "source_sha256", "recorder_version", "browser", "browser_version"),
             pl.String,
         ),
     )
     frame = frame.join(_documents(requests), on="visit", how="left", maintain_order="left")
     frame = frame.join(_quality(requests), on="visit", how="left", maintain_order="left")
-    told = url_columns(frame["told_url"])
+    asked, titled = url_columns(frame["asked_url"]), url_columns(frame["title_url"])
+    told_host = asked["host"].zip_with(asked["host"].is_not_null(), titled["host"])
     frame = frame.with_columns(
-        pl.coalesce("document_host", told["host"]).alias("site"),
-        pl.coalesce("first_url", told["url"]).alias("url"),
-        pl.coalesce("document_url", told["url"]).alias("final_url"),
+        # Without an HTML answer (a repeated view, served from the cache) the page's own field knows better.
+        pl.coalesce(pl.when(pl.col("choice") == 0).then("document_host"), told_host, "document_host").alias("site"),
+        pl.coalesce(asked["url"], "first_url", titled["url"]).alias("url"),
+        pl.coalesce("document_url", asked["url"], titled["url"]).alias("final_url"),
         pl.when(pl.col("document_status").is_not_null()).then(pl.lit("ok")).otherwise(pl.lit("failed")).alias("status"),
         pl.when(pl.col("entries").is_null())
         .then(pl.lit("empty"))
@@ -58,11 +60,8 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame
     )
 
 
-def _told_url(page: Page | None) -> str | None:
-    """The page's address where the recorder gives one: in a field of its own, or as the title, as DevTools does."""
-    if page is None:
-        return None
-    given = (page.url, page.address, page.title)
+def _address(*given: str | None) -> str | None:
+    """The first text that is an address, sanitised: recorders have a field for it, or write it as the title."""
     address = next(
         (text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None
     )
@@ -97,7 +96,7 @@ def _documents(requests: pl.DataFrame) -> pl.DataFrame:
         found.sort("visit", "choice", "request_id")
         .group_by("visit", maintain_order=True)
         .first()
-        .select("visit", *fields)
+        .select("visit", "choice", *fields)
     )
     begun = (
         requests.sort("visit", "request_id")

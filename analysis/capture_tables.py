@@ -1,0 +1,188 @@
+"""Captures to rows of every table that a capture can fill, many at once.
+
+Their requests take the same way as those of foreign HARs; what only a capture has comes from ``log._originset``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import replace
+
+import polars as pl
+
+from originset.analysis.certificates import Certificate, certificate_tables, from_der
+from originset.analysis.har.gather import Gathered, VisitFacts
+from originset.analysis.har.recorders import ORIGINSET
+from originset.analysis.har.requests import request_rows
+from originset.analysis.har.structs import decode
+from originset.analysis.har.tables import finished_requests
+from originset.analysis.har.times import parse_timestamp
+from originset.analysis.har.urls import canonical_ip, map_distinct, normalise_host, sanitise_url, split_authority
+from originset.analysis.hosts import registrable_domain
+from originset.data.capture import VERSION, Connection, DnsQuery, Extension, decode_extension
+from originset.data.capture import Visit as CapturedVisit
+from originset.data.schema import TABLES
+
+# Chromium's names of its privacy modes, where they tell whether credentials were sent. In "enabled partitioned state
+# allowed" third-party cookies were blocked, which says nothing about what the request asked for.
+_CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without client certs": "omit"}
+
+
+class CaptureBatch:
+    """Captures that become one shard of each table."""
+
+    def __init__(self) -> None:
+        self._gathered = Gathered()
+        self._extensions: list[Extension] = []
+
+    def add(self, text: bytes, source: str) -> None:
+        """Take one capture's text.
+
+        Raises:
+            InputError: it is no capture; nothing of it is taken.
+        """
+        log = decode(text, source)
+        extension = log.extension
+        if extension is None or extension.version > VERSION:
+            extension = decode_extension(text, source)  # which says what is wrong
+        visit = extension.visit
+        facts = VisitFacts(
+            visit_id=visit.visit_id,
+            source="crawl",
+            sha256=None,
+            recorder=ORIGINSET,
+            recorder_version=log.creator.version if log.creator is not None else None,
+            zero=parse_timestamp(visit.started_at),
+        )
+        log.pages = None  # a capture is one page
+        self._gathered.add(log, [facts])
+        self._extensions.append(extension)
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
+        requests = self._requests()
+        return {
+            "requests": finished_requests(requests),
+            "connections": self._connections(requests),
+            "dns_queries": self._dns_queries(),
+            **certificate_tables(self._certificates()),
+            "visits": self._visits(),
+        }
+
+    def _visits(self) -> pl.DataFrame:
+        rows = [
+            {
+                **_fields(extension.visit),
+                "url": sanitise_url(extension.visit.url),
+                "final_url": None if extension.visit.final_url is None else sanitise_url(extension.visit.final_url),
+                "started_at": None if facts.zero is None else facts.zero.replace(tzinfo=None),
+                "source": facts.source,
+                "recorder": facts.recorder.name,
+                "recorder_version": facts.recorder_version,
+            }
+            for extension, facts in zip(self._extensions, self._gathered.visits, strict=True)
+        ]
+        return _frame("visits", rows)
+
+    def _requests(self) -> pl.DataFrame:
+        rows = request_rows(self._gathered)
+        modes = pl.DataFrame(
+            [
+                {
+                    "visit_id": extension.visit.visit_id,
+                    "connection_id": connection.id,
+                    "credentials": _credentials(connection, extension.visit),
+                }
+                for extension in self._extensions
+                for connection in extension.connections
+            ],
+            schema={"visit_id": pl.String, "connection_id": pl.Int64, "credentials": pl.String},
+        ).unique(["visit_id", "connection_id"])
+        rows = rows.join(modes, on=["visit_id", "connection_id"], how="left", maintain_order="left")
+        return rows.with_columns(
+            pl.col("credentials").fill_null("unknown"), map_distinct(rows["frame_url"], _site_of).alias("frame_site")
+        )
+
+    def _connections(self, requests: pl.DataFrame) -> pl.DataFrame:
+        carried = (
+            requests.filter(pl.col("connection_id").is_not_null() & pl.col("host").is_not_null())
+            .group_by("visit_id", "connection_id", maintain_order=True)
+            .agg(pl.col("host").unique(maintain_order=True).alias("hosts"))
+        )
+        rows = [
+            {
+                **_fields(connection),
+                "visit_id": extension.visit.visit_id,
+                "connection_id": connection.id,
+                "first_host": None if connection.first_host is None else normalise_host(connection.first_host),
+                "server_ip": None if connection.server_ip is None else canonical_ip(connection.server_ip),
+                "certificate_id": connection.chain[0] if connection.chain else None,
+                "source": "netlog",
+            }
+            for extension in self._extensions
+            for connection in extension.connections
+        ]
+        frame = _frame("connections", rows).drop("hosts")
+        joined = frame.join(carried, on=["visit_id", "connection_id"], how="left", maintain_order="left")
+        return joined.with_columns(pl.col("hosts").fill_null(pl.lit([], pl.List(pl.String))))
+
+    def _dns_queries(self) -> pl.DataFrame:
+        rows = [
+            {
+                **_fields(query),
+                "visit_id": extension.visit.visit_id,
+                "host": normalise_host(query.host) or query.host.lower(),
+            }
+            for extension in self._extensions
+            for query in extension.dns
+        ]
+        return _frame("dns_queries", rows)
+
+    def _certificates(self) -> list[Certificate]:
+        chains = {
+            connection.chain[0]: tuple(connection.chain)
+            for extension in self._extensions
+            for connection in extension.connections
+            if connection.chain
+        }
+        found: dict[str, Certificate] = {}
+        for extension in self._extensions:
+            for certificate_id, text in extension.certificates.items():
+                if certificate_id not in found:
+                    found[certificate_id] = _certificate(certificate_id, text, chains.get(certificate_id))
+        return list(found.values())
+
+
+def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) -> Certificate:
+    try:
+        certificate = from_der(base64.b64decode(text, validate=True), chain)
+    except (binascii.Error, ValueError):
+        return Certificate(certificate_id, chain=chain, problem="not base64")
+    if certificate.certificate_id == certificate_id:
+        return certificate
+    problem = "; ".join(filter(None, ["recorded under an id that is not its SHA-256", certificate.problem]))
+    return replace(certificate, certificate_id=certificate_id, problem=problem)
+
+
+def _credentials(connection: Connection, visit: CapturedVisit) -> str:
+    if visit.third_party_cookies == "blocked" and connection.privacy_mode != "disabled":
+        return "unknown"
+    return _CREDENTIALS.get(connection.privacy_mode or "", "unknown")
+
+
+def _site_of(url: str) -> str | None:
+    """The registrable domain (or bare host) of an address."""
+    _, separator, rest = url.partition("://")
+    host = split_authority(rest.partition("/")[0].partition("?")[0])[0] if separator else None
+    return None if host is None else registrable_domain(host) or host
+
+
+def _fields(struct: CapturedVisit | Connection | DnsQuery) -> dict[str, object]:
+    """A struct's fields by name; nested values as they are."""
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}
+
+
+def _frame(table: str, rows: list[dict[str, object]]) -> pl.DataFrame:
+    schema = TABLES[table].polars_schema
+    return pl.DataFrame([pl.Series(name, [row.get(name) for row in rows], dtype=kind) for name, kind in schema.items()])
