@@ -178,7 +178,7 @@ class Chromium:
         self.kill()
         if self._driver_process is not None:
             self._driver_process.kill()
-            self._driver_process.wait()
+            self._driver_process.communicate()  # waits, and closes the pipes that selenium opened
         psutil.wait_procs(self._browsers, timeout=5)
 
     def _open_barrier(self, address: str) -> None:

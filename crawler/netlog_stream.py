@@ -72,7 +72,7 @@ _url_decoder = msgspec.json.Decoder(_UrlParams)
 
 
 class Parser:
-    """Lines of a NetLog to events, for the names asked for. Cut-off lines and lines without an event are passed over."""
+    """Lines of a NetLog to events, for the names asked for. Cut-off lines and those without an event are skipped."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names

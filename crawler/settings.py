@@ -14,9 +14,9 @@ ThirdPartyCookies = Literal["allowed", "blocked"]
 class VisitSettings:
     """How a page is visited.
 
-    ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that has
-    a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event for a
-    page to count as complete. ``environment`` is added to the browser's and the driver's.
+    ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that
+    has a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event
+    for a page to count as complete. ``environment`` is added to the browser's and the driver's.
     """
 
     timeout_s: float = 30.0

@@ -1,0 +1,64 @@
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from originset.crawler.redaction import clean_headers, clean_url, is_secret
+
+
+@pytest.mark.parametrize(
+    ("url", "cleaned"),
+    [
+        ("https://a.test/p?q=1&token=abc#frag", "https://a.test/p?q=1&token="),
+        ("https://me:pw@a.test:8443/?x", "https://a.test:8443/?x"),
+        (
+            "https://a.test/?access_token=1;sessionId=2&X-Amz-Signature=3&apikey=4",
+            "https://a.test/?access_token=;sessionId=&X-Amz-Signature=&apikey=",
+        ),
+        (
+            "https://a.test/?keyword=shoes&page=2&design=x&monkey=1",
+            "https://a.test/?keyword=shoes&page=2&design=x&monkey=1",
+        ),
+        ("data:text/html;base64,PGI+c2VjcmV0", "data:text/html;base64"),
+        ("blob:https://a.test/0-1", "blob:https://a.test/0-1"),
+        ("https://[broken/?token=x", "https://[broken/"),
+        ("https://a.test/%7Euser?a=%20b", "https://a.test/%7Euser?a=%20b"),
+    ],
+)
+def test_addresses(url: str, cleaned: str) -> None:
+    assert clean_url(url) == cleaned
+
+
+@given(
+    st.from_regex(r"[A-Za-z0-9%+=_-]{1,30}", fullmatch=True),
+    st.sampled_from(["token", "id_token", "Password", "authToken", "sig", "JSESSIONID"]),
+)
+def test_no_value_of_a_secret_stays(value: str, name: str) -> None:
+    assert is_secret(name)
+    cleaned = clean_url(f"https://user:{value}@a.test/?b=1&{name}={value}#{value}")
+    assert cleaned == f"https://a.test/?b=1&{name}="
+    assert urlsplit(cleaned).hostname == "a.test"
+
+
+def test_headers() -> None:
+    headers = {
+        "Cookie": "sid=1",
+        "Set-Cookie": "sid=1\nb=2",
+        "Authorization": "Bearer x",
+        "X-Api-Key": "x",
+        "X-Auth-Token": "x",
+        "Referer": "https://me:pw@a.test/?token=x#f",
+        "Location": "/next?code=x&a=1",
+        "Cache-Control": "no-store",
+        "Vary": "a\nb",
+        "Link": "<https://b.test/?session=1>; rel=preload",
+    }
+    assert clean_headers(headers) == [
+        {"name": "referer", "value": "https://a.test/?token="},
+        {"name": "location", "value": "/next?code=&a=1"},
+        {"name": "cache-control", "value": "no-store"},
+        {"name": "vary", "value": "a"},
+        {"name": "vary", "value": "b"},
+        {"name": "link", "value": "<https://b.test/?session=>; rel=preload"},
+    ]

@@ -1,0 +1,64 @@
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from originset.data.errors import StudyError
+from originset.data.ledger import Ledger, Row
+
+ROWS = [Row(site, "here", 1, 1, rank=rank) for rank, site in enumerate(["a.test", "b.test", "c.test"], start=1)]
+
+
+def test_states_survive_and_dead_leases_are_queued_again(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as ledger:
+        ledger.add(ROWS)
+        for row in ROWS:
+            ledger.lease(row)
+        ledger.finish(ROWS[0], "done")
+        ledger.finish(ROWS[1], "failed", "dns", "net::ERR_NAME_NOT_RESOLVED")
+    with Ledger(path) as ledger:
+        ledger.add(ROWS)  # again: what is known stays
+        assert ledger.counts() == {"done": 1, "failed": 1, "leased": 1}
+        assert ledger.recover() == 1
+        assert ledger.states(ROWS) == {
+            ROWS[0].key: "done",
+            ROWS[1].key: "failed",
+            ROWS[2].key: "queued",
+        }
+        ledger.lease(ROWS[2])
+        assert ledger.attempts(ROWS[2]) == 2
+    with sqlite3.connect(path) as raw:
+        found = raw.execute("SELECT error, error_code, rank FROM visits WHERE site = 'b.test'").fetchone()
+    raw.close()
+    assert found == ("dns", "net::ERR_NAME_NOT_RESOLVED", 2)
+
+
+def test_rounds_vantages_and_repeats_are_different_visits(tmp_path: Path) -> None:
+    rows = [Row("a.test", vantage, round_, repeat) for vantage in "xy" for round_ in (1, 2) for repeat in (1, 2)]
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        ledger.add(rows)
+        ledger.finish(rows[3], "done")
+        assert ledger.counts() == {"queued": 7, "done": 1}
+        assert ledger.states(rows[:3]) == {row.key: "queued" for row in rows[:3]}
+
+
+def test_many_threads(tmp_path: Path) -> None:
+    rows = [Row(f"{n}.test", "here", 1, 1) for n in range(200)]
+    with Ledger(tmp_path / "ledger.sqlite") as ledger, ThreadPoolExecutor(8) as pool:
+        ledger.add(rows)
+
+        def visit(row: Row) -> None:
+            ledger.lease(row)
+            ledger.finish(row, "done")
+
+        list(pool.map(visit, rows))
+        assert ledger.counts() == {"done": 200}
+
+
+def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(b"not a database, but long enough to be looked at" * 10)
+    with pytest.raises(StudyError, match=r"ledger\.sqlite cannot be used"):
+        Ledger(path)
