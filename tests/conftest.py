@@ -37,7 +37,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "testbed" in getattr(item, "fixturenames", ()):
+            item.add_marker("testbed")
     if inside() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
         return
     skip = pytest.mark.skip(reason=os.environ.get(_WHY_NOT, "not in a network namespace"))
@@ -57,6 +61,6 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    """The small internet, brought up once a session; marks its tests with ``testbed`` by being asked for."""
+    """The small internet, brought up once a session. A test that asks for it is marked ``testbed`` by that."""
     with Testbed(scenario_file.built_in(), tmp_path_factory.mktemp("testbed")) as running:
         yield running

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ def main() -> int:
     try:
         if not inside():
             return run_inside([sys.executable, "-m", "originset.crawler.testbed", *sys.argv[1:]])
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the folder is removed
         scenario = scenario_file.read(arguments.scenario) if arguments.scenario else scenario_file.built_in()
         with tempfile.TemporaryDirectory(prefix="originset-testbed-") as temporary:
             folder = arguments.folder or Path(temporary, "testbed")
@@ -41,6 +43,8 @@ def main() -> int:
     except OriginsetError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

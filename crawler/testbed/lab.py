@@ -117,7 +117,10 @@ class Testbed:
         return self.folder / LOGS
 
     def _prepare_folder(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder.exists():
+            if any(self.folder.iterdir()) and not (self.folder / SCENARIO).exists():
+                raise TestbedError(f"{self.folder} holds something else than a testbed, which would be overwritten")
+            shutil.rmtree(self.folder)
         for name in ("home", "etc", CERTIFICATES, LOGS):
             (self.folder / name).mkdir(parents=True)
         (self.folder / SCENARIO).write_bytes(msgspec.json.encode(self.scenario))

@@ -41,7 +41,7 @@ class WebServer:
             default = self._new_context(host)
             default.sni_callback = self._choose
             await asyncio.start_server(
-                partial(self._serve, address), address, 443, ssl=default, ssl_handshake_timeout=10, backlog=256
+                partial(self._serve, address), address, 443, ssl=default, ssl_handshake_timeout=60, backlog=256
             )
             await asyncio.start_server(partial(self._serve, address), address, 80)
 
@@ -69,7 +69,11 @@ class WebServer:
         return context
 
     async def _serve(self, address: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client, client_port = writer.get_extra_info("peername")[:2]
+        peer = writer.get_extra_info("peername")
+        if peer is None:  # gone before we could look
+            writer.close()
+            return
+        client, client_port = peer[:2]
         tls: ssl.SSLObject | None = writer.get_extra_info("ssl_object")
         alpn = tls.selected_alpn_protocol() if tls else None
         arrival = Arrival(

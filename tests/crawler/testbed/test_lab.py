@@ -111,6 +111,20 @@ def test_it_does_not_come_up_outside_a_namespace(monkeypatch: pytest.MonkeyPatch
         pytest.fail("it would change the machine's own addresses")
 
 
+def test_it_overwrites_a_testbeds_folder_and_no_other(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Testbed(scenario_file.parse(OTHER), tmp_path / "other"):
+            pass
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("precious")
+    with (
+        pytest.raises(TestbedError, match="holds something else"),
+        Testbed(scenario_file.parse(OTHER), tmp_path / "mine"),
+    ):
+        pytest.fail("it would remove what is there")
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
+
+
 def test_a_server_that_died_is_told(tmp_path: Path) -> None:
     with Testbed(scenario_file.parse(OTHER), tmp_path / "other") as other:
         assert other._servers is not None
@@ -122,9 +136,9 @@ def test_a_server_that_died_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_command_line_leaves_nothing_when_it_is_killed(tmp_path: Path, number: signal.Signals) -> None:
-    folder = tmp_path / "folder"
     environment = {name: value for name, value in os.environ.items() if name != "ORIGINSET_NAMESPACE"}
-    command = [sys.executable, "-m", "originset.crawler.testbed", "--folder", str(folder), "--", "sh", "-c"]
+    environment["TMPDIR"] = str(tmp_path)
+    command = [sys.executable, "-m", "originset.crawler.testbed", "--", "sh", "-c"]
     script = f"getent hosts shop.test > {tmp_path}/found; touch {tmp_path}/up; sleep 1000"
     outer = subprocess.Popen([*command, script], env=environment)
     assert eventually((tmp_path / "up").exists)
@@ -135,6 +149,8 @@ def test_the_command_line_leaves_nothing_when_it_is_killed(tmp_path: Path, numbe
     assert eventually(
         lambda: not any(mine in " ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"]))
     )
+    if number != signal.SIGKILL:
+        assert list(tmp_path.glob("originset-testbed-*")) == []
 
 
 def test_the_command_lines_errors_are_one_line(tmp_path: Path) -> None:
