@@ -1,0 +1,66 @@
+"""``originset model``: the model tables again, with other parameters."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import click
+
+from originset.cli.output import note
+from originset.cli.rebuild import rebuild
+from originset.data.errors import UsageError
+from originset.data.shards import shard_paths
+from originset.data.study import Study
+from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Parameters, Predecessor
+
+
+@click.command()
+@click.option(
+    "--colocation",
+    type=click.Choice(get_args(Colocation)),
+    default="asn",
+    show_default=True,
+    help="What makes two addresses one server: the same AS, as in the paper, or only the same address.",
+)
+@click.option(
+    "--predecessor",
+    type=click.Choice(get_args(Predecessor)),
+    default="initiator",
+    show_default=True,
+    help="Timeline: a request waits for what caused it (by time where not recorded), or always by time.",
+)
+@click.option(
+    "--parallel-dns",
+    type=click.Choice(get_args(ParallelDns)),
+    default="own",
+    show_default=True,
+    help="Timeline: lookups that overlapped save each their own time, or each the shortest of them.",
+)
+@click.option(
+    "--blocked-time",
+    type=click.Choice(get_args(BlockedTime)),
+    default="freed",
+    show_default=True,
+    help="Timeline: time spent queueing behind a handshake that no longer happens is freed or kept.",
+)
+@click.option(
+    "--provider-asn",
+    "provider_asns",
+    type=click.IntRange(1, 2**32 - 1),
+    multiple=True,
+    help="Timeline: an AS of the one provider that coalesces (repeat for each); fills provider_ms.",
+)
+@click.pass_obj
+def command(study: Study, /, *, provider_asns: tuple[int, ...], **choices: Any) -> None:  # noqa: ANN401 - Parameters names them
+    """Fill the model tables again with other parameters and rebuild study.duckdb.
+
+    Example: originset --study S model --colocation ip
+    """
+    parameters = Parameters(**choices, provider_asns=tuple(sorted(set(provider_asns))))
+    study.manifest()  # an empty folder is a mistake here, not a new study
+    if not shard_paths(study, "addresses"):
+        raise UsageError(f"study {study.root} has not been analysed yet", "run: originset analyze")
+    with study.changing("model", parameters.as_dict()) as counts:
+        counts.update(rebuild(study, parameters))
+    note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
+    note(f"database: {study.database_path}")

@@ -1,0 +1,25 @@
+"""What ``analyze`` and ``model`` share: the model tables computed again, and study.duckdb built with them."""
+
+from __future__ import annotations
+
+from originset.data.database import build
+from originset.data.schema import TABLES, Stage
+from originset.data.shards import scan
+from originset.data.study import Study
+from originset.models.fill import model_tables
+from originset.models.parameters import Parameters
+
+
+def rebuild(study: Study, parameters: Parameters) -> dict[str, int]:
+    """Fill the model tables with ``parameters`` and replace the database; call under :meth:`Study.changing`.
+
+    The parameters end up in the manifest too, under ``models``. Returns the number of rows of each model table.
+
+    Raises:
+        StudyError: the database cannot be written.
+    """
+    tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
+    modelled = model_tables(tables, parameters)
+    build(study, modelled)
+    study.update_manifest(models=parameters.as_dict())
+    return {name: rows.height for name, rows in modelled.items()}

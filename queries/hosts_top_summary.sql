@@ -1,0 +1,24 @@
+-- The 100 hosts that most requests went to; only requests that reached the network.
+-- paper: table 7
+-- host: the host
+-- requests: requests to it
+-- requests_pct: the same [percent of all]
+-- visits: visits that used it
+-- addresses: distinct addresses it was seen at
+-- asns: distinct ASes of these
+SELECT
+  r.host,
+  count(*) AS requests,
+  100.0 * count(*) / sum(count(*)) OVER () AS requests_pct,
+  count(DISTINCT r.visit_id) AS visits,
+  count(DISTINCT r.server_ip) AS addresses,
+  count(DISTINCT a.asn) AS asns
+FROM requests AS r
+LEFT JOIN addresses AS a ON a.ip = r.server_ip
+WHERE
+  coalesce(r.from_cache, false) = false
+  AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
+  AND r.scheme IN ('https', 'wss', 'http', 'ws')
+GROUP BY r.host
+ORDER BY requests DESC, r.host
+LIMIT 100

@@ -1,0 +1,37 @@
+"""The ladder: what every saving is shown as, rung by rung, with what it rests on."""
+
+from __future__ import annotations
+
+import duckdb
+import polars as pl
+
+from originset.queries.catalogue import named, run
+
+
+def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """The rungs for TLS connections, then those for DNS lookups: columns as in ladder_tls_summary.sql."""
+    return pl.concat([run(connection, named(name).sql) for name in ("ladder_tls_summary", "ladder_dns_summary")])
+
+
+def colocation(connection: duckdb.DuckDBPyConnection) -> str:
+    """What the model tables of this study take for one server: ``asn``, unless they were filled with another."""
+    rows = run(
+        connection,
+        "SELECT parameters ->> '$.colocation' FROM runs WHERE command IN ('analyze', 'model')"
+        " ORDER BY run_id DESC LIMIT 1",
+    )
+    return "asn" if rows.is_empty() else rows.item() or "asn"
+
+
+def rests_on(rows: pl.DataFrame) -> list[str]:
+    """A sentence for each half of the ladder: over how many pages it is, how many are left out, and why.
+
+    ``rows``: as :func:`ladder` gives them.
+    """
+    sentences = []
+    for counts, pages, out, why in (
+        rows.select("counts", "pages", "left_out", "left_out_why").unique(maintain_order=True).iter_rows()
+    ):
+        sentence = f"{counts}: {pages} of {pages + out} pages"
+        sentences.append(f"{sentence}; left out: {why}" if out else sentence)
+    return sentences

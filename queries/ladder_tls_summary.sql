@@ -1,0 +1,77 @@
+-- TLS connections of all pages, rung by rung: as measured, without same-host duplicates, and at the paper's best. Every
+-- rung counts the same requests: https and wss requests with a known connection, on pages where each of these
+-- connections has a known address. Rungs marked aside are not steps between their neighbours.
+-- paper: table 1 and figure 3 as totals
+-- counts: TLS connections
+-- rung: the step
+-- aside: true for a rung that is shown for comparison alone
+-- total: connections over all pages counted [connections]
+-- median: per page [connections]
+-- saved: less than measured [connections]
+-- saved_pct: the same [percent of measured]
+-- pages: pages counted
+-- left_out: pages not counted
+-- left_out_why: how many for which reason
+WITH
+pages AS (
+  SELECT
+    c.*,
+    CASE
+      WHEN v.status = 'failed' THEN 'failed'
+      WHEN c.measured_tls IS NULL THEN 'without connection ids'
+      WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address'
+    END AS reason
+  FROM page_counts AS c
+  JOIN visits AS v USING (visit_id)
+),
+reasons AS (
+  SELECT reason, count(*) AS n FROM pages WHERE reason IS NOT NULL GROUP BY reason
+),
+basis AS (
+  SELECT
+    (SELECT count(*) FROM pages WHERE reason IS NULL) AS pages,
+    (SELECT count(*) FROM pages WHERE reason IS NOT NULL) AS left_out,
+    (SELECT string_agg(n || ' ' || reason, ', ' ORDER BY reason) FROM reasons) AS left_out_why
+),
+key AS (
+  SELECT coalesce(
+    (SELECT parameters ->> '$.colocation' FROM runs WHERE command IN ('analyze', 'model') ORDER BY run_id DESC LIMIT 1),
+    'asn'
+  ) AS colocation
+),
+rungs AS (
+  SELECT 1 AS step, 'measured' AS rung, false AS aside, measured_tls AS n FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 2, 'without same-host duplicates', false, without_duplicates FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 3, 'same address (the paper''s ideal IP)', true, paired_ideal_ip FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT
+    4,
+    CASE colocation
+      WHEN 'asn' THEN 'same AS (the paper''s ideal ORIGIN)'
+      WHEN 'ip' THEN 'same address'
+      ELSE 'same ' || colocation
+    END,
+    false,
+    paired_ideal_origin
+  FROM pages, key
+  WHERE reason IS NULL
+),
+totals AS (
+  SELECT step, rung, aside, sum(n)::BIGINT AS total, median(n)::DOUBLE AS median FROM rungs GROUP BY step, rung, aside
+)
+SELECT
+  'TLS connections' AS counts,
+  rung,
+  aside,
+  total,
+  median,
+  first_value(total) OVER steps - total AS saved,
+  round(100.0 * (first_value(total) OVER steps - total) / nullif(first_value(total) OVER steps, 0), 2) AS saved_pct,
+  pages,
+  left_out,
+  left_out_why
+FROM totals, basis
+WINDOW steps AS (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+ORDER BY step

@@ -1,0 +1,13 @@
+-- Names in each site's certificate, now and with the additions of the paper's ideal, one row a site, without saying
+-- which. Sites whose certificate's names are not known are not in it.
+-- paper: figures 4 and 5, table 8
+-- original_san_list: names in the certificate [names]
+-- updated_san_list: names and additions [names]
+-- mapped_san_additions: additions [names]
+SELECT
+  existing_names AS original_san_list,
+  ideal_names AS updated_san_list,
+  additions AS mapped_san_additions
+FROM site_certificates
+WHERE additions IS NOT NULL
+ORDER BY ALL

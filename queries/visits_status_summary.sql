@@ -1,0 +1,13 @@
+-- How the visits went.
+-- status: ok, partial (cut off, what was seen is kept) or failed
+-- visits: visits
+-- visits_pct: the same [percent of all]
+-- sites: distinct sites
+SELECT
+  status,
+  count(*) AS visits,
+  100.0 * count(*) / sum(count(*)) OVER () AS visits_pct,
+  count(DISTINCT site) AS sites
+FROM visits
+GROUP BY status
+ORDER BY visits DESC, status

@@ -1,0 +1,60 @@
+"""``originset model``: other parameters reach the database, the manifest and the record of runs."""
+
+import json
+
+import pytest
+
+from originset.cli.rebuild import rebuild
+from originset.data.database import open_database
+from originset.data.study import Study
+from originset.models.parameters import Parameters
+
+
+@pytest.fixture
+def study(example_shards) -> Study:
+    with example_shards.changing("analyze", {}):
+        rebuild(example_shards, Parameters())
+    return example_shards
+
+
+def ask(study, sql):
+    with open_database(study) as connection:
+        return connection.sql(sql).fetchall()
+
+
+def test_other_parameters(study, run) -> None:
+    of_page_a = "SELECT ideal_origin FROM page_counts WHERE visit_id = 'a'"
+    assert ask(study, of_page_a) == [(3,)]
+    done = run("model", "--colocation", "ip", "--predecessor", "time", "--provider-asn", "13335")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "6 rows in page_counts" in done.stderr
+    assert ask(study, of_page_a) == [(4,)]
+    assert ask(study, "SELECT count(provider_ms) FROM page_load_times") == [(2,)]
+    expected = {
+        "colocation": "ip",
+        "predecessor": "time",
+        "parallel_dns": "own",
+        "blocked_time": "freed",
+        "provider_asns": [13335],
+    }
+    assert study.manifest()["models"] == expected
+    ((command, recorded),) = ask(study, "SELECT command, parameters FROM runs ORDER BY run_id DESC LIMIT 1")
+    assert (command, json.loads(recorded)) == ("model", expected)
+
+
+def test_readers_keep_the_database_that_they_opened(study, run) -> None:
+    with open_database(study) as before:
+        assert run("model", "--colocation", "ip").returncode == 0
+        assert before.sql("SELECT max(ideal_origin) FROM page_counts").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("arguments", [("--colocation", "org"), ("--provider-asn", "0"), ("--blocked-time", "half")])
+def test_what_does_not_exist_is_refused(run, arguments) -> None:
+    assert run("model", *arguments).returncode == 2
+
+
+def test_a_study_that_was_not_analysed(study, run) -> None:
+    (study.tables / "addresses" / "example.parquet").unlink()
+    done = run("model")
+    assert done.returncode == 2
+    assert "run: originset analyze" in done.stderr

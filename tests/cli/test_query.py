@@ -1,0 +1,65 @@
+"""``originset query``: the catalogue, a named query, SQL of one's own, and what is refused."""
+
+import json
+
+import pytest
+
+from originset.cli.rebuild import rebuild
+from originset.data.study import Study
+from originset.models.parameters import Parameters
+from originset.queries.catalogue import catalogue
+
+
+@pytest.fixture
+def study(example_shards) -> Study:
+    with example_shards.changing("analyze", {}):
+        rebuild(example_shards, Parameters())
+    return example_shards
+
+
+def test_the_catalogue(run) -> None:
+    listed = [json.loads(line) for line in run("query", "--format", "jsonl").stdout.splitlines()]
+    assert [row["name"] for row in listed] == list(catalogue())
+    assert all(row["summary"] and row["columns"] for row in listed)
+
+
+def test_a_named_query(run) -> None:
+    done = run("query", "visits_status_summary", "--format", "csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == ["status,visits,visits_pct,sites", "ok,5,83.33333333333333,4"]
+
+
+def test_sql_of_ones_own(run) -> None:
+    done = run("query", "--format", "json", "--sql", "SELECT count(*) AS n, NULL AS u FROM requests")
+    assert json.loads(done.stdout) == [{"n": 19, "u": None}]
+
+
+def test_the_text_of_a_query(run) -> None:
+    assert run("query", "--show", "protocols_summary").stdout == catalogue()["protocols_summary"].sql
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("no_such_query",), "no query"),
+        (("visits_status_summary", "--sql", "SELECT 1"), "at once"),
+        (("--show",), "needs a name"),
+        (("--sql", "SELECT * FROM missing"), "missing"),
+        (("--sql", "COPY visits TO 'stolen.csv'"), "disabled"),
+        (("--sql", ""), "no statement"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(run, monkeypatch, tmp_path, arguments, says) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("query", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "stolen.csv").exists()
+
+
+def test_without_a_database(study, run) -> None:
+    study.database_path.unlink()
+    done = run("query", "visits_status_summary")
+    assert done.returncode == 2
+    assert "run: originset analyze" in done.stderr

@@ -1,0 +1,106 @@
+"""Every named query on a real database: it runs, its header tells the truth, one of its numbers is right."""
+
+import re
+
+import pytest
+
+from originset.data.database import open_database
+from originset.data.errors import UsageError
+from originset.queries.catalogue import catalogue, named, run
+
+# For each query one row of the example study, worked out by hand from tests/fixtures/example_study.py.
+BY_HAND = {
+    "additions_top_summary": {"name": "cdn.other.net", "sites": 1, "connections_saved": 3, "level": 0},
+    # Of the pages a, b, c and f: f has none, b and c have one, a has three.
+    "asns_page_pct": {"asns": 1, "pages": 2, "pct": 50.0, "cumulative_pct": 75.0},
+    # 17 requests reached the network, 9 of them Cloudflare's.
+    "asns_top_summary": {"asn": 13335, "as_name": "Cloudflare", "requests": 9, "hosts": 5, "visits": 2},
+    "connections_page_dist": {"dns": 5, "tls": 6, "ip_dns_tls": 4, "origin_dns_tls": 3},
+    "failures_error_summary": {
+        "status": "failed", "error": "dns", "error_code": "net::ERR_NAME_NOT_RESOLVED", "visits": 1, "sites": 1,
+    },
+    "hosts_top_summary": {"host": "cdn.other.net", "requests": 3, "visits": 2, "addresses": 1, "asns": 1},
+    "issuers_summary": {"issuer": "Example CA", "certificates": 3, "connections": 7, "connections_pct": 70.0},
+    # Pages b, c and f: lookups 1, 2 and 0 against 1, 1 and 0 ASes.
+    "ladder_dns_summary": {
+        "counts": "DNS lookups", "rung": "same AS (the paper's ideal ORIGIN)", "aside": False, "total": 2,
+        "median": 1.0, "saved": 1, "saved_pct": 33.33, "pages": 3, "left_out": 3,
+        "left_out_why": "1 failed, 1 with a request to an unknown address, 1 without recorded lookups",
+    },
+    # Pages a, b, c and f: 6, 2, 2 and 0 connections; two duplicates; 3, 1, 1 and 0 ASes.
+    "ladder_tls_summary": {
+        "counts": "TLS connections", "rung": "without same-host duplicates", "aside": False, "total": 8,
+        "median": 1.5, "saved": 2, "saved_pct": 20.0, "pages": 4, "left_out": 2,
+        "left_out_why": "1 failed, 1 without connection ids",
+    },
+    "load_times_model_summary": {"model": "measured", "pages": 2, "p50": 700.0},
+    "load_times_reason_summary": {"left_out_reason": "no_load_time", "pages": 3},
+    "pages_rank_summary": {"ranks_from": 1, "visits": 3, "loaded": 2, "requests": 6.0, "load_ms": 500.0, "tls": 4.0},
+    "protocols_summary": {"protocol": "http/1.1", "secure": True, "requests": 1},
+    "sans_changes_summary": {
+        "sites": 3, "names_known": 1, "unchanged": 0, "at_most_10": 1, "at_most_10_pct": 100.0, "median_names": 2.0,
+        "median_ideal_names": 4.0, "additions": 2,
+    },
+    "sans_site_dist": {"original_san_list": 2, "updated_san_list": 4, "mapped_san_additions": 2},
+    "visits_status_summary": {"status": "ok", "visits": 5, "sites": 4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_query(study, name) -> None:
+    query = named(name)
+    with open_database(study) as connection:
+        rows = run(connection, query.sql)
+    assert rows.columns == list(query.columns), "the header names other columns than the query gives"
+    assert query.description.endswith(".")
+    assert all(query.columns.values())
+    expected = BY_HAND[name]
+    assert expected in [{key: row[key] for key in expected} for row in rows.iter_rows(named=True)], rows.rows()
+
+
+def test_names_say_what_kind_of_answer_they_give() -> None:
+    assert set(catalogue()) == set(BY_HAND)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*_(dist|pct|summary)", name) for name in catalogue())
+
+
+def test_shares_add_up(study) -> None:
+    with open_database(study) as connection:
+        for query in catalogue().values():
+            rows = run(connection, query.sql)
+            for column in [name for name in rows.columns if name in {"pct", "requests_pct", "connections_pct"}]:
+                assert rows[column].sum() == pytest.approx(100), (query.name, column)
+
+
+def test_sql_counts_the_requests_that_the_models_count(study) -> None:
+    with open_database(study) as connection:
+        (expected,) = run(connection, "SELECT sum(requests)::BIGINT FROM page_counts").row(0)
+        for name in ("asns_top_summary", "hosts_top_summary", "protocols_summary"):
+            assert run(connection, named(name).sql)["requests"].sum() == expected, name
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("", "no statement"),
+        ("SELEKT", "syntax error"),
+        ("SELECT * FROM missing\nWHERE x", "missing"),
+        ("CREATE TABLE x (a INT)", "read-only"),
+        ("COPY visits TO 'out.csv'", "disabled"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "disabled"),
+        ("ATTACH 'other.duckdb'", "disabled"),
+        ("SET enable_external_access = true", "locked"),
+        ("SELECT INTERVAL 1 DAY", "cast it to VARCHAR"),
+    ],
+)
+def test_sql_that_cannot_be_run_is_one_line(study, sql, says) -> None:
+    with open_database(study) as connection, pytest.raises(UsageError) as caught:
+        run(connection, sql)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_is_answered_with_a_near_one() -> None:
+    with pytest.raises(UsageError, match="did you mean ladder_tls_summary"):
+        named("ladder_tsl_summary")
+    with pytest.raises(UsageError, match="list them"):
+        named("'; DROP TABLE visits")

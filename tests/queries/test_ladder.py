@@ -1,0 +1,55 @@
+"""The ladder of the example study, by hand."""
+
+from originset.data.database import open_database
+from originset.models.parameters import Parameters
+from originset.queries.ladder import colocation, ladder, rests_on
+
+
+def test_rungs(study) -> None:
+    with open_database(study) as connection:
+        rows = ladder(connection)
+    assert rows.select("counts", "rung", "aside", "total", "saved_pct").rows() == [
+        ("TLS connections", "measured", False, 10, 0.0),
+        ("TLS connections", "without same-host duplicates", False, 8, 20.0),
+        ("TLS connections", "same address (the paper's ideal IP)", True, 7, 30.0),
+        ("TLS connections", "same AS (the paper's ideal ORIGIN)", False, 5, 50.0),
+        ("DNS lookups", "measured", False, 3, 0.0),
+        ("DNS lookups", "same address (the paper's ideal IP)", True, 3, 0.0),
+        ("DNS lookups", "same AS (the paper's ideal ORIGIN)", False, 2, 33.33),
+    ]
+    assert rests_on(rows) == [
+        "TLS connections: 4 of 6 pages; left out: 1 failed, 1 without connection ids",
+        f"DNS lookups: 3 of 6 pages; left out: {rows['left_out_why'][-1]}",
+    ]
+
+
+def test_the_rung_says_what_it_counts(build_study, example_rows) -> None:
+    study = build_study(example_rows, Parameters(colocation="ip"))
+    with open_database(study) as connection:
+        assert colocation(connection) == "ip"
+        rows = ladder(connection).filter(counts="TLS connections")
+    assert rows["rung"].to_list()[-1] == "same address"
+    assert rows["total"].to_list()[-2:] == [7, 7]
+
+
+def test_a_study_without_visits(build_study) -> None:
+    study = build_study({}, Parameters())
+    with open_database(study) as connection:
+        rows = ladder(connection)
+    assert rows.is_empty()
+    assert rests_on(rows) == []
+
+
+def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, example_rows) -> None:
+    """A recording with connections and no addresses would look as if everything could be saved."""
+    blind = [{**row, "visit_id": "g", "server_ip": None} for row in example_rows["requests"] if row["visit_id"] == "a"]
+    visit = {"visit_id": "g", "site": "blind.test", "status": "ok", "source": "x/g.har"}
+    rows = {
+        **example_rows,
+        "requests": [*example_rows["requests"], *blind],
+        "visits": [*example_rows["visits"], visit],
+    }
+    with open_database(build_study(rows, Parameters())) as connection:
+        tls = ladder(connection).filter(counts="TLS connections")
+    assert tls["total"].to_list() == [10, 8, 7, 5]
+    assert tls["left_out_why"][0] == "1 failed, 1 with a connection to an unknown address, 1 without connection ids"
