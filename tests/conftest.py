@@ -64,3 +64,5 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     """The small internet, brought up once a session. A test that asks for it is marked ``testbed`` by that."""
     with Testbed(scenario_file.built_in(), tmp_path_factory.mktemp("testbed")) as running:
         yield running
+        complaints = (running.folder / "logs" / "servers.txt").read_text()
+    assert complaints == "", "the testbed's servers met with errors of their own"
