@@ -214,11 +214,11 @@ def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) 
     )
     starts = [0, *rows["visit_id"].rle().struct.field("len").cum_sum().to_list()]
     pages = {rows["visit_id"][begin]: (begin, end) for begin, end in pairwise(starts)}
-    columns = [column.to_list() for column in rows.drop("visit_id").get_columns()]
+    fields = rows.drop("visit_id")
     modelled = []
     for visit_id, status, load_ms in visits.iter_rows():
         begin, end = pages.get(visit_id, (0, 0))
-        requests = [Request(*fields) for fields in zip(*(column[begin:end] for column in columns), strict=True)]
+        requests = [Request(*row) for row in fields.slice(begin, end - begin).rows()]
         reason = _why_not(status, load_ms, requests)
         times = (None, None, None) if reason else _times(requests, load_ms, parameters)
         modelled.append((visit_id, load_ms, *times, reason))

@@ -19,7 +19,7 @@ from originset.queries.catalogue import named, run
 from originset.queries.ladder import colocation
 
 # Okabe and Ito's colours, told apart with any colour vision, and line styles that still differ in black and white.
-_STYLES = (("#000000", "-"), ("#D55E00", "--"), ("#0072B2", "-."), ("#009E73", ":"))
+_STYLES: Any = (("#000000", "-"), ("#D55E00", "--"), ("#0072B2", "-."), ("#009E73", (0, (1, 1))))
 
 # What the model took for one server, by `model --colocation`.
 _KEYS = {"asn": "ASes", "ip": "addresses"}
@@ -130,7 +130,7 @@ def _figure_4(figure: Figure, rows: pl.DataFrame, keys: str) -> None:
     unchanged = 100 * int((rows["mapped_san_additions"] == 0).sum()) / rows.height
     axes.set_xlabel("names in a site's certificate (logarithmic above 1)")
     axes.set_ylabel("share of certificates (cumulative)")
-    axes.set_title(f"Certificate names (n = {rows.height:,} sites; {unchanged:.1f} % need no addition)", loc="left")
+    axes.set_title(f"Certificate names (n = {rows.height:,} sites; {unchanged:.1f} % unchanged)", loc="left")
     _logarithmic(axes, largest)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
 
@@ -168,7 +168,9 @@ def _logarithmic(axes: Axes, largest: int) -> None:
     axes.set_xlim(0, max(largest, 2) * 1.15)
     axes.set_xticks([0, *_ticks(largest)])
     axes.minorticks_off()
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")
+    )
 
 
 def _ticks(largest: int) -> Iterator[int]:

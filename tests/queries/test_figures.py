@@ -48,7 +48,7 @@ def test_the_authors_columns(drawn) -> None:
 def test_they_say_on_how_much_they_rest(drawn) -> None:
     assert "n = 4 pages" in (drawn[0] / "figure-1.svg").read_text()
     assert "median 1.5" in (drawn[0] / "figure-3.svg").read_text()
-    assert "n = 1 sites; 0.0 % need no addition" in (drawn[0] / "figure-4.svg").read_text()
+    assert "n = 1 sites; 0.0 % unchanged" in (drawn[0] / "figure-4.svg").read_text()
 
 
 def test_a_figure_without_data_is_named_and_not_drawn(build_study, tmp_path) -> None:
