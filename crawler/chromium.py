@@ -69,6 +69,10 @@ def find_binary() -> str | None:
     return next((path for name in BINARIES if (path := shutil.which(name))), None)
 
 
+# sun_path of unix(7) holds 107 bytes, and Chromium's socket lies in a folder of its own within ours.
+_LONGEST_ROOT = 107 - len("/originset-01234567/t/org.chromium.Chromium.scoped_dir.012345/SingletonSocket")
+
+
 class Chromium:
     """One running browser. :meth:`kill` may be called from any thread; everything else from one."""
 
@@ -89,7 +93,11 @@ class Chromium:
         self._stack.close()
 
     def _start(self, stack: ExitStack) -> None:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="originset-", ignore_cleanup_errors=True)))
+        folder = Path(
+            stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="originset-", dir=_short_root(), ignore_cleanup_errors=True)
+            )
+        )
         self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
         stack.callback(self.netlog.close)
         stack.callback(self._end)
@@ -121,7 +129,7 @@ class Chromium:
                 "signin.allowed": False,
             },
         )
-        scratch = folder / "tmp"  # the browser's own left-overs go with the folder
+        scratch = folder / "t"  # the browser's own left-overs go with the folder
         scratch.mkdir()
         environment = {**os.environ, "TMPDIR": str(scratch), **self.settings.environment}
         service = Service(
@@ -133,7 +141,7 @@ class Chromium:
         try:
             driver = webdriver.Chrome(options=options, service=service)
         except (WebDriverException, OSError) as error:
-            raise BrowserError("chromium", f"it did not start ({_first_line(error)})") from error
+            raise BrowserError("chromium", f"it did not start ({_reason(error)})") from error
         finally:
             self._remember(service)
         if self._killed.is_set():  # while it was starting
@@ -241,5 +249,11 @@ def _ends_with_us(program: str, script: Path) -> str:
     return str(script)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _short_root() -> str | None:
+    """Where temporary folders go: as the system says, unless Chromium's socket there would have too long a name."""
+    return None if len(tempfile.gettempdir()) <= _LONGEST_ROOT else "/tmp"  # noqa: S108 - a folder of our own in it
+
+
+def _reason(error: BaseException) -> str:
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return text.removeprefix("Message: ").partition(";")[0]
