@@ -10,6 +10,7 @@ from originset.analysis.har.times import parse_timestamps
 from originset.analysis.har.urls import canonical_ip, map_distinct, resolve_reference, url_columns
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
+_FRAGMENT = r"(?s)#.*"
 _SECURE = pl.col("scheme").is_in(["https", "wss"])
 
 
@@ -36,7 +37,7 @@ def request_rows(gathered: Gathered) -> pl.DataFrame:
         # 0, -1, -2, -999: recorders' ways of saying that no response came.
         pl.when(pl.col("status").is_between(100, 999)).then(pl.col("status").cast(pl.Int32)).alias("status"),
         _error_code(),
-        _mime_type(),
+        map_distinct(frame["mime"], _mime_type).alias("mime_type"),
         pl.col("resource_type").str.strip_chars().str.to_lowercase().replace("", None).alias("resource_type"),
         pl.col("method").str.strip_chars().str.to_uppercase().replace("", None).alias("method"),
         _from_cache().alias("from_cache"),
@@ -147,15 +148,18 @@ def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
         by_place, on=["visit", "place"], how="left", maintain_order="left"
     )["request_id"]
     named = _latest_earlier(
-        frame, pl.col("initiator_url").str.replace(r"(?s)#.*", ""), frame.select("visit", "request_id", "bare")
+        frame, pl.col("initiator_url").str.replace(_FRAGMENT, ""), frame.select("visit", "request_id", "bare")
     )
     redirects = frame.filter(pl.col("redirect").is_not_null()).select("visit", "request_id", "bare", "redirect")
-    targets = redirects.select("bare", "redirect").unique()
-    targets = targets.with_columns(
-        pl.Series("target", [resolve_reference(*pair) for pair in targets.iter_rows()], dtype=pl.String)
+    absolute = pl.col("redirect").str.contains(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+    relative = redirects.filter(~absolute).select("bare", "redirect").unique()
+    relative = relative.with_columns(
+        pl.Series("target", [resolve_reference(*pair) for pair in relative.iter_rows()], dtype=pl.String)
     )
-    redirects = redirects.join(targets, on=["bare", "redirect"]).select(
-        "visit", "request_id", pl.col("target").alias("bare")
+    redirects = redirects.join(relative, on=["bare", "redirect"], how="left").select(
+        "visit",
+        "request_id",
+        pl.coalesce("target", pl.when(absolute).then(pl.col("redirect").str.replace(_FRAGMENT, ""))).alias("bare"),
     )
     redirected = _latest_earlier(frame, pl.col("bare"), redirects)
     own = frame["request_id"]
@@ -209,9 +213,10 @@ def _error_code() -> pl.Expr:
     ).alias("error")
 
 
-def _mime_type() -> pl.Expr:
-    bare = pl.col("mime").str.extract(r"^\s*([^;,\s]+)").str.to_lowercase()
-    return pl.when(bare.str.contains("/", literal=True)).then(bare).alias("mime_type")
+def _mime_type(content_type: str) -> str | None:
+    """The type without parameters, lower-case; None where it is none (``x-unknown``)."""
+    bare = content_type.partition(";")[0].partition(",")[0].strip().lower()
+    return bare if "/" in bare and " " not in bare else None
 
 
 def _bytes() -> pl.Expr:

@@ -154,6 +154,8 @@ class Har(_Struct):
 _S = TypeVar("_S", bound=msgspec.Struct)
 _decoder = msgspec.json.Decoder(Har)
 _BYTE = re.compile(r"\(byte (\d+)\)")
+# Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept.
+_SURROGATES = re.compile(rb"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
 _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -185,7 +187,7 @@ def _utf8(text: bytes, source: str) -> bytes:
 
 def _decode_leniently(text: bytes, source: str) -> Log:
     try:
-        har = json.loads(text.decode(errors="replace"))
+        har = json.loads(_SURROGATES.sub(lambda found: found[1] or b"\\ufffd", text).decode(errors="replace"))
     except RecursionError:
         raise InputError(source, "too-deep", "nested deeper than any HAR") from None
     except ValueError as error:
@@ -249,12 +251,7 @@ def _loosely(value: object, kind: type[_S]) -> _S:
         if given is None:
             continue
         try:
-            known[field.name] = msgspec.convert(_scrubbed(given), field.type, strict=False)
+            known[field.name] = msgspec.convert(given, field.type, strict=False)
         except (msgspec.ValidationError, RecursionError):
             continue
     return kind(**known)
-
-
-def _scrubbed(value: object) -> object:
-    """Lone surrogates, which JSON can spell and UTF-8 cannot, replaced."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -146,7 +146,6 @@ def url_columns(urls: pl.Series) -> pl.DataFrame:
     suspicious = (
         pl.col("authority").is_null()
         | pl.col("authority").str.contains("@", literal=True)
-        | pl.col("bare").str.contains(_TELLING)
         | pl.col("bare").str.contains("eyJ", literal=True)
     )
     dirty = frame.filter(suspicious).get_column("given").drop_nulls().unique()
@@ -155,7 +154,11 @@ def url_columns(urls: pl.Series) -> pl.DataFrame:
         schema={"given": pl.String, "clean": pl.String},
     )
     return frame.join(cleaned, on="given", how="left", maintain_order="left").select(
-        "bare", pl.coalesce("clean", "bare").alias("url"), "scheme", "host", "port"
+        "bare",
+        pl.coalesce("clean", pl.col("bare").str.replace_all(_TELLING, f"${{1}}{REDACTED}")).alias("url"),
+        "scheme",
+        "host",
+        "port",
     )
 
 

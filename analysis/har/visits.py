@@ -74,29 +74,41 @@ def _milliseconds(value: float | None) -> float | None:
 
 def _documents(requests: pl.DataFrame) -> pl.DataFrame:
     """Each visit's document: its first HTML answer that is no redirect, else its first request, over HTTP."""
-    page = requests.filter(_ON_NETWORK)
+    requests = requests.select(
+        "visit",
+        "request_id",
+        "url",
+        "scheme",
+        "host",
+        "status",
+        "error",
+        "mime_type",
+        "resource_type",
+        "zero",
+        "started",
+    )
     redirect = pl.col("status").is_between(300, 399) & (pl.col("status") != 304)
     html = pl.col("mime_type").is_in(["text/html", "application/xhtml+xml"]) | (pl.col("resource_type") == "document")
-    # Scripts and trackers answer with HTML as well: what is no part of the page's beginning is not its document.
-    answer = ~redirect.fill_null(value=False) & html.fill_null(value=False)
-    fields = (
-        pl.col("url").alias("document_url"),
-        pl.col("host").alias("document_host"),
-        pl.col("status").alias("document_status"),
-        pl.coalesce("error", pl.lit(None, pl.String)).alias("document_error"),
-    )
-    found = pl.concat(
-        [
-            page.filter(answer).with_columns(choice=0),
-            page.filter(~redirect.fill_null(value=False)).with_columns(choice=1),
-            page.with_columns(choice=2),
-        ]
+    choice = (
+        pl.when(html.fill_null(value=False) & ~redirect.fill_null(value=False))
+        .then(0)
+        .when(~redirect.fill_null(value=False))
+        .then(1)
+        .otherwise(2)
     )
     documents = (
-        found.sort("visit", "choice", "request_id")
-        .group_by("visit", maintain_order=True)
-        .first()
-        .select("visit", "choice", *fields)
+        requests.filter(_ON_NETWORK)
+        .with_columns(choice.alias("choice"))
+        .sort("visit", "choice", "request_id")
+        .unique("visit", keep="first", maintain_order=True)
+        .select(
+            "visit",
+            "choice",
+            pl.col("url").alias("document_url"),
+            pl.col("host").alias("document_host"),
+            pl.col("status").alias("document_status"),
+            pl.col("error").alias("document_error"),
+        )
     )
     begun = (
         requests.sort("visit", "request_id")

@@ -336,3 +336,10 @@ def test_quality_says_what_limits_a_recording():
     behind_proxy = [entry(f"https://h{n}.test/", connection=str(n), serverIPAddress="10.0.0.1") for n in range(10)]
     assert "proxied" in quality(*behind_proxy)
     assert "proxied" not in quality(*behind_proxy[:9])
+
+
+def test_text_that_utf8_cannot_hold_is_replaced():
+    text = json.dumps(har_of(entry("https://a.test/\ud800x\U0001f600y"), creator="\udfff")).encode()
+    assert tables_of(text)["requests"]["url"].to_list() == ["https://a.test/\ufffdx\U0001f600y"]
+    wrong_bytes = text.replace(b"a.test", b"a.test/\xff")
+    assert tables_of(wrong_bytes)["requests"]["host"].to_list() == ["a.test"]
