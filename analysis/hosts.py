@@ -26,13 +26,19 @@ def _extract(private: bool) -> tldextract.TLDExtract:
 def registrable_domain(host: str) -> str | None:
     """Public suffix plus one label, of a lower-case A-label.
 
-    A private suffix itself (``github.io``) belongs to its owner's domain by the suffixes of registries. None for an
-    address, for a registry's suffix, and for a name under no suffix on the list (``localhost``).
+    A private suffix itself (``s3.amazonaws.com``) belongs to its owner's domain by the suffixes of registries. A
+    top-level domain that is not on the list is a suffix, by the list's own algorithm. None for an address, for a
+    registry's suffix, and for a single label (``localhost``).
     """
     if canonical_ip(host) is not None:
         return None
-    domain = _extract(True).extract_str(host).top_domain_under_public_suffix
-    return domain or _extract(False).extract_str(host).top_domain_under_public_suffix or None
+    for private in (True, False):
+        parts = _extract(private).extract_str(host)
+        if domain := parts.top_domain_under_public_suffix:
+            return domain
+        if not parts.suffix:
+            return ".".join(host.split(".")[-2:]) if "." in host else None
+    return None
 
 
 def host_rows(hosts: pl.Series) -> pl.DataFrame:

@@ -144,7 +144,7 @@ def test_every_table_of_a_capture(study):
         "frame_site",
     ).rows() == [
         (0, "a.test", 11, "netlog", None, False, "include", None),
-        (1, "cdn.a.test", 12, "netlog", 0, False, "omit", "www.a.test"),
+        (1, "cdn.a.test", 12, "netlog", 0, False, "omit", "a.test"),
         (2, "a.test", None, None, 0, True, "unknown", None),
     ]
     assert requests["started_ms"].to_list() == [0.0, 20.0, 30.0]

@@ -30,6 +30,8 @@ from originset.data.study import Study
         ("s3.amazonaws.com", "amazonaws.com"),
         ("co.uk", None),
         ("localhost", None),
+        ("www.shop.test", "shop.test"),
+        ("shop.test", "shop.test"),
         ("a_b.example.com", "example.com"),
         ("xn--bcher-kva.example.de", "example.de"),
         ("192.0.2.1", None),

@@ -14,6 +14,7 @@ from originset.analysis import importing
 from originset.analysis.har_files import find_files
 from originset.analysis.importing import ImportSummary, import_hars
 from originset.data.errors import UsageError
+from originset.data.schema import TABLES
 from originset.data.shards import scan, shard_paths
 from originset.data.study import Study
 
@@ -173,3 +174,45 @@ def test_paths_that_do_not_exist(tmp_path):
 
 def test_a_file_named_twice_is_one(folder):
     assert len(find_files([folder / "a.har", folder])) == len(find_files([folder]))
+
+
+def test_planted_secrets_survive_nowhere_in_the_study(study, tmp_path):
+    secrets = {name: f"S3CRET{number:02}X" for number, name in enumerate("abcdefghijklmn")}
+    s = secrets
+    headers = [{"name": "Cookie", "value": f"id={s['a']}"}, {"name": "Authorization", "value": f"Bearer {s['b']}"}]
+    entry = {
+        "startedDateTime": "2024-01-01T00:00:00Z",
+        "pageref": "p",
+        "request": {
+            "url": f"https://u:{s['c']}@a.test/x?access_token={s['d']}&b=1#{s['e']}",
+            "method": "POST",
+            "headers": headers,
+            "cookies": [{"name": "id", "value": s["a"]}],
+            "queryString": [{"name": "access_token", "value": s["d"]}],
+            "postData": {"text": s["f"]},
+        },
+        "response": {
+            "status": 302,
+            "redirectURL": f"https://b.test/?code={s['g']}",
+            "headers": [{"name": "Set-Cookie", "value": s["h"]}],
+            "content": {"text": s["i"], "mimeType": f"text/html; x={s['j']}"},
+            "_error": f"failed to fetch https://a.test/?sig={s['k']} now",
+        },
+        "_initiator": f"https://u:{s['c']}@a.test/?token={s['l']}",
+        "_webSocketMessages": [{"data": s["m"]}],
+    }
+    inline = {
+        "startedDateTime": "2024-01-01T00:00:01Z",
+        "pageref": "p",
+        "request": {"url": f"data:text/plain,{s['n']}"},
+    }
+    page = {"id": "p", "title": f"https://u:{s['c']}@a.test/?jwt={s['d']}", "startedDateTime": "2024-01-01T00:00:00Z"}
+    text = json.dumps({"log": {"pages": [page], "entries": [entry, inline]}})
+    assert all(secret in text for secret in secrets.values())
+    (tmp_path / "planted.har").write_text(text)
+    run(study, tmp_path / "planted.har")
+    kept = study.manifest_path.read_text()
+    for table in TABLES:
+        kept += json.dumps(scan(study, table).collect().to_dicts(), default=str)
+    assert "a.test/x" in kept
+    assert [name for name, secret in secrets.items() if secret in kept] == []
