@@ -7,10 +7,6 @@ address that the visit's main frame asked for. Everything else is the browser's 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import ipaddress
 import re
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
@@ -20,6 +16,7 @@ from typing import Any
 from originset.crawler import lookups
 from originset.crawler.lookups import Lookup, LookupLog
 from originset.crawler.netlog_stream import Constants, Event, parameters
+from originset.crawler.sockets import SentRequest, Socket, endpoint, pem_to_der, top_site
 
 BEGIN, END = 1, 2
 
@@ -31,43 +28,6 @@ _PRIVACY_MODES = {
     "pmpsa/": "enabled partitioned state allowed",
 }
 _GROUP = re.compile(r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>.+?)(?::(?P<port>\d+))? <(?P<key>.*)>$")
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
-
-
-@dataclass(slots=True)
-class Socket:
-    """One transport connection: a TCP socket with what ran on it, or a QUIC session. Times in NetLog's ms."""
-
-    id: int
-    host: str | None = None
-    partition_key: str | None = None
-    privacy_mode: str | None = None
-    remote: tuple[str, int] | None = None
-    local_port: int | None = None
-    protocol: str | None = None
-    tls: bool = False
-    tls_version: str | None = None
-    resumed: bool | None = None
-    ech: bool | None = None
-    chain: list[bytes] | None = None  # DER, as sent
-    opened: int | None = None
-    established: int | None = None
-    closed: int | None = None
-    used: bool = False
-    origin_set: list[str] | None = None
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class SentRequest:
-    """A request as the network stack knows it: one per address, so a redirect makes another."""
-
-    url: str
-    method: str
-    started: int
-    partition_key: str
-    main_frame: bool
-    socket: int | None = None
 
 
 @dataclass(slots=True)
@@ -98,7 +58,7 @@ class _Reader:
         self._streams: dict[int, _Stream] = {}
         self._request_streams: dict[int, int] = {}
         self._session_sockets: dict[int, int] = {}
-        self._udp: dict[int, int] = {}  # UDP sockets of QUIC session pool jobs
+        self._verified: dict[int, Event] = {}  # jobs of the certificate verifier
 
     # -- sockets -------------------------------------------------------------------------------------------------
 
@@ -154,7 +114,7 @@ class _Reader:
 
     def certificates(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is not None:
-            socket.chain = [der for pem in parameters(event).get("certificates", []) for der in pem_to_der(str(pem))]
+            socket.chain = _chain(event)
 
     # -- HTTP/2 --------------------------------------------------------------------------------------------------
 
@@ -211,8 +171,23 @@ class _Reader:
     def quic_closed(self, event: Event) -> None:
         socket = self.sockets.get(event.source)
         if socket is not None and not socket.tls:
-            values = parameters(event)
-            socket.error = str(values.get("details") or values.get("quic_error") or "net::ERR_QUIC_HANDSHAKE_FAILED")
+            socket.error = "net::ERR_QUIC_HANDSHAKE_FAILED"
+
+    def verifier_job(self, event: Event) -> None:
+        if event.phase == BEGIN:
+            self._verified[event.source] = event
+
+    def verifier_bound(self, event: Event) -> None:
+        """A QUIC session's chain is in the log only where it is verified."""
+        socket = self.sockets.get(event.source)
+        job = _dependency(parameters(event))
+        if socket is not None and event.source_type == "QUIC_SESSION" and job in self._verified:
+            socket.chain = _chain(self._verified[job])
+
+    def request_session(self, event: Event) -> None:
+        """A request is given to a QUIC session without a stream job of its own."""
+        self._request_streams[event.source] = event.source
+        self.stream_session(event)
 
     def quic_origin(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is not None:
@@ -273,9 +248,8 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "HTTP2_SESSION_INITIALIZED": _Reader.session_initialized,
     "HTTP2_SESSION_SEND_HEADERS": _Reader.session_headers,
     "QUIC_SESSION": _Reader.quic_session,
-    "QUIC_SESSION_PACKET_SENT": _Reader.quic_packet,
     "QUIC_SESSION_PACKET_RECEIVED": _Reader.quic_packet,
-    "QUIC_SESSION_CERTIFICATE_VERIFIED": _Reader.quic_handshake,
+    "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": _Reader.quic_handshake,
     "HTTP3_HEADERS_SENT": _Reader.quic_headers,
     "QUIC_SESSION_CLOSED": _Reader.quic_closed,
     "QUIC_SESSION_ORIGIN_FRAME_RECEIVED": _Reader.quic_origin,
@@ -286,7 +260,9 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
     "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
     "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
-    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.stream_session,
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.request_session,
+    "CERT_VERIFIER_JOB": _Reader.verifier_job,
+    "CERT_VERIFIER_REQUEST_BOUND_TO_JOB": _Reader.verifier_bound,
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,
@@ -325,33 +301,8 @@ def read_visit(
     )
 
 
-def top_site(partition_key: str | None) -> str | None:
-    """The top-level site of a network anonymization key such as ``https://site.test cross_site``."""
-    return None if partition_key is None else partition_key.split(" ")[0]
-
-
-def endpoint(text: object) -> tuple[str, int] | None:
-    """(address, port) of ``104.16.1.10:443`` or ``[2606:4700::1]:443``; None where it is neither."""
-    if not isinstance(text, str):
-        return None
-    host, _, port = text.rpartition(":")
-    try:
-        return str(ipaddress.ip_address(host.strip("[]").partition("%")[0])), int(port)
-    except ValueError:
-        return None
-
-
-def pem_to_der(pem: str) -> list[bytes]:
-    """The certificates of a PEM text, in order."""
-    try:
-        return [base64.b64decode(body) for body in _PEM.findall(pem)]
-    except binascii.Error:
-        return []
-
-
-def certificate_id(der: bytes) -> str:
-    """A certificate's identity in a study: SHA-256 of its DER."""
-    return hashlib.sha256(der).hexdigest()
+def _chain(event: Event) -> list[bytes]:
+    return [der for pem in parameters(event).get("certificates", []) for der in pem_to_der(str(pem))]
 
 
 def _dependency(values: dict[str, Any]) -> int | None:

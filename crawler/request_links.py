@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from originset.crawler.netlog import SentRequest
 from originset.crawler.page_log import Exchange, Response
+from originset.crawler.sockets import SentRequest
 
 
 def connection_ids(exchanges: Sequence[Exchange], sent: Sequence[SentRequest]) -> dict[int, int]:

@@ -20,6 +20,7 @@ from originset.crawler.lookups import Lookup
 from originset.crawler.netlog_stream import Event
 from originset.crawler.page_log import Exchange, PageLog
 from originset.crawler.redaction import clean_url
+from originset.crawler.sockets import Socket, certificate_id
 from originset.data.capture import Connection, DnsQuery, Extension, Visit
 
 # How often a visit looks whether the sockets that outlived its context have ended.
@@ -270,12 +271,10 @@ def _quality(exchanges: list[Exchange]) -> list[str]:
     return ["network_changed"] if changed else []
 
 
-def _connection(
-    socket: netlog.Socket, zero_ms: float | None, carried: set[int], certificates: dict[str, str]
-) -> Connection:
+def _connection(socket: Socket, zero_ms: float | None, carried: set[int], certificates: dict[str, str]) -> Connection:
     chain = None
     if socket.chain is not None:
-        chain = [netlog.certificate_id(der) for der in socket.chain]
+        chain = [certificate_id(der) for der in socket.chain]
         certificates.update((key, base64.b64encode(der).decode()) for key, der in zip(chain, socket.chain, strict=True))
     return Connection(
         id=socket.id,

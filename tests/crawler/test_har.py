@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from originset.crawler.har import har_log
-from originset.crawler.netlog import SentRequest, Socket, VisitLog
+from originset.crawler.netlog import VisitLog
 from originset.crawler.page_log import PageLog
+from originset.crawler.sockets import SentRequest, Socket
 
 TIMING = {
     "requestTime": 100.010,

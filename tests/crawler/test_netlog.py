@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.crawler import netlog
-from originset.crawler.netlog import VisitLog, endpoint, pem_to_der, read_visit
+from originset.crawler.netlog import VisitLog, read_visit
 from originset.crawler.netlog_stream import Event, Parser
+from originset.crawler.sockets import endpoint, pem_to_der
 
-LINES = (Path(__file__).parent / "recorded/netlog.json").read_bytes().splitlines()
+RECORDED = Path(__file__).parent / "recorded"
+LINES = (RECORDED / "netlog.json").read_bytes().splitlines()
 MAIN_FRAME = {"https://site.test/", "https://www.site.test/"}
 
 
@@ -99,6 +101,29 @@ def test_other_top_level_sites_are_not_the_visits(log: VisitLog) -> None:
     assert (nothing.sockets, nothing.lookups, nothing.requests) == ({}, [], [])
     named = next(iter(log.sockets))
     assert set(read_visit(events, parser.constants, set(), {named}).sockets) == {named}, "DevTools saw it in use"
+
+
+def test_quic_sessions_are_connections() -> None:
+    parser, events = events_of((RECORDED / "netlog_quic.json").read_bytes().splitlines())
+    assert parser.constants is not None
+    log = read_visit(events, parser.constants, {"https://www.site.test/"}, frozenset())
+    www, static = log.sockets.values()
+    assert (www.host, www.remote, static.host, static.remote) == (
+        "www.site.test",
+        ("2606:4700::1", 443),
+        "static2.site.test",
+        ("104.16.1.11", 443),
+    )
+    for session in (www, static):
+        assert (session.protocol, session.tls, session.tls_version, session.used) == ("h3", True, "QUIC", True)
+        assert session.local_port is not None
+        assert session.origin_set == ["https://static.site.test", "https://www.site.test"]
+        assert session.chain is not None
+        leaf, issuer = (x509.load_der_x509_certificate(der) for der in session.chain)
+        leaf.verify_directly_issued_by(issuer)
+    # Coalesced by the ORIGIN frame: one session for both names.
+    carried = {request.url: request.socket for request in log.requests}
+    assert carried["https://static.site.test/a.css"] == carried["https://www.site.test/"] == www.id
 
 
 @given(st.integers(0, len(LINES)), st.integers(0, 60))

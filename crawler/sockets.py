@@ -1,0 +1,77 @@
+"""The records that a NetLog is read into: connections and the requests sent on them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import ipaddress
+import re
+from dataclasses import dataclass
+
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Socket:
+    """One transport connection: a TCP socket with what ran on it, or a QUIC session. Times in NetLog's ms."""
+
+    id: int
+    host: str | None = None
+    partition_key: str | None = None
+    privacy_mode: str | None = None
+    remote: tuple[str, int] | None = None
+    local_port: int | None = None
+    protocol: str | None = None
+    tls: bool = False
+    tls_version: str | None = None
+    resumed: bool | None = None
+    ech: bool | None = None
+    chain: list[bytes] | None = None  # DER, as sent
+    opened: int | None = None
+    established: int | None = None
+    closed: int | None = None
+    used: bool = False
+    origin_set: list[str] | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class SentRequest:
+    """A request as the network stack knows it: one per address, so a redirect makes another."""
+
+    url: str
+    method: str
+    started: int
+    partition_key: str
+    main_frame: bool
+    socket: int | None = None
+
+
+def top_site(partition_key: str | None) -> str | None:
+    """The top-level site of a network anonymization key such as ``https://site.test cross_site``."""
+    return None if partition_key is None else partition_key.split(" ")[0]
+
+
+def endpoint(text: object) -> tuple[str, int] | None:
+    """(address, port) of ``104.16.1.10:443`` or ``[2606:4700::1]:443``; None where it is neither."""
+    if not isinstance(text, str):
+        return None
+    host, _, port = text.rpartition(":")
+    try:
+        return str(ipaddress.ip_address(host.strip("[]").partition("%")[0])), int(port)
+    except ValueError:
+        return None
+
+
+def pem_to_der(pem: str) -> list[bytes]:
+    """The certificates of a PEM text, in order."""
+    try:
+        return [base64.b64decode(body) for body in _PEM.findall(pem)]
+    except binascii.Error:
+        return []
+
+
+def certificate_id(der: bytes) -> str:
+    """A certificate's identity in a study: SHA-256 of its DER."""
+    return hashlib.sha256(der).hexdigest()
