@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from originset.crawler import lookups
 from originset.crawler.lookups import Lookup, LookupLog
@@ -234,6 +235,14 @@ class _Reader:
             socket.used = True
             request.socket = socket.id
 
+    def misdirected(self, event: Event) -> None:
+        """421 (RFC 9110 section 15.5.20): the browser asks again elsewhere and tells nobody but its log."""
+        request = self._current.get(event.source)
+        socket = self.sockets.get(request.socket) if request is not None and request.socket is not None else None
+        host = urlsplit(request.url).hostname if request is not None else None
+        if socket is not None and host is not None and host not in socket.misdirected:
+            socket.misdirected.append(host)
+
     def _error(self, values: dict[str, Any]) -> str | None:
         number = values.get("net_error")
         return None if not number else self.errors.get(number, f"net::ERR_{number}")
@@ -266,6 +275,7 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+    "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _Reader.misdirected,
 }
 
 EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES

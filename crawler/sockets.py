@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 
@@ -33,6 +33,7 @@ class Socket:
     closed: int | None = None
     used: bool = False
     origin_set: list[str] | None = None
+    misdirected: list[str] = field(default_factory=list)  # hosts for which it answered 421
     error: str | None = None
 
 

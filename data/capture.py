@@ -73,6 +73,7 @@ class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     privacy_mode: str | None = None
     partition_key: str | None = None
     origin_set: list[str] | None = None
+    misdirected: list[str] = []  # hosts for which it answered 421, which the browser hides by asking elsewhere
     error: str | None = None  # net::ERR_* when it failed
 
 

@@ -168,6 +168,7 @@ CONNECTIONS = _table(
     Column("privacy_mode", "VARCHAR", "Chromium's pool key: disabled (credentials), enabled, ..."),
     Column("partition_key", "VARCHAR", "Chromium's network anonymization key"),
     Column("origin_set", "VARCHAR[]", "origins received in an ORIGIN frame"),
+    Column("misdirected", "VARCHAR[]", "hosts for which it answered 421; NULL where the recorder cannot know"),
     Column("source", "VARCHAR", "netlog or har"),
 )
 

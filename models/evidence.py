@@ -57,8 +57,10 @@ def levels(tables: Mapping[str, pl.LazyFrame], pairs: pl.LazyFrame) -> pl.LazyFr
 
 
 def misdirected_hosts(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """Hosts for which some server of the study answered 421, once each."""
-    return tables["requests"].filter(pl.col("status") == MISDIRECTED).select("host").unique()
+    """Hosts for which some server of the study answered 421, once each: as responses show it, or connections do."""
+    answered = tables["requests"].filter(pl.col("status") == MISDIRECTED).select("host")
+    refused = tables["connections"].select(pl.col("misdirected").alias("host")).explode("host").drop_nulls()
+    return pl.concat([answered, refused]).unique()
 
 
 def _together(pairs: pl.LazyFrame, places: pl.LazyFrame, name: str) -> pl.LazyFrame:
