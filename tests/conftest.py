@@ -31,7 +31,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if inside() or _WHY_NOT in os.environ or config.option.help or config.option.version:
         return None
     try:
-        return run_inside([sys.executable, "-m", "pytest", *config.invocation_params.args])
+        return run_inside([sys.executable, "-P", "-m", "pytest", *config.invocation_params.args])
     except MissingDependency as error:
         os.environ[_WHY_NOT] = str(error)  # workers of a distributed run need it too
         return None

@@ -1,4 +1,4 @@
-"""The whole way in one run, as a user starts it: what it prints is what the testbed's servers saw, and it leaves files."""
+"""The whole way in one run, as a user starts it: it prints what the testbed's servers saw, and leaves files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_ends_well_and_says_how_many_pages(ran: tuple[Path, subprocess.Comple
 
 def test_captures_say_what_the_servers_saw(ran: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     lines = re.findall(
-        r"^(TLS handshakes|TLS connections with a request|DNS queries) +(\d+) +(\d+) +True", ran[1].stdout, re.M
+        r"^(TLS handshakes|TLS connections with a request|DNS queries) +(\d+) +(\d+) +True", ran[1].stdout, re.MULTILINE
     )
     assert len(lines) == 3
     for what, servers, captures in lines:
