@@ -120,6 +120,8 @@ class Chromium:
             options.binary_location = _ends_with_us(binary, folder / "chromium")
         for flag in (*flags(), f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}"):
             options.add_argument(flag)
+        # chromedriver's own idea; a popup is a page that nobody asked for.
+        options.add_experimental_option("excludeSwitches", ["disable-popup-blocking"])
         cookie_controls = 0 if self.settings.third_party_cookies == "allowed" else 1
         options.add_experimental_option(
             "prefs",
@@ -190,11 +192,16 @@ class Chromium:
         psutil.wait_procs(self._browsers, timeout=5)
 
     def _open_barrier(self, address: str) -> None:
-        """A page of the browser's own, outside every visit, whose request marks a place in the NetLog."""
+        """A page of the browser's own, outside every visit, whose requests mark places in the NetLog."""
         self._barrier_url = f"http://{address}/json/version"
         self.barrier_port = int(address.rpartition(":")[2])
         target = self.devtools.call("Target.createTarget", url="about:blank")["targetId"]
         self._barrier = self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        # Workers that pages share are no page's children: they have to be met at the door.
+        shared = [{"type": "shared_worker"}]
+        self.devtools.call(
+            "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True, filter=shared
+        )
         self._barrier_frame = self.devtools.call("Page.getFrameTree", self._barrier)["frameTree"]["frame"]["id"]
 
     def settle(self, timeout_s: float = 5.0) -> None:

@@ -55,7 +55,8 @@ class _Reader:
         self.sockets: dict[int, Socket] = {}
         self.requests: list[SentRequest] = []
         self._current: dict[int, SentRequest] = {}
-        self._groups: dict[int, re.Match[str]] = {}
+        self._groups: dict[int, re.Match[str]] = {}  # of connect jobs and stream jobs
+        self._connect_jobs: dict[int, int] = {}  # socket -> connect job
         self._streams: dict[int, _Stream] = {}
         self._request_streams: dict[int, int] = {}
         self._session_sockets: dict[int, int] = {}
@@ -63,7 +64,7 @@ class _Reader:
 
     # -- sockets -------------------------------------------------------------------------------------------------
 
-    def connect_job_created(self, event: Event) -> None:
+    def group_named(self, event: Event) -> None:
         if match := _GROUP.match(str(parameters(event).get("group_id", ""))):
             self._groups[event.source] = match
 
@@ -74,11 +75,25 @@ class _Reader:
             if socket := self.sockets.get(event.source):
                 socket.closed = event.time
             return
-        socket = self.sockets[event.source] = Socket(event.source)
-        if (job := _dependency(parameters(event))) is not None and (group := self._groups.get(job)) is not None:
-            socket.host = group["host"].strip("[]").lower()
-            socket.partition_key = group["key"]
-            socket.privacy_mode = _PRIVACY_MODES.get(group["privacy"] or "", (group["privacy"] or "").rstrip("/"))
+        self.sockets[event.source] = Socket(event.source)
+        if (job := _dependency(parameters(event))) is not None:
+            self._connect_jobs[event.source] = job
+
+    def connect_job_bound(self, event: Event) -> None:
+        """A stream job has a connect job of its own, whose sockets are of its group."""
+        job, group = _dependency(parameters(event)), self._groups.get(event.source)
+        if job is not None and group is not None:
+            self._groups.setdefault(job, group)
+
+    def name_groups(self) -> None:
+        """Tell the sockets of their groups: at the end, because a log may name them after the sockets."""
+        for number, job in self._connect_jobs.items():
+            if (group := self._groups.get(job)) is not None:
+                socket = self.sockets[number]
+                socket.host = group["host"].strip("[]").lower()
+                socket.partition_key = group["key"]
+                privacy = group["privacy"] or ""
+                socket.privacy_mode = _PRIVACY_MODES.get(privacy, privacy.rstrip("/"))
 
     def tcp_connect(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is None:
@@ -249,7 +264,9 @@ class _Reader:
 
 
 _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
-    "SOCKET_POOL_CONNECT_JOB_CREATED": _Reader.connect_job_created,
+    "SOCKET_POOL_CONNECT_JOB_CREATED": _Reader.group_named,
+    "TCP_CLIENT_SOCKET_POOL_REQUESTED_SOCKET": _Reader.group_named,
+    "SOCKET_POOL_BOUND_TO_CONNECT_JOB": _Reader.connect_job_bound,
     "SOCKET_ALIVE": _Reader.socket_alive,
     "TCP_CONNECT": _Reader.tcp_connect,
     "SSL_CONNECT": _Reader.ssl_connect,
@@ -296,6 +313,7 @@ def read_visit(
             handler(reader, event)
         else:
             lookup_log.add(event)
+    reader.name_groups()
     top_sites = {
         request.partition_key for request in reader.requests if request.main_frame and request.url in main_frame_urls
     } - {"", "null"}

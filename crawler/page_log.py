@@ -175,18 +175,23 @@ class PageLog:
         self.dom_content_loaded: float | None = None
         self.crashed = False
         self.download = False
-        self.last_activity: float = 0
+        self.activity = 0  # grows with everything that the network does
         self.parents: dict[str, str] = {}
         self._open: dict[str, Exchange] = {}
         self._latest: dict[str, Exchange] = {}
 
     @property
     def in_flight(self) -> int:
-        """Requests that have neither ended nor turned into a lasting stream."""
+        """Requests that nothing has answered yet.
+
+        Bodies are not waited for as such: nobody tells of the end of one that the page does not read.
+        """
         return len(self._open)
 
     def add(self, method: str, params: msgspec.Raw) -> None:
         """Take in one event; unknown ones are passed over."""
+        if method in _ACTIVITY:
+            self.activity += 1
         if (entry := _HANDLERS.get(method)) is not None:
             decoder, handler = entry
             handler(self, decoder.decode(params))
@@ -215,16 +220,13 @@ class PageLog:
         self._latest[event.request_id] = exchange
         if not event.request.url.startswith(("data:", "blob:")):
             self._open[event.request_id] = exchange
-        self.last_activity = event.timestamp
 
     def received(self, event: _Received) -> None:
         """Response headers."""
+        self._open.pop(event.request_id, None)
         if (exchange := self._latest.get(event.request_id)) is not None:
             exchange.response = event.response
             exchange.type = event.type or exchange.type
-            if exchange.response.mime_type == "text/event-stream":
-                self._open.pop(event.request_id, None)
-            self.last_activity = event.timestamp
 
     def finished(self, event: _Finished) -> None:
         """The whole response has come."""
@@ -232,7 +234,6 @@ class PageLog:
         if (exchange := self._latest.get(event.request_id)) is not None:
             exchange.ended = event.timestamp
             exchange.finished_bytes = event.encoded_data_length
-            self.last_activity = event.timestamp
 
     def failed(self, event: _Failed) -> None:
         """It failed, or was given up or blocked."""
@@ -243,7 +244,6 @@ class PageLog:
             exchange.error = (
                 event.error_text or (event.blocked_reason and f"blocked: {event.blocked_reason}") or "failed"
             )
-            self.last_activity = event.timestamp
 
     def served(self, event: _Served) -> None:
         """Answered from the renderer's memory."""
@@ -272,7 +272,6 @@ class PageLog:
             exchange.sent.timestamp, exchange.sent.wall_time = event.timestamp, event.wall_time
             exchange.sent.request.headers = {str(k): str(v) for k, v in (event.request.get("headers") or {}).items()}
             self.exchanges.append(exchange)
-        self.last_activity = event.timestamp
 
     def socket_error(self, event: _SocketError) -> None:
         """A WebSocket failed; only before its handshake was answered is that the request's failure."""
@@ -304,6 +303,11 @@ class PageLog:
         """The address is a file to keep, not a page."""
         self.download = True
 
+
+_ACTIVITY = frozenset(
+    f"Network.{name}"
+    for name in ("requestWillBeSent", "responseReceived", "dataReceived", "loadingFinished", "loadingFailed")
+)
 
 _Handler = tuple[msgspec.json.Decoder[Any], Callable[[PageLog, Any], None]]
 

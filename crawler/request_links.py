@@ -62,7 +62,11 @@ def cache_kind(exchange: Exchange) -> str | None:
     """How a request was answered without the network; None if it was not."""
     if exchange.from_memory:
         return "memory"
-    return None if exchange.response is None else _response_cache_kind(exchange.response)
+    if exchange.response is None:
+        return None
+    kind = _response_cache_kind(exchange.response)
+    # What fills the prefetch cache is marked as coming from it, but went over the network.
+    return None if kind == "prefetch" and exchange.type == "Prefetch" else kind
 
 
 def _response_cache_kind(response: Response) -> str | None:
@@ -135,4 +139,13 @@ class Frames:
         parent = self._parents.get(sent.frame_id or "")
         if exchange.type == "Document" and parent is not None:
             return self._urls.get(parent)
+        if sent.document_url.startswith("about:"):
+            return self._around(sent.frame_id)
         return sent.document_url.removeprefix("blob:") or None
+
+    def _around(self, frame: str | None) -> str | None:
+        """The nearest document with an address: one without (srcdoc, blank) belongs to the one that made it."""
+        while frame is not None and (frame := self._parents.get(frame)) is not None:
+            if (url := self._urls.get(frame)) is not None:
+                return url
+        return None

@@ -74,6 +74,8 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
             with _context(chromium.devtools) as context:
                 page = _open_page(chromium.devtools, context)
                 _load(chromium, page, request.url, outcome)
+                # What ends from here on ends because we end it.
+                chromium.devtools.on_event = None
             _settle(chromium, page, outcome)
         except (DevToolsLost, DevToolsError) as error:
             outcome.fail("hang" if chromium.killed else "crash", str(error))
@@ -162,9 +164,9 @@ def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> Non
         elif now - quiet_since >= settings.quiet_s:
             break
         remaining = deadline - now if quiet_since is None else min(deadline, quiet_since + settings.quiet_s) - now
-        count = len(page.exchanges)
+        before = page.activity
         devtools.pump(min(remaining, 1.0))
-        if len(page.exchanges) != count:
+        if page.activity != before:
             quiet_since = None
     return _judge(page, outcome)
 
@@ -295,6 +297,7 @@ def _connection(socket: Socket, zero_ms: float | None, carried: set[int], certif
         privacy_mode=socket.privacy_mode,
         partition_key=socket.partition_key,
         origin_set=socket.origin_set,
+        misdirected=socket.misdirected,
         error=socket.error,
     )
 

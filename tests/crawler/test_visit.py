@@ -140,10 +140,12 @@ class Pages(BaseHTTPRequestHandler):
             (
                 "<iframe src='/frame'></iframe><script>new Worker(URL.createObjectURL(new Blob(["
                 "`fetch('${location.origin}/from-worker')`])));"
-                "new WebSocket(`ws://${location.host}/socket`)</script>"
+                "new WebSocket(`ws://${location.host}/socket`); new SharedWorker('/shared'); fetch('/unread');"
+                "window.open('/popup')</script>"
             ),
         ),
-        "/frame": (200, {}, "<img src='/in-frame'>"),
+        "/frame": (200, {}, "<img src='/in-frame'><iframe srcdoc='<img src=/in-srcdoc>'></iframe>"),
+        "/shared": (200, {"Content-Type": "text/javascript"}, "fetch('/from-shared')"),
     }
 
     def do_GET(self) -> None:
@@ -212,9 +214,15 @@ def test_a_page_that_crashes(quick: Chromium, pages: str) -> None:
 
 
 def test_workers_frames_and_sockets_are_seen(quick: Chromium, pages: str) -> None:
-    har_log, _ = visit(quick, request(f"{pages}/works"))
+    har_log, extension = visit(quick, request(f"{pages}/works"))
+    assert extension.visit.status == "ok", "a body that nobody reads is not waited for"
     entries = {entry["request"]["url"].removeprefix(pages): entry for entry in har_log["entries"]}
     assert entries["/from-worker"]["response"]["status"] == 200
+    assert entries["/from-shared"]["response"]["status"] == 200
+    assert entries["/in-srcdoc"]["_frameUrl"] == f"{pages}/frame", "a document without an address is its parent's"
+    assert "/popup" not in entries
+    carried = {int(entry["connection"]) for entry in har_log["entries"] if "connection" in entry}
+    assert carried == {connection.id for connection in extension.connections if connection.used}
     assert entries["/in-frame"]["_frameUrl"] == f"{pages}/frame"
     assert har_log["entries"][entries["/in-frame"]["_initiatorIndex"]]["request"]["url"] == f"{pages}/frame"
     socket = next(entry for url, entry in entries.items() if url.endswith("/socket"))
