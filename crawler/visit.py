@@ -256,6 +256,7 @@ def _capture(
             browser="chromium",
             browser_version=chromium.version,
             third_party_cookies=chromium.settings.third_party_cookies,
+            ip_families=_ip_families(log),
             quality=[*request.quality, *_quality(exchanges)],
             load_ms=timings["onLoad"] if timings["onLoad"] >= 0 else None,
             dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
@@ -271,6 +272,16 @@ def _quality(exchanges: list[Exchange]) -> list[str]:
     """What limits the recording: Chromium drops its connections when the machine's addresses change."""
     changed = any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges)
     return ["network_changed"] if changed else []
+
+
+def _ip_families(log: netlog.VisitLog) -> str | None:
+    """What the machine could reach: Chromium asks for AAAA only where its probe finds a way to IPv6."""
+    if not log.lookups:
+        return None
+    if not any("AAAA" in lookup.queries for lookup in log.lookups):
+        return "4"
+    reached = [socket.remote[0] for socket in log.sockets.values() if socket.remote and socket.established is not None]
+    return "both" if any("." in address for address in reached) else None
 
 
 def _connection(socket: Socket, zero_ms: float | None, carried: set[int], certificates: dict[str, str]) -> Connection:

@@ -117,6 +117,7 @@ def test_blocking_third_party_cookies_parts_the_pools(testbed: Testbed) -> None:
     with Chromium(settings) as chromium:
         _, extension = visit(chromium, request("https://shop.test/"))
     assert extension.visit.third_party_cookies == "blocked"
+    assert extension.visit.ip_families == "both"
     assert "enabled partitioned state allowed" in {connection.privacy_mode for connection in extension.connections}
 
 
