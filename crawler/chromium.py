@@ -204,7 +204,7 @@ class Chromium:
         )
         self._barrier_frame = self.devtools.call("Page.getFrameTree", self._barrier)["frameTree"]["frame"]["id"]
 
-    def settle(self, timeout_s: float = 5.0) -> None:
+    def settle(self, timeout_s: float = 10.0) -> None:
         """Wait until everything that the browser logged so far has been read.
 
         NetLog writes in batches and by no timer, so a request of our own pushes out what waits and says where it ends.
