@@ -97,7 +97,7 @@ class Gathered:
             "told_protocol": [entry.protocol for entry in entries],
             "status": [response.status for response in responses],
             "error": [entry.error for entry in entries],
-            "response_error": [response.error for response in responses],
+            "response_error": [response.error or response.failure for response in responses],
             "mime": [None if (content := response.content) is None else content.mime_type for response in responses],
             "resource_type": [entry.resource_type or entry.request_type for entry in entries],
             "redirect": [response.redirect_url or None for response in responses],
@@ -200,6 +200,11 @@ def _cached(log: Log, recorder: Recorder) -> list[bool | None]:
     """Whether each entry was answered without the network; None where the recorder does not tell."""
     if recorder.name == "safari":
         return [None if not entry.fetch_type else entry.fetch_type != "Network Load" for entry in log.entries]
+    if recorder.name == "firefox":
+        return _cached_by_firefox(log.entries)
+    if recorder.name == "playwright":
+        # Bytes on the wire: an answer from the network has at least its headers.
+        return [True if entry.response.transfer_size == 0 and _answered(entry) else None for entry in log.entries]
     unmarked = False if recorder.cache_known else None
     # chrome-har writes an (empty) earlier state of the cache exactly where the answer came from it. Elsewhere the state
     # may be there although the network was asked.
@@ -212,6 +217,24 @@ def _cached(log: Log, recorder: Recorder) -> list[bool | None]:
         else unmarked
         for entry in log.entries
     ]
+
+
+def _cached_by_firefox(entries: Sequence[Entry]) -> list[bool | None]:
+    """It names the server of every answer that came over the network, and of no other; early versions named none."""
+    names_servers = any(entry.server_ip for entry in entries)
+    return [
+        True
+        if names_servers
+        and not entry.server_ip
+        and _answered(entry)
+        and (entry.request.url or "").startswith(("http:", "https:"))
+        else None
+        for entry in entries
+    ]
+
+
+def _answered(entry: Entry) -> bool:
+    return entry.response.status is not None and entry.response.status >= 100
 
 
 def _connections(entries: Sequence[Entry], recorder: Recorder) -> list[str | None]:

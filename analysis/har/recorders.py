@@ -18,6 +18,7 @@ class Recorder:
     ``connection_ids``: ``connection`` (or ``_connectionId``, or WebPageTest's ``_socket``) identifies connections.
     ``ssl_outside``: its ``connect`` ends where TLS begins; HAR 1.2 says that it includes TLS.
     ``zero_is_none``: it writes 0, not -1, for a phase that did not happen.
+    ``protocol_made_up``: it writes HTTP/1.1 where nothing was answered over the network.
     ``cache_known``: it marks answers from the cache, so an unmarked one came from the network.
     """
 
@@ -26,6 +27,7 @@ class Recorder:
     connections_inferred: bool = False
     ssl_outside: bool = False
     zero_is_none: bool = False
+    protocol_made_up: bool = False
     cache_known: bool = False
 
 
@@ -44,9 +46,12 @@ _BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
     ("chrome har capturer", Recorder("chrome-har-capturer")),
     ("chrome-har", Recorder("chrome-har")),
     ("browsertime", Recorder("browsertime")),
-    ("firefox", Recorder("firefox", connection_ids=False, ssl_outside=True, zero_is_none=True)),
+    (
+        "firefox",
+        Recorder("firefox", connection_ids=False, ssl_outside=True, zero_is_none=True, protocol_made_up=True),
+    ),
     ("firebug", Recorder("firebug", connection_ids=False, zero_is_none=True)),
-    ("playwright", Recorder("playwright")),
+    ("playwright", Recorder("playwright", protocol_made_up=True)),
     ("charles", Recorder("charles", connection_ids=False)),
     ("fiddler", Recorder("fiddler")),
     ("mitmproxy", Recorder("mitmproxy", ssl_outside=True)),

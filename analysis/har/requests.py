@@ -36,6 +36,7 @@ def request_rows(gathered: Gathered) -> pl.DataFrame:
         ((pl.col("started") - pl.col("zero")).dt.total_microseconds() / 1000).alias("started_ms"),
         # 0, -1, -2, -999: recorders' ways of saying that no response came.
         pl.when(pl.col("status").is_between(100, 999)).then(pl.col("status").cast(pl.Int32)).alias("status"),
+        pl.when(~_made_up()).then(pl.col("protocol")).alias("protocol"),
         _error_code(),
         map_distinct(frame["mime"], _mime_type).alias("mime_type"),
         pl.col("resource_type").str.strip_chars().str.to_lowercase().replace("", None).alias("resource_type"),
@@ -73,6 +74,7 @@ def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
             "zero": [None if facts.zero is None else facts.zero.replace(tzinfo=None) for facts in visits],
             "ssl_outside": [facts.recorder.ssl_outside for facts in visits],
             "zero_is_none": [facts.recorder.zero_is_none for facts in visits],
+            "protocol_made_up": [facts.recorder.protocol_made_up for facts in visits],
             "by_devtools": [facts.recorder.name == "chrome-devtools" for facts in visits],
             "connection_source": [
                 "netlog"
@@ -190,6 +192,11 @@ def _latest_earlier(frame: pl.DataFrame, wanted: pl.Expr, candidates: pl.DataFra
         )
     )
     return left.select("row").join(found.select("row", "found"), on="row", how="left", maintain_order="left")["found"]
+
+
+def _made_up() -> pl.Expr:
+    answered = pl.col("status").is_between(100, 999).fill_null(value=False)
+    return pl.col("protocol_made_up") & (~answered | pl.col("cached").fill_null(value=False))
 
 
 def _from_cache() -> pl.Expr:

@@ -67,6 +67,8 @@ class Response(_Struct):
     body_size: float | None = msgspec.field(name="bodySize", default=None)
     transfer_size: float | None = msgspec.field(name="_transferSize", default=None)
     error: str | None = msgspec.field(name="_error", default=None)
+    # Playwright
+    failure: str | None = msgspec.field(name="_failureText", default=None)
     service_worker: bool | None = msgspec.field(name="_fetchedViaServiceWorker", default=None)
 
 
