@@ -1,3 +1,5 @@
+"""Which failures of a page may pass by themselves, and what each is called."""
+
 import pytest
 
 from originset.crawler.failures import error_kind, may_pass, port_is_closed
