@@ -118,7 +118,8 @@ class Chromium:
         binary, chromedriver = find_binary(), shutil.which("chromedriver")
         if binary is not None:
             options.binary_location = _ends_with_us(binary, folder / "chromium")
-        for flag in (*flags(), f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}"):
+        own = (f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}")
+        for flag in (*flags(), *self.settings.extra_flags, *own):
             options.add_argument(flag)
         # chromedriver's own idea; a popup is a page that nobody asked for.
         options.add_experimental_option("excludeSwitches", ["disable-popup-blocking"])

@@ -16,7 +16,8 @@ class VisitSettings:
 
     ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that
     has a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event
-    for a page to count as complete. ``environment`` is added to the browser's and the driver's.
+    for a page to count as complete. ``environment`` is added to the browser's and the driver's, ``extra_flags`` to the
+    browser's flags.
     """
 
     timeout_s: float = 30.0
@@ -24,6 +25,7 @@ class VisitSettings:
     grace_s: float = 10.0
     third_party_cookies: ThirdPartyCookies = "allowed"
     environment: Mapping[str, str] = field(default_factory=dict)
+    extra_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
