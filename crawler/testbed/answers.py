@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from originset.crawler.testbed import pages
@@ -11,6 +12,8 @@ from originset.crawler.testbed.scenario import Host, Resource, Scenario
 from originset.crawler.testbed.truth import Log, Request
 
 Headers = list[tuple[str, str]]
+
+NEVER = 0  # the status of what is not answered
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,25 @@ class Answers:
 
     def __init__(self, scenario: Scenario, log: Log) -> None:
         self._scenario = scenario
-        self._log = log
+        self.log = log
 
-    async def answer(self, arrival: Arrival, method: str, authority: str, target: str, origin: str | None) -> Answer:
-        """The answer to one request, after the host's delay. ``origin`` is the request's Origin header."""
-        host = authority.rsplit(":", 1)[0].lower()
+    def is_websocket(self, authority: str, target: str) -> bool:
+        """Whether there is a WebSocket at a URL."""
+        resource = self._scenario.served.get((_host_of(authority), target.partition("?")[0]))
+        return resource is not None and resource.kind == "websocket"
+
+    async def answer(self, arrival: Arrival, method: str, target: str, headers: Mapping[str, str]) -> Answer:
+        """The answer to one request, after the host's delay; never comes for what hangs.
+
+        ``headers``: as ``joined`` gives them. ``arrival.protocol`` "websocket": the connection is to become one.
+        """
+        authority = headers.get(":authority", headers.get("host", ""))
+        host = _host_of(authority)
         known = self._scenario.hosts.get(host)
         if known is not None and known.delay_ms:
             await asyncio.sleep(known.delay_ms / 1000)
-        answer = self._answer(arrival, host, target.partition("?")[0], origin)
-        self._log.write(
+        answer = self._answer(arrival, host, target.partition("?")[0], headers.get("origin"))
+        self.log.write(
             Request(
                 time=time.time(),
                 connection=arrival.connection,
@@ -60,8 +72,11 @@ class Answers:
                 host=host,
                 path=target,
                 status=answer.status,
+                cookies=_cookie_names(headers.get("cookie", "")),
             )
         )
+        if answer.status == NEVER:
+            await asyncio.get_running_loop().create_future()
         return answer if method != "HEAD" else Answer(answer.status, answer.headers)
 
     def _answer(self, arrival: Arrival, name: str, path: str, origin: str | None) -> Answer:
@@ -73,9 +88,8 @@ class Answers:
         if host.redirect is not None:
             return _text(301, ("location", host.redirect))
         resource = self._scenario.served.get((name, path))
-        if resource is None:
-            return _text(404)
-        return _content(resource, origin)
+        fields = _host_headers(host)
+        return _text(404, *fields) if resource is None else _content(resource, arrival.protocol, origin, fields)
 
     def _misdirected(self, arrival: Arrival, host: Host) -> bool:
         """RFC 9110 section 15.5.20: the request came to a server, or over a connection, that is not for its host.
@@ -90,12 +104,44 @@ class Answers:
         return first is None or f"https://{host.name}" not in (first.origin_set or ())
 
 
-def _content(resource: Resource, origin: str | None) -> Answer:
+def joined(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """A request's fields by their names, which are in lower case; a Cookie may come in crumbs (RFC 9113 8.2.3)."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in fields:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}; {value}" if name == "cookie" and name in headers else value
+    return headers
+
+
+def _host_of(authority: str) -> str:
+    return authority.rsplit(":", 1)[0].lower()
+
+
+def _cookie_names(field: str) -> list[str]:
+    return [name for pair in field.split(";") if (name := pair.partition("=")[0].strip())]
+
+
+def _host_headers(host: Host) -> Headers:
+    """What a host says with every answer over TLS."""
+    fields = [("set-cookie", f"{name}=1; Path=/; Secure; HttpOnly; SameSite=None") for name in host.cookies]
+    if host.hsts:
+        fields.append(("strict-transport-security", "max-age=86400"))
+    if host.alt_svc is not None:
+        fields.append(("alt-svc", host.alt_svc))
+    return fields
+
+
+def _content(resource: Resource, protocol: str, origin: str | None, fields: Headers) -> Answer:
+    if protocol == "websocket" or resource.hangs:
+        return Answer(NEVER if resource.hangs else 101, [])
+    if resource.status == 204:  # RFC 9110 section 8.6: without Content-Length
+        return Answer(204, [("cache-control", "no-store"), *fields])
     body = pages.body(resource)
     headers = [
+        *fields,
         ("content-type", body.media_type),
         ("content-length", str(len(body.content))),
-        ("cache-control", "no-store" if resource.kind == "page" else "public, max-age=3600"),
+        ("cache-control", "no-store" if resource.kind in ("page", "worker") else "public, max-age=3600"),
         ("timing-allow-origin", "*"),
     ]
     if origin is not None:
@@ -104,7 +150,9 @@ def _content(resource: Resource, origin: str | None) -> Answer:
             ("access-control-allow-credentials", "true"),
             ("vary", "origin"),
         ]
-    return Answer(200, headers, body.content)
+    if resource.kind == "link":
+        headers.append(("content-disposition", "attachment"))
+    return Answer(resource.status, headers, body.content)
 
 
 def _text(status: int, *headers: tuple[str, str]) -> Answer:

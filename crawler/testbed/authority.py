@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +44,10 @@ class Authority:
         self.root.write_bytes(_pem(root.certificate))
 
     def issue(self, names: Sequence[str], *, expired: bool = False) -> Issued:
-        """A new leaf certificate for these DNS names, valid for 90 days; an expired one's 90 days ended yesterday."""
+        """A new leaf certificate for these DNS names and IP addresses, valid for 90 days.
+
+        An expired one's 90 days ended yesterday.
+        """
         end = _now() - _DAY if expired else _now() + 89 * _DAY
         leaf = _sign(names[0], self._intermediate, names=names, start=end - 90 * _DAY, end=end)
         number = next(self._numbers)
@@ -95,9 +99,16 @@ def _sign(
     )
     if names:
         builder = builder.add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False
+            x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False
         ).add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     return _Signer(builder.sign(signer, hashes.SHA256()), key)
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _key_usage(*, authority: bool) -> x509.KeyUsage:

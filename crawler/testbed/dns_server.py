@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
+from itertools import pairwise
 from typing import cast
 
 import dns.exception
@@ -15,14 +16,14 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-from originset.crawler.testbed.scenario import Scenario
+from originset.crawler.testbed.scenario import HttpsRecord, Scenario
 from originset.crawler.testbed.truth import DnsQuery, Log
 
 _TTL_S = 300
 
 
 class DnsServer:
-    """Addresses in the scenario's order, ``CNAME`` for aliases, no data of other types, NXDOMAIN for other names."""
+    """Addresses in the scenario's order, HTTPS records, ``CNAME`` for aliases, NXDOMAIN for other names."""
 
     def __init__(self, scenario: Scenario, log: Log) -> None:
         self._scenario = scenario
@@ -89,12 +90,21 @@ class DnsServer:
         if host is None:
             return None
         rtype = dns.rdatatype.to_text(rdtype)
-        records = [] if host.alias is None else [(name, "CNAME", f"{host.alias}.")]
+        names = (name, *self._scenario.aliases_of(name))
+        records = [(alias, "CNAME", f"{target}.") for alias, target in pairwise(names)]
+        host = self._scenario.hosts[names[-1]]
         family = {"A": ".", "AAAA": ":"}.get(rtype)
         if family is not None:
-            owner = host.alias or name
-            records += [(owner, rtype, address) for address in host.addresses if family in address]
+            records += [(host.name, rtype, address) for address in host.addresses if family in address]
+        elif rtype == "HTTPS" and host.https_record is not None:
+            records.append((host.name, rtype, _service(host.https_record)))
         return records
+
+
+def _service(record: HttpsRecord) -> str:
+    """The presentation form of RFC 9460 section 2.1: the host itself, with these parameters."""
+    port = "" if record.port is None else f" port={record.port}"
+    return f"1 . alpn={','.join(record.alpn)}{port}"
 
 
 class _Datagrams(asyncio.DatagramProtocol):

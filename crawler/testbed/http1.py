@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import h11
 
-from originset.crawler.testbed.answers import Answers, Arrival
+from originset.crawler.testbed.answers import Answers, Arrival, joined
+from originset.crawler.testbed.websocket import is_upgrade, serve_websocket
 
 
 async def serve_http1(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arrival: Arrival, answers: Answers
 ) -> None:
-    """Answer requests one after the other until either side closes."""
+    """Answer requests one after the other until either side closes or they make a WebSocket of the connection."""
     connection = h11.Connection(h11.SERVER)
     try:
         while True:
             request = await _next_request(connection, reader)
             if request is None:
                 return
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
-            answer = await answers.answer(
-                arrival,
-                request.method.decode("latin-1"),
-                headers.get("host", ""),
-                request.target.decode("latin-1"),
-                headers.get("origin"),
-            )
+            headers = joined(request.headers)
+            target = request.target.decode("latin-1")
+            upgrade = is_upgrade(request) and answers.is_websocket(headers.get("host", ""), target)
+            now = replace(arrival, protocol="websocket") if upgrade else arrival
+            answer = await answers.answer(now, request.method.decode("latin-1"), target, headers)
+            if answer.status == 101:
+                await serve_websocket(reader, writer, request, arrival, answers)
+                return
             response = h11.Response(status_code=answer.status, headers=answer.headers)
             for event in (response, h11.Data(data=answer.body), h11.EndOfMessage()):
                 writer.write(connection.send(event) or b"")

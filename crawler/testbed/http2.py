@@ -11,7 +11,7 @@ import h2.errors
 import h2.events
 import h2.exceptions
 
-from originset.crawler.testbed.answers import Answer, Answers, Arrival
+from originset.crawler.testbed.answers import Answer, Answers, Arrival, joined
 
 
 async def serve_http2(
@@ -71,8 +71,7 @@ class _Http2:
         self._writer.write(self._h2.data_to_send())
 
     def _start(self, stream: int, fields: Iterable[tuple[bytes, bytes]]) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields}
-        task = asyncio.create_task(self._respond(stream, headers))
+        task = asyncio.create_task(self._respond(stream, joined(fields)))
         self._tasks[stream] = task
         task.add_done_callback(lambda _: self._tasks.pop(stream, None))
 
@@ -80,9 +79,8 @@ class _Http2:
         answer = await self._answers.answer(
             self._arrival,
             headers.get(":method", ""),
-            headers.get(":authority", headers.get("host", "")),
             headers.get(":path", ""),
-            headers.get("origin"),
+            headers,
         )
         try:
             await self._send(stream, answer)

@@ -71,6 +71,11 @@ class Testbed:
         return list(self.scenario.sites)
 
     @property
+    def browser_flags(self) -> tuple[str, ...]:
+        """Flags that a Chromium needs for this scenario; none where no host speaks HTTP/3."""
+        return self.scenario.browser_flags
+
+    @property
     def authority(self) -> Authority:
         """The authority that all clients are to trust; ``root`` is its PEM file."""
         if self._authority is None:
@@ -100,6 +105,10 @@ class Testbed:
     def requests(self) -> list[truth.Request]:
         """All requests that the servers answered so far."""
         return truth.read(self._written_logs(), truth.Request)
+
+    def messages(self) -> list[truth.Message]:
+        """All WebSocket messages that the servers received so far."""
+        return truth.read(self._written_logs(), truth.Message)
 
     def dns_queries(self, *, background: bool = False) -> list[truth.DnsQuery]:
         """All DNS queries so far for the scenario's names; with ``background`` for the browsers' own names too."""

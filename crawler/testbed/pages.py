@@ -6,10 +6,10 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from originset.crawler.testbed.scenario import Kind, Resource
+from originset.crawler.testbed.scenario import HINTS, Kind, Resource
 
 # A font of ours with one glyph, a triangle for every ASCII character, 288 bytes of WOFF2.
 _FONT = base64.b64decode(
@@ -32,11 +32,40 @@ const script = (url, cors) => {
   document.head.append(element);
 };
 const image = (url, cors) => { document.body.append(Object.assign(anonymous(new Image(), cors), {src: url})) };
-const get = (url, cors) => { fetch(url, {credentials: cors ? "same-origin" : "include"}).catch(() => {}) };
+const get = (url, credentials) => { fetch(url, {credentials}).catch(() => {}) };
+const xhr = (url, credentials) => {
+  const request = new XMLHttpRequest();
+  request.withCredentials = credentials === "include";
+  request.open("GET", url);
+  request.send();
+};
+const inline = (scheme) => {
+  const text = '%s', type = "image/svg+xml";
+  const blob = () => URL.createObjectURL(new Blob([text], {type}));
+  image(scheme === "blob:" ? blob() : `data:${type},${encodeURIComponent(text)}`);
+};
+const socket = (url) => { const opened = new WebSocket(url); opened.onopen = () => opened.send("hello") };
+const worker = async (url, load) => {
+  const served = new Promise((go) => navigator.serviceWorker.addEventListener("controllerchange", go, {once: true}));
+  await navigator.serviceWorker.register(url);
+  await served;
+  load();
+};
 const late = (ms, load) => {
   if (document.readyState === "complete") setTimeout(load, ms);
   else addEventListener("load", () => setTimeout(load, ms));
 };
+""".replace("%s", _SVG)
+
+# A service worker that answers from its cache what it has there, and asks for everything else as if it were not there.
+_WORKER = """self.addEventListener("install", (event) => {
+  self.skipWaiting();
+  event.waitUntil(caches.open("kept").then((cache) => cache.addAll(%s)));
+});
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("fetch", (event) => {
+  event.respondWith(caches.match(event.request).then((kept) => kept ?? fetch(event.request)));
+});
 """
 
 
@@ -50,16 +79,16 @@ class Body:
 
 def body(resource: Resource) -> Body:
     """A resource's body; the same every time."""
-    if resource.kind in ("page", "iframe"):
+    kind = resource.content
+    if kind in ("page", "iframe"):
         return Body("text/html; charset=utf-8", _page(resource).encode())
-    if resource.kind == "style":
-        return Body("text/css; charset=utf-8", "".join(_rules(resource)).encode())
-    if resource.kind == "script":
-        return Body("text/javascript; charset=utf-8", _script(resource).encode())
-    if resource.kind == "font":
+    if kind in _TEXTS:
+        media_type, text = _TEXTS[kind]
+        return Body(media_type, text(resource).encode())
+    if kind == "font":
         return Body("font/woff2", _FONT)
-    if resource.kind == "fetch":
-        return Body("application/json", json.dumps({"url": resource.url}).encode())
+    if kind == "link":
+        return Body("application/octet-stream", b"\0")
     return Body("image/png", _PNG) if resource.path.endswith(".png") else Body("image/svg+xml", _SVG.encode())
 
 
@@ -76,7 +105,12 @@ def _page(page: Resource) -> str:
             content.append(f'<img src="{url}" alt=""{cors}>')
         elif one.kind == "iframe":
             content.append(f'<iframe src="{url}"></iframe>')
-        elif one.kind == "fetch":
+        elif one.kind == "link":
+            content.append(f'<a href="{url}" download>{url}</a>')
+        elif one.kind in HINTS:
+            what = f' as="{one.hinted}"' if one.hinted else ""
+            head.append(f'<link rel="{one.kind.replace("_", "-")}" href="{url}"{what}{cors}>')
+        else:
             content.append(f"<script>{{{_SCRIPT}{_statement(one)}}}</script>")
     # Browsers load a font or a background only where an element wants it.
     wanted = [one for child in (page, *page.loads) if child.kind in ("page", "iframe", "style") for one in child.loads]
@@ -110,7 +144,27 @@ def _script(script: Resource) -> str:
     return "{\n" + _SCRIPT + "\n".join(_statement(one) for one in script.loads) + "\n}\n"
 
 
+def _worker(worker: Resource) -> str:
+    return _WORKER.replace("%s", json.dumps([one.url for one in worker.loads if one.cached]))
+
+
 def _statement(one: Resource) -> str:
-    function = {"script": "script", "image": "image", "fetch": "get"}[one.kind]
-    call = f"{function}({json.dumps(one.url)}, {json.dumps(one.crossorigin)})"
+    url = json.dumps(one.url)
+    if one.kind == "worker":
+        call = f"worker({url}, () => {{ {' '.join(_statement(each) for each in one.loads)} }})"
+    elif one.kind in ("fetch", "xhr"):
+        call = f"{'get' if one.kind == 'fetch' else 'xhr'}({url}, {json.dumps(one.credentials)})"
+    elif one.kind in ("inline", "websocket"):
+        call = f"{'inline' if one.kind == 'inline' else 'socket'}({url})"
+    else:
+        call = f"{one.kind}({url}, {json.dumps(one.crossorigin)})"
     return f"{call};" if one.after_ms is None else f"late({one.after_ms}, () => {call});"
+
+
+_TEXTS: dict[Kind, tuple[str, Callable[[Resource], str]]] = {
+    "style": ("text/css; charset=utf-8", lambda resource: "".join(_rules(resource))),
+    "script": ("text/javascript; charset=utf-8", _script),
+    "worker": ("text/javascript; charset=utf-8", _worker),
+    "fetch": ("application/json", lambda resource: json.dumps({"url": resource.url})),
+    "xhr": ("application/json", lambda resource: json.dumps({"url": resource.url})),
+}

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 Protocol = Literal["h2", "http/1.1"]
-Kind = Literal["page", "style", "script", "image", "font", "fetch", "iframe"]
-KINDS: tuple[Kind, ...] = ("style", "script", "image", "font", "fetch", "iframe")
+Http3 = Literal["forced", "advertised"]
+Credentials = Literal["include", "same-origin", "omit"]
+Kind = Literal[
+    "page",
+    "style",
+    "script",
+    "image",
+    "font",
+    "fetch",
+    "iframe",
+    "xhr",
+    "worker",
+    "websocket",
+    "preconnect",
+    "dns_prefetch",
+    "prefetch",
+    "preload",
+    "link",
+    "inline",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)[1:]  # what a page can load
+HINTS: tuple[Kind, ...] = ("preconnect", "dns_prefetch", "prefetch", "preload")
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A leaf certificate's DNS names; an expired one ended yesterday."""
+    """A leaf certificate's DNS names and IP addresses; an expired one ended yesterday."""
 
     name: str
     names: tuple[str, ...]
@@ -29,12 +49,23 @@ class Certificate:
 
 
 @dataclass(frozen=True)
+class HttpsRecord:
+    """What an HTTPS record (RFC 9460) says of a host; ``port`` is not in it if None."""
+
+    alpn: tuple[str, ...]
+    port: int | None = None
+
+
+@dataclass(frozen=True)
 class Host:
     """A name with the addresses that DNS gives for it, in this order, and how the servers there behave for it.
 
     ``origin_set``: the origins that its ORIGIN frame lists; empty: a frame without entries; None: no frame.
     ``own_connection``: requests for it on a connection that was opened for another name are answered 421.
     ``external``: DNS, address and certificate exist, but the testbed's own server stays away: somebody else's listens.
+    ``http3``: QUIC is answered too; "forced": browsers are told to use nothing else, "advertised": they have to find
+    it.
+    ``alt_svc``, ``hsts`` and ``cookies`` (names) go with every answer over TLS.
     """
 
     name: str
@@ -49,6 +80,11 @@ class Host:
     delay_ms: int = 0
     refuses: bool = False
     external: bool = False
+    http3: Http3 | None = None
+    https_record: HttpsRecord | None = None
+    alt_svc: str | None = None
+    hsts: bool = False
+    cookies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +92,8 @@ class Resource:
     """One URL of the testbed and what it loads in turn.
 
     ``crossorigin``: requested without credentials, which browsers do over connections of their own. ``after_ms``: a
-    script waits that long after the page's load event before it asks for it.
+    script waits that long after the page's load event before it asks for it. ``hinted``: what a hint hints at.
+    ``hangs``: never answered. ``cached``: a service worker keeps it.
     """
 
     kind: Kind
@@ -64,10 +101,20 @@ class Resource:
     crossorigin: bool = False
     after_ms: int | None = None
     loads: tuple[Resource, ...] = ()
+    hinted: Kind | None = None
+    credentials: Credentials = "same-origin"
+    status: int = 200
+    hangs: bool = False
+    cached: bool = False
 
     @property
     def host(self) -> str:
         return urlsplit(self.url).hostname or ""
+
+    @property
+    def content(self) -> Kind:
+        """What it is, however it is asked for."""
+        return self.hinted or self.kind
 
     @property
     def path(self) -> str:
@@ -82,7 +129,10 @@ class Resource:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A whole testbed. ``sites`` are what a crawl visits, in order; ``missing`` names are used but not in DNS."""
+    """A whole testbed. ``sites`` are what a crawl visits, in order; ``missing`` names are used but not in DNS.
+
+    ``opens``: what to open for a site if that is not ``https://SITE/``.
+    """
 
     title: str
     dns_address: str
@@ -91,6 +141,7 @@ class Scenario:
     sites: tuple[str, ...]
     pages: tuple[Resource, ...] = ()
     missing: tuple[str, ...] = ()
+    opens: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def addresses(self) -> tuple[str, ...]:
@@ -104,12 +155,37 @@ class Scenario:
 
     @cached_property
     def served(self) -> Mapping[tuple[str, str], Resource]:
-        """Every (host, path) that is answered with content."""
-        return {(one.host, one.path): one for page in self.pages for one in page.walk()}
+        """Every (host, path) that is answered with content. Hints are asked for as what they are hints at."""
+        every = sorted((one for page in self.pages for one in page.walk()), key=lambda one: one.kind not in HINTS)
+        return {(one.host, one.path): one for one in every if one.host}
 
     def hosts_at(self, address: str) -> frozenset[str]:
         """The names that are served at an address."""
         return frozenset(host.name for host in self.hosts.values() if address in host.addresses)
+
+    def aliases_of(self, name: str) -> tuple[str, ...]:
+        """The names that DNS answers with before the addresses, in order; up to the first that comes twice."""
+        found: list[str] = []
+        host = self.hosts.get(name)
+        while host is not None and host.alias is not None and host.alias not in found:
+            found.append(host.alias)
+            host = self.hosts.get(host.alias)
+        return tuple(found)
+
+    def url_of(self, site: str) -> str:
+        """What a browser is to open for a site."""
+        return self.opens.get(site, f"https://{site}/")
+
+    @cached_property
+    def browser_flags(self) -> tuple[str, ...]:
+        """What Chromium has to be told for its QUIC to accept a private authority.
+
+        It accepts none for names that it has no reason to use QUIC for. Naming them with their port makes it use
+        nothing but QUIC; with another port it only accepts the authority, and finds QUIC as it does on the internet.
+        """
+        ports = {"forced": 443, "advertised": 444}
+        names = [f"{host.name}:{ports[host.http3]}" for host in self.hosts.values() if host.http3 is not None]
+        return (f"--origin-to-force-quic-on={','.join(names)}",) if names else ()
 
     def with_external(self, *names: str) -> Scenario:
         """The same scenario with these hosts left to servers that are not the testbed's."""

@@ -1,4 +1,4 @@
-"""Read a scenario from its TOML text; scenarios/small_internet.toml shows and explains every key."""
+"""Read a scenario from its TOML text; scenarios/*.toml show and explain every key."""
 
 from __future__ import annotations
 
@@ -7,24 +7,50 @@ import re
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from originset.crawler.origin_frame import serialize_origin
-from originset.crawler.testbed.scenario import KINDS, Certificate, Host, Kind, Protocol, Resource, Scenario
+from originset.crawler.testbed.scenario import (
+    HINTS,
+    KINDS,
+    Certificate,
+    Credentials,
+    Host,
+    Http3,
+    HttpsRecord,
+    Kind,
+    Protocol,
+    Resource,
+    Scenario,
+)
 from originset.data.errors import InputError
 
 _DNS_ADDRESS = "192.0.2.53"  # RFC 5737: no host of a scenario can want it
 _HOST_NAME = re.compile(r"(?=.{3,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))+")
+
+_ALPN = re.compile(r"[a-z0-9./-]{1,32}")
+_COOKIE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ALT_SVC = re.compile(r"[A-Za-z0-9 ,;:=.\"-]{1,200}")
+_CREDENTIALS: dict[bool, Credentials] = {True: "same-origin", False: "include"}
 
 # What may stand in what: a style sheet loads fonts and images, a script all that a page's script can.
 _CHILDREN: dict[Kind, tuple[Kind, ...]] = {
     "page": KINDS,
     "iframe": KINDS,
     "style": ("font", "image"),
-    "script": ("script", "image", "fetch"),
+    "script": ("script", "image", "fetch", "xhr"),
+    "worker": ("image", "fetch"),
+}
+# Which key may stand beside which kinds.
+_BESIDE: dict[str, tuple[Kind, ...]] = {
+    "as": ("prefetch", "preload"),
+    "credentials": ("fetch", "xhr"),
+    "crossorigin": ("style", "script", "image", "font", "fetch", "preconnect", "preload"),
+    "status": ("style", "script", "image", "fetch", "xhr", "iframe"),
+    "hangs": ("style", "script", "image", "fetch", "xhr", "iframe"),
 }
 
 
@@ -35,6 +61,11 @@ class _Raw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _RawCertificate(_Raw, frozen=True):
     names: list[str]
     expired: bool = False
+
+
+class _RawHttpsRecord(_Raw, frozen=True):
+    alpn: list[str]
+    port: int | None = None
 
 
 class _RawHost(_Raw, frozen=True):
@@ -49,6 +80,11 @@ class _RawHost(_Raw, frozen=True):
     delay_ms: int = 0
     refuses: bool = False
     external: bool = False
+    http3: Http3 | None = None
+    https_record: _RawHttpsRecord | None = None
+    alt_svc: str | None = None
+    hsts: bool = False
+    cookies: list[str] = []
 
 
 class _RawResource(_Raw, frozen=True):
@@ -58,12 +94,27 @@ class _RawResource(_Raw, frozen=True):
     font: str | None = None
     fetch: str | None = None
     iframe: str | None = None
+    xhr: str | None = None
+    worker: str | None = None
+    websocket: str | None = None
+    preconnect: str | None = None
+    dns_prefetch: str | None = None
+    prefetch: str | None = None
+    preload: str | None = None
+    link: str | None = None
+    inline: Literal["data:", "blob:"] | None = None
+    hinted: Literal["style", "script", "image", "font"] | None = msgspec.field(name="as", default=None)
     crossorigin: bool | None = None
+    credentials: Credentials | None = None
     after_ms: int | None = None
+    status: int | None = None
+    hangs: bool | None = None
+    cached: bool | None = None
     loads: list[_RawResource] = []
 
 
 class _RawSite(_Raw, frozen=True):
+    opens: str | None = None
     lands_on: str | None = None
     loads: list[_RawResource] | None = None
 
@@ -120,6 +171,7 @@ class _Reader:
             sites=tuple(self._name(name, f'site."{name}"') for name in raw.site),
             missing=tuple(self._name(name, "missing") for name in raw.missing),
             pages=tuple(page for name, one in raw.site.items() if (page := self._page(name, one)) is not None),
+            opens={name: url for name, one in raw.site.items() if (url := self._opens(name, one)) is not None},
         )
         self._check_pages(scenario)
         for host in scenario.hosts.values():
@@ -134,7 +186,7 @@ class _Reader:
         if not raw.names:
             raise self._wrong(place, "has no names")
         for name in raw.names:
-            self._name(name.removeprefix("*."), place)
+            self._name(name.removeprefix("*."), place)  # an IPv4 address passes for one
         return Certificate(key, tuple(raw.names), raw.expired)
 
     def _host(self, name: str, table: object) -> Host:
@@ -157,7 +209,28 @@ class _Reader:
             delay_ms=raw.delay_ms,
             refuses=raw.refuses,
             external=raw.external,
+            http3=raw.http3,
+            https_record=self._https_record(raw.https_record, place),
+            alt_svc=None if raw.alt_svc is None else self._matching(_ALT_SVC, raw.alt_svc, f"{place}.alt_svc"),
+            hsts=raw.hsts,
+            cookies=tuple(self._matching(_COOKIE, one, f"{place}.cookies") for one in raw.cookies),
         )
+
+    def _https_record(self, raw: _RawHttpsRecord | None, place: str) -> HttpsRecord | None:
+        if raw is None:
+            return None
+        if raw.port is not None and not 0 < raw.port < 65_536:
+            raise self._wrong(f"{place}.https_record", f"{raw.port} is no port")
+        if not raw.alpn:
+            raise self._wrong(f"{place}.https_record", "has no alpn")
+        return HttpsRecord(tuple(self._matching(_ALPN, one, f"{place}.https_record") for one in raw.alpn), raw.port)
+
+    def _opens(self, name: str, table: object) -> str | None:
+        place = f'site."{name}".opens'
+        url = self._convert(table, _RawSite, place).opens
+        if url is not None and re.fullmatch(rf"https?://{re.escape(name)}/[A-Za-z0-9._/-]*", url) is None:
+            raise self._wrong(place, f"{url!r} is not http(s)://{name}/PATH")
+        return url
 
     def _page(self, name: str, table: object) -> Resource | None:
         place = f'site."{name}"'
@@ -177,18 +250,41 @@ class _Reader:
         kind, url = given[0]
         if kind not in _CHILDREN.get(parent, ()):
             raise self._wrong(place, f"a {parent} cannot load a {kind}")
-        parts = urlsplit(url)
-        if re.fullmatch(r"https://[a-z0-9.-]+/[A-Za-z0-9._/-]*", url) is None:
-            raise self._wrong(place, f"{url!r} is not https://HOST/PATH")
-        if raw.after_ms is not None and parent != "script":
-            raise self._wrong(place, "after_ms needs a script around it")
+        self._check_keys(raw, kind, parent, place)
+        crossorigin = kind in ("font", "fetch") if raw.crossorigin is None else raw.crossorigin
         return Resource(
             kind=kind,
-            url=f"https://{self._name(parts.netloc, place)}{parts.path}",
-            crossorigin=kind in ("font", "fetch") if raw.crossorigin is None else raw.crossorigin,
+            url=url if kind == "inline" else self._url(url, "wss" if kind == "websocket" else "https", place),
+            crossorigin=crossorigin,
             after_ms=raw.after_ms,
             loads=self._resources(raw.loads, kind, place),
+            hinted=raw.hinted,
+            credentials=raw.credentials or _CREDENTIALS[crossorigin],
+            status=raw.status or 200,
+            hangs=bool(raw.hangs),
+            cached=bool(raw.cached),
         )
+
+    def _check_keys(self, raw: _RawResource, kind: Kind, parent: Kind, place: str) -> None:
+        given = {key for key in _BESIDE if getattr(raw, "hinted" if key == "as" else key) is not None}
+        if wrong := {key for key in given if kind not in _BESIDE[key]}:
+            raise self._wrong(place, f"{min(wrong)} does not go with {kind}")
+        if kind in _BESIDE["as"] and raw.hinted is None:
+            raise self._wrong(place, f"a {kind} needs as")
+        if {"crossorigin", "credentials"} <= given:
+            raise self._wrong(place, "has crossorigin and credentials, which say the same")
+        if raw.status is not None and not 200 <= raw.status < 600:
+            raise self._wrong(place, f"{raw.status} is no final status")
+        if raw.after_ms is not None and parent != "script":
+            raise self._wrong(place, "after_ms needs a script around it")
+        if raw.cached is not None and parent != "worker":
+            raise self._wrong(place, "cached needs a worker around it")
+
+    def _url(self, url: str, scheme: str, place: str) -> str:
+        if re.fullmatch(rf"{scheme}://[a-z0-9.-]+/[A-Za-z0-9._/-]*", url) is None:
+            raise self._wrong(place, f"{url!r} is not {scheme}://HOST/PATH")
+        parts = urlsplit(url)
+        return f"{scheme}://{self._name(parts.netloc, place)}{parts.path}"
 
     def _check_pages(self, scenario: Scenario) -> None:
         for site in scenario.sites:
@@ -197,10 +293,14 @@ class _Reader:
         seen: dict[tuple[str, str], Resource] = {}
         for page in scenario.pages:
             for one in page.walk():
+                if one.kind == "inline":
+                    continue
                 if one.host not in scenario.names:
                     raise self._wrong(one.url, f"{one.host} is neither a host nor missing")
+                if one.kind in HINTS:
+                    continue
                 first = seen.setdefault((one.host, one.path), one)
-                if (first.kind, first.loads) != (one.kind, one.loads):
+                if (first.content, first.loads, first.status) != (one.content, one.loads, one.status):
                     raise self._wrong(one.url, "stands twice with different contents")
 
     def _check_host(self, scenario: Scenario, host: Host) -> None:
@@ -214,8 +314,12 @@ class _Reader:
         if host.alias is not None:
             target = scenario.hosts.get(host.alias)
             # The addresses stand at both so that a reader sees what is served where.
-            if target is None or target.alias is not None or target.addresses != host.addresses:
-                raise self._wrong(place, f"its alias {host.alias} is not a host without alias at the same addresses")
+            if target is None or target.addresses != host.addresses:
+                raise self._wrong(place, f"its alias {host.alias} is not a host at the same addresses")
+            if host.name in scenario.aliases_of(host.name):
+                raise self._wrong(place, "is an alias of itself")
+        if re.fullmatch(r"[0-9.]+", host.name) and host.addresses != (host.name,):
+            raise self._wrong(place, "is an address, which has no other")
         for address in host.addresses:
             sharing = [scenario.hosts[name] for name in scenario.hosts_at(address)]
             if len({(one.refuses, one.external) for one in sharing}) > 1:
@@ -237,6 +341,11 @@ class _Reader:
             return str(ipaddress.ip_address(address))
         except ValueError as error:
             raise self._wrong(place, str(error)) from error
+
+    def _matching(self, form: re.Pattern[str], text: str, place: str) -> str:
+        if form.fullmatch(text) is None:
+            raise self._wrong(place, f"{text!r} is not of the form {form.pattern}")
+        return text
 
     def _wrong(self, place: str, problem: str) -> InputError:
         return InputError(self._source, "bad-scenario", f"{place}: {problem}")

@@ -10,7 +10,10 @@ import msgspec
 
 
 class Handshake(msgspec.Struct, frozen=True, kw_only=True):
-    """A completed TLS handshake. ``connection`` numbers the server's connections; times are seconds since 1970."""
+    """A completed TLS handshake. ``connection`` numbers the server's connections; times are seconds since 1970.
+
+    ``alpn`` "h3" and ``tls_version`` "QUIC" for QUIC. ``origins``: those of the ORIGIN frame that was sent; None: none.
+    """
 
     time: float
     connection: int
@@ -21,10 +24,14 @@ class Handshake(msgspec.Struct, frozen=True, kw_only=True):
     alpn: str | None
     resumed: bool
     tls_version: str
+    origins: list[str] | None = None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as answered. ``host`` is what it asked for (``:authority``, ``Host``), ``server`` where it came in."""
+    """A request as answered. ``host`` is what it asked for (``:authority``, ``Host``), ``server`` where it came in.
+
+    ``protocol`` is "websocket" where the connection became one. ``status`` 0: it is never answered. ``cookies``: names.
+    """
 
     time: float
     connection: int
@@ -36,6 +43,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     path: str
     status: int
+    cookies: list[str] = []
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A WebSocket message from the browser, which the server sent back; ``length`` in characters or bytes."""
+
+    time: float
+    connection: int
+    length: int
 
 
 class DnsQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +65,13 @@ class DnsQuery(msgspec.Struct, frozen=True, kw_only=True):
     rcode: str
 
 
-_Record = TypeVar("_Record", Handshake, Request, DnsQuery)
-_FILES = {Handshake: "handshakes.jsonl", Request: "requests.jsonl", DnsQuery: "dns.jsonl"}
+_Record = TypeVar("_Record", Handshake, Request, Message, DnsQuery)
+_FILES = {
+    Handshake: "handshakes.jsonl",
+    Request: "requests.jsonl",
+    Message: "messages.jsonl",
+    DnsQuery: "dns.jsonl",
+}
 
 
 class Log:
@@ -61,7 +82,7 @@ class Log:
         self._files = {kind: os.open(folder / name, flags, 0o644) for kind, name in _FILES.items()}
         self._encoder = msgspec.json.Encoder()
 
-    def write(self, record: Handshake | Request | DnsQuery) -> None:
+    def write(self, record: Handshake | Request | Message | DnsQuery) -> None:
         os.write(self._files[type(record)], self._encoder.encode(record) + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""The testbed's web servers: TLS (HTTP/2 and HTTP/1.1) and plain HTTP at every address of the scenario."""
+"""The testbed's web servers: TLS (HTTP/2 and HTTP/1.1), QUIC and plain HTTP at every address of the scenario."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from originset.crawler import origin_frame
 from originset.crawler.testbed.answers import Answers, Arrival
 from originset.crawler.testbed.authority import Issued
+from originset.crawler.testbed.h3_server import H3Server
 from originset.crawler.testbed.http1 import serve_http1
 from originset.crawler.testbed.http2 import serve_http2
 from originset.crawler.testbed.scenario import Host, Scenario
@@ -29,6 +30,7 @@ class WebServer:
         self._log = log
         self._answers = Answers(scenario, log)
         self._numbers = itertools.count(1)
+        self._h3 = H3Server(scenario, certificates, self._answers, self._numbers)
         self._contexts: dict[tuple[str, str], ssl.SSLContext] = {}
         self._server_names: WeakKeyDictionary[ssl.SSLObject | ssl.SSLSocket, str] = WeakKeyDictionary()
 
@@ -44,6 +46,8 @@ class WebServer:
                 partial(self._serve, address), address, 443, ssl=default, ssl_handshake_timeout=60, backlog=256
             )
             await asyncio.start_server(partial(self._serve, address), address, 80)
+            if any(host.http3 and address in host.addresses for host in self._scenario.hosts.values()):
+                await self._h3.start(address)
 
     def _choose(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _context: ssl.SSLContext) -> None:
         """RFC 6066: the certificate by the name that the client asks for; the address's own where it is unknown."""
@@ -84,6 +88,8 @@ class WebServer:
             protocol=alpn or "http/1.1",
             server_name=self._server_names.get(tls) if tls else None,
         )
+        host = self._scenario.hosts.get(arrival.server_name or "")
+        origins = host.origin_set if host is not None and alpn == "h2" else None
         if tls is not None:
             self._log.write(
                 Handshake(
@@ -96,21 +102,19 @@ class WebServer:
                     alpn=alpn,
                     resumed=bool(tls.session_reused),
                     tls_version=tls.version() or "",
+                    origins=None if origins is None else list(origins),
                 )
             )
         try:
             if alpn == "h2":
-                await serve_http2(reader, writer, arrival, self._answers, self._origin_frame(arrival.server_name))
+                frame = b"" if origins is None else origin_frame.encode(origins)
+                await serve_http2(reader, writer, arrival, self._answers, frame)
             else:
                 await serve_http1(reader, writer, arrival, self._answers)
         except (ConnectionError, ssl.SSLError, TimeoutError):
             pass  # clients leave as they like
         finally:
             writer.close()
-
-    def _origin_frame(self, server_name: str | None) -> bytes:
-        host = self._scenario.hosts.get(server_name or "")
-        return b"" if host is None or host.origin_set is None else origin_frame.encode(host.origin_set)
 
 
 def certificates_in(folder: Path, scenario: Scenario) -> dict[str, Issued]:
