@@ -8,6 +8,7 @@ import time
 import h11
 import wsproto
 import wsproto.events
+from wsproto.connection import ConnectionState
 from wsproto.utilities import ProtocolError
 
 from originset.crawler.testbed.answers import Answers, Arrival
@@ -41,6 +42,8 @@ async def serve_websocket(
                     continue
                 writer.write(connection.send(reply))
             await writer.drain()
+            if connection.state is ConnectionState.CLOSED:
+                return  # RFC 6455 section 7.1.1: the server is to close the connection first
             data = await reader.read(65_536)
             if not data:
                 return

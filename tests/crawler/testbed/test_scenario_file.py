@@ -20,6 +20,8 @@ certificate = "one"
 [site."a.test"]
 loads = [{ style = "https://a.test/a.css", loads = [{ font = "https://a.test/a.woff2" }] }]
 """
+RECORD = 'certificate = "one"\nhttps_record = { alpn = ["h3"]'
+FETCH = '"https://a.test/p", credentials = "omit"'
 
 
 def test_a_small_scenario() -> None:
@@ -51,6 +53,21 @@ def test_a_small_scenario() -> None:
         ("https://a.test/a.css", "https://b.test/a.css", "b.test is neither a host nor missing"),
         ("https://a.test/a.woff2", "https://a.test/a.css", "https://a.test/a.css: stands twice"),
         ('[site."a.test"]', '[site."b.test"]', 'site."b.test": is neither a host nor missing'),
+        ('certificate = "one"', 'certificate = "one"\nhttp3 = "yes"', "host.\"a.test\": Invalid enum value 'yes'"),
+        ('certificate = "one"', 'certificate = "one"\nhttps_record = { alpn = [] }', "https_record: has no alpn"),
+        ('certificate = "one"', f"{RECORD}, port = 65536 }}", 'host."a.test".https_record: 65536 is no port'),
+        ('certificate = "one"', 'certificate = "one"\ncookies = ["a=b; Path"]', "host.\"a.test\".cookies: 'a=b; Path'"),
+        ('certificate = "one"', 'certificate = "one"\nalt_svc = "h3\\r\\nX: y"', 'host."a.test".alt_svc: '),
+        ('certificate = "one"', 'certificate = "one"\nalias = "a.test"', 'host."a.test": is an alias of itself'),
+        ("a.test", "1.2.3.4", 'host."1.2.3.4": is an address, which has no other'),
+        ("loads = [", 'opens = "http://b.test/"\nloads = [', "site.\"a.test\".opens: 'http://b.test/' is not"),
+        ("{ style =", '{ inline = "ftp:" }, { style =', "site.\"a.test\": Invalid enum value 'ftp:'"),
+        ("{ style =", "{ websocket =", 'site."a.test".loads[0]: a websocket cannot load a font'),
+        ("{ style =", '{ preload = "https://a.test/p" }, { style =', 'site."a.test".loads[0]: a preload needs as'),
+        ("{ style =", '{ link = "https://a.test/p", status = 200 }, { style =', "status does not go with link"),
+        ("{ style =", '{ image = "https://a.test/p", status = 100 }, { style =', "100 is no final status"),
+        ("{ style =", '{ image = "https://a.test/p", cached = true }, { style =', "cached needs a worker around it"),
+        ("{ style =", f"{{ fetch = {FETCH}, crossorigin = true }}, {{ style =", "which say the same"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(before: str, after: str, place: str) -> None:
