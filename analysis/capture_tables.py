@@ -18,10 +18,11 @@ from originset.analysis.har.requests import request_rows
 from originset.analysis.har.structs import decode
 from originset.analysis.har.tables import finished_requests
 from originset.analysis.har.times import parse_timestamp
-from originset.analysis.har.urls import canonical_ip, map_distinct, normalise_host, sanitise_url, split_authority
+from originset.analysis.har.urls import canonical_ip, map_distinct, normalise_host, split_authority
 from originset.analysis.hosts import registrable_domain
 from originset.data.capture import VERSION, Connection, DnsQuery, Extension, decode_extension
 from originset.data.capture import Visit as CapturedVisit
+from originset.data.redaction import redact_url
 from originset.data.schema import TABLES
 
 # Chromium's names of its privacy modes, where they tell whether credentials were sent. In "enabled partitioned state
@@ -74,8 +75,8 @@ class CaptureBatch:
         rows = [
             {
                 **_fields(extension.visit),
-                "url": sanitise_url(extension.visit.url),
-                "final_url": None if extension.visit.final_url is None else sanitise_url(extension.visit.final_url),
+                "url": redact_url(extension.visit.url),
+                "final_url": None if extension.visit.final_url is None else redact_url(extension.visit.final_url),
                 "started_at": None if facts.zero is None else facts.zero.replace(tzinfo=None),
                 "source": facts.source,
                 "recorder": facts.recorder.name,

@@ -28,8 +28,8 @@ from urllib.parse import parse_qsl, urlsplit
 import originset
 from originset.crawler.netlog import VisitLog
 from originset.crawler.page_log import Exchange, PageLog, Response, Timing
-from originset.crawler.redaction import clean_headers, clean_url
 from originset.crawler.request_links import Frames, Initiators, cache_kind, connection_ids, initiator_url
+from originset.data.redaction import redact_headers, redact_url
 
 _SECURITY_FIELDS = (
     "protocol",
@@ -57,7 +57,7 @@ def har_log(page: PageLog, log: VisitLog, browser_version: str, page_url: str) -
             {
                 "id": "page_1",
                 "startedDateTime": rfc3339(started.sent.wall_time if started else None),
-                "title": clean_url(page_url),
+                "title": redact_url(page_url),
                 "pageTimings": {
                     "onContentLoad": _since(started, page.dom_content_loaded),
                     "onLoad": _since(started, page.loaded),
@@ -120,14 +120,14 @@ class _Entries:
         initiator: dict[str, Any] = {"type": sent.initiator.type}
         found: dict[str, Any] = {"_initiator": initiator}
         if (address := initiator_url(exchange)) is not None:
-            initiator["url"] = clean_url(address)
+            initiator["url"] = redact_url(address)
         cause = self._initiators.of(exchange)
         if cause is not None and self._index[id(cause)] < self._index[id(exchange)]:
             found["_initiatorIndex"] = self._index[id(cause)]
         if sent.request.initial_priority is not None:
             found["_priority"] = sent.request.initial_priority
         if (asking := self._frames.asking(exchange)) is not None:
-            found["_frameUrl"] = clean_url(asking)
+            found["_frameUrl"] = redact_url(asking)
         if sent.frame_id:
             found["_frameId"] = sent.frame_id
             found["_mainFrame"] = sent.frame_id == self._page.main_frame
@@ -155,12 +155,12 @@ class _Entries:
 
 def _request(exchange: Exchange) -> dict[str, Any]:
     request = exchange.sent.request
-    url = clean_url(request.url)
+    url = redact_url(request.url)
     return {
         "method": request.method,
         "url": url,
         "httpVersion": (exchange.response.protocol if exchange.response else None) or "",
-        "headers": clean_headers(request.headers),
+        "headers": redact_headers(request.headers),
         "queryString": [
             {"name": name, "value": value} for name, value in parse_qsl(_query(url), keep_blank_values=True)
         ],
@@ -184,10 +184,10 @@ def _response(exchange: Exchange, *, cached: bool) -> dict[str, Any]:
         "status": response.status,
         "statusText": response.status_text,
         "httpVersion": response.protocol or "",
-        "headers": clean_headers(response.headers),
+        "headers": redact_headers(response.headers),
         "cookies": [],
         "content": {"size": -1, "mimeType": response.mime_type or "x-unknown"},
-        "redirectURL": clean_url(location),
+        "redirectURL": redact_url(location),
         "headersSize": -1,
         "bodySize": -1,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,14 +14,16 @@ import msgspec
 
 from originset.crawler import har, netlog
 from originset.crawler.chromium import Chromium
-from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost
+from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
 from originset.crawler.failures import error_kind
 from originset.crawler.lookups import Lookup
 from originset.crawler.netlog_stream import Event
+from originset.crawler.page_facts import PageFacts, is_challenge, look
 from originset.crawler.page_log import Exchange, PageLog
-from originset.crawler.redaction import clean_url
 from originset.crawler.sockets import Socket, certificate_id
+from originset.crawler.user_agent import Guise
 from originset.data.capture import Connection, DnsQuery, Extension, Visit
+from originset.data.redaction import redact_url
 
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5
@@ -33,7 +35,10 @@ _DOWNLOAD_NEWS_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class VisitRequest:
-    """What to visit, and what the capture says about why. ``url`` is what the browser is told to open."""
+    """What to visit, and what the capture says about why. ``url`` is what the browser is told to open.
+
+    ``follow`` chooses among the links of the page, given the address that it landed on, those to be visited too.
+    """
 
     visit_id: str
     site: str
@@ -42,7 +47,10 @@ class VisitRequest:
     vantage: str = "default"
     round_number: int = 1
     repeat: int = 1
+    page_kind: str = "landing"
+    profile: str | None = None
     quality: tuple[str, ...] = ()
+    follow: Callable[[str, list[str]], list[str]] = lambda _landed, _links: []
 
 
 @dataclass(slots=True)
@@ -53,6 +61,8 @@ class _Outcome:
     error: str | None = None
     code: str | None = None
     seen: list[Event] = field(default_factory=list)
+    facts: PageFacts | None = None
+    silent: bool = False
 
     def fail(self, kind: str, code: str | None = None) -> None:
         self.status, self.error, self.code = "failed", kind, code
@@ -62,7 +72,8 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     """Visit a page: (HAR ``log`` object, ``log._originset``). One visit at a time in one browser.
 
     A page that fails is a result. So is a browser that is lost on the way: the capture then holds what was seen, with
-    error ``hang`` if it had to be killed and ``crash`` if it went by itself; ``chromium`` cannot be used again.
+    error ``hang`` if it had to be killed and ``crash`` if it went by itself; ``chromium`` cannot be used again. A
+    page that no longer answers is ``partial`` with error ``hang``, and harms no other.
     """
     outcome = _Outcome()
     page = PageLog("")
@@ -72,7 +83,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     with chromium.deadline(settings.timeout_s + settings.grace_s):
         try:
             with _context(chromium.devtools) as context:
-                page = _open_page(chromium.devtools, context)
+                page = _open_page(chromium, context)
                 _load(chromium, page, request.url, outcome)
                 # What ends from here on ends because we end it.
                 chromium.devtools.on_event = None
@@ -107,8 +118,10 @@ _attached_decoder = msgspec.json.Decoder(_Attached)
 _ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
-def _open_page(devtools: DevTools, context: str) -> PageLog:
+def _open_page(chromium: Chromium, context: str) -> PageLog:
     """A blank page that tells everything from its first request on, and the log that listens."""
+    devtools = chromium.devtools
+    guise = Guise(chromium.product, chromium.settings.device, chromium.settings.contact)
     devtools.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context, eventsEnabled=True)
     target = devtools.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
     session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -120,6 +133,7 @@ def _open_page(devtools: DevTools, context: str) -> PageLog:
             child = _attached_decoder.decode(params).session_id
             if child != session:
                 _listen(devtools, child)
+                guise.put_on(devtools, child)
                 devtools.send("Runtime.runIfWaitingForDebugger", child)
         elif method == "Page.javascriptDialogOpening":
             devtools.send("Page.handleJavaScriptDialog", session, accept=False)
@@ -128,6 +142,8 @@ def _open_page(devtools: DevTools, context: str) -> PageLog:
 
     devtools.on_event = on_event
     _listen(devtools, session)
+    guise.put_on(devtools, session)
+    guise.measure(devtools, session)
     devtools.send("Inspector.enable", session)
     devtools.call("Page.setLifecycleEventsEnabled", session, enabled=True)
     page.session = session
@@ -168,15 +184,34 @@ def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> Non
         devtools.pump(min(remaining, 1.0))
         if page.activity != before:
             quiet_since = None
+    _look(devtools, page, outcome)
     return _judge(page, outcome)
+
+
+def _look(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
+    """What the page shows when it has loaded, and whether it still answers."""
+    try:
+        outcome.facts = look(devtools, page.session, page.main_frame)
+    except DevToolsSilent:
+        outcome.silent = True
+    except DevToolsError:
+        return  # on its way elsewhere: what it shows is not known
 
 
 def _judge(page: PageLog, outcome: _Outcome) -> None:
     """A page whose loading ended, or whose time did."""
     documents = page.main_exchanges()
     response = documents[-1].response if documents else None
-    if response is None:
+    if page.crashed:
+        outcome.fail("crash")
+    elif response is None:
+        # What a page without a document shows is our own blank one.
+        outcome.facts = None
         outcome.fail("timeout", "net::ERR_TIMED_OUT")
+    elif outcome.silent:
+        outcome.status, outcome.error = "partial", "hang"
+    elif is_challenge(response.status, response.headers, outcome.facts):
+        outcome.fail("challenge", f"HTTP {response.status}")
     elif response.status >= 400:
         outcome.fail("http", f"HTTP {response.status}")
     elif page.loaded is None or page.in_flight:
@@ -243,20 +278,26 @@ def _capture(
         visit=Visit(
             visit_id=request.visit_id,
             site=request.site,
-            url=clean_url(request.url),
+            url=redact_url(request.url),
             started_at=har.rfc3339(exchanges[0].sent.wall_time if exchanges else started),
             status=outcome.status,
             rank=request.rank,
-            final_url=clean_url(documents[-1].sent.request.url) if documents else None,
+            final_url=redact_url(documents[-1].sent.request.url) if documents else None,
             error=outcome.error,
             error_code=outcome.code,
             vantage=request.vantage,
             round=request.round_number,
             repeat=request.repeat,
+            page_kind=request.page_kind,
+            profile=request.profile,
             browser="chromium",
             browser_version=chromium.version,
             third_party_cookies=chromium.settings.third_party_cookies,
             ip_families=_ip_families(log),
+            consent_banner=_consent_banner(outcome.facts),
+            challenge=outcome.error == "challenge" if outcome.facts is not None else None,
+            user_agent=_user_agent(documents),
+            viewport=None if outcome.facts is None else outcome.facts.viewport,
             quality=[*request.quality, *_quality(exchanges)],
             load_ms=timings["onLoad"] if timings["onLoad"] >= 0 else None,
             dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
@@ -264,8 +305,24 @@ def _capture(
         connections=connections,
         dns=[query for lookup in log.lookups for query in _queries(lookup, zero_ms)],
         certificates=certificates,
+        links=_links(request, documents, outcome.facts),
     )
     return har_log, extension
+
+
+def _links(request: VisitRequest, documents: list[Exchange], facts: PageFacts | None) -> list[str]:
+    return request.follow(documents[-1].sent.request.url, facts.links) if documents and facts is not None else []
+
+
+def _consent_banner(facts: PageFacts | None) -> str:
+    if facts is None:
+        return "unknown"
+    return "seen" if facts.banner else "none"
+
+
+def _user_agent(documents: list[Exchange]) -> str | None:
+    headers = documents[-1].sent.request.headers if documents else {}
+    return next((value for name, value in headers.items() if name.lower() == "user-agent"), None)
 
 
 def _quality(exchanges: list[Exchange]) -> list[str]:

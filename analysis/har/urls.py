@@ -14,46 +14,12 @@ from urllib.parse import urljoin
 import idna
 import polars as pl
 
-DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
-REDACTED = "REDACTED"
+from originset.data.redaction import REDACTED, TELLING, TELLING_INSIDE, redact_url
 
-# Names of query parameters whose values let their holder in somewhere, or name a person's session.
-_TELLING_NAMES = (
-    "access[-_]?key|api[-_]?key|apikey|assertion|auth|authorization|auth[-_]?token|bearer|client[-_]?secret|code|"
-    "credentials?|csrf|csrf[-_]?token|email|e[-_]?mail|hdnea|hdnts|hmac|jsessionid|jwt|key|key[-_]?pair[-_]?id|login|nonce|"
-    "otp|pass|passwd|passwort|password|phpsessid|pin|policy|private[-_]?key|pwd|relaystate|saml\\w*|secret|session|"
-    "session[-_]?(?:id|key|token)|sess[-_]?id|sid|sig|sign|signature|state|ticket|user[-_]?(?:name|pass|id)?|uuid|verifier|"
-    "xsrf|\\w*[-_.]?token|\\w*[-_]secret|\\w*[-_]password|\\w*[-_]signature|\\w*[-_]credential|\\w*[-_]session|"
-    "x-(?:amz|goog)-(?:signature|credential|security-token|accessid)|awsaccesskeyid|googleaccessid"
-)
-# The same text for Python's engine and for polars': no look-around, no back references.
-_TELLING = rf"(?i)([?&;](?:{_TELLING_NAMES})=)[^&;#]*"
-_JWT = r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
-_TELLING_PATTERN = re.compile(_TELLING)
-_JWT_PATTERN = re.compile(_JWT)
-_AUTHORITY = re.compile(r"(?s)([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)(.*)")
+DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 # Host names as they are in use: underscores are no letters of a host name, and still served.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
-
-
-def sanitise_url(url: str) -> str:
-    """The URL without fragment, user information, the values of secret-looking parameters, and inline content.
-
-    A ``data:`` URL keeps its media type, a ``blob:`` URL its origin: what follows is content, or names it.
-    """
-    url = url.strip().partition("#")[0]
-    scheme = url.partition(":")[0].lower()
-    if scheme == "data":
-        return url.partition(",")[0][:100] + ","
-    if scheme == "blob":
-        inner = _AUTHORITY.match(url[5:])
-        return f"blob:{inner[1]}{inner[2].rpartition('@')[2]}/" if inner else "blob:"
-    if scheme == "javascript":
-        return "javascript:"
-    if parts := _AUTHORITY.fullmatch(url):
-        url = parts[1] + parts[2].rpartition("@")[2] + parts[3]
-    url = _TELLING_PATTERN.sub(rf"\1{REDACTED}", url)
-    return _JWT_PATTERN.sub(REDACTED, url)
 
 
 @lru_cache(maxsize=100_000)
@@ -111,6 +77,8 @@ def canonical_ip(text: str) -> str | None:
 
 def resolve_reference(base: str, reference: str) -> str | None:
     """The absolute URL, without fragment, that a redirect's target means; None where it cannot be read."""
+    if _ABSOLUTE.match(reference):
+        return reference.partition("#")[0]
     try:
         return urljoin(base, reference).partition("#")[0]
     except ValueError:
@@ -140,26 +108,29 @@ def url_columns(urls: pl.Series) -> pl.DataFrame:
     )
     frame = frame.join(known, on="authority", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("host").is_not_null())
-        .then(pl.coalesce("port", pl.col("scheme").replace_strict(DEFAULT_PORTS, default=None, return_dtype=pl.Int32)))
+        .then(
+            pl.coalesce("port", *(pl.when(pl.col("scheme") == name).then(port) for name, port in DEFAULT_PORTS.items()))
+        )
         .alias("port")
     )
-    suspicious = (
-        pl.col("authority").is_null()
-        | pl.col("authority").str.contains("@", literal=True)
-        | pl.col("bare").str.contains("eyJ", literal=True)
-    )
-    dirty = frame.filter(suspicious).get_column("given").drop_nulls().unique()
-    cleaned = pl.DataFrame(
-        {"given": dirty, "clean": [sanitise_url(url) for url in dirty]},
-        schema={"given": pl.String, "clean": pl.String},
-    )
-    return frame.join(cleaned, on="given", how="left", maintain_order="left").select(
-        "bare",
-        pl.coalesce("clean", pl.col("bare").str.replace_all(_TELLING, f"${{1}}{REDACTED}")).alias("url"),
-        "scheme",
-        "host",
-        "port",
-    )
+    return frame.with_columns(_redacted(frame)).select("bare", "url", "scheme", "host", "port")
+
+
+def _redacted(frame: pl.DataFrame) -> pl.Series:
+    """``url``: redact_url over ``given``. Each of its rules is applied only to addresses that it might change."""
+    bare = pl.col("bare")
+    web = pl.col("authority").is_not_null()
+    rows = frame.select("given", "bare", "authority").with_row_index("row").filter(bare.is_not_null())
+    by_hand = rows.filter(~web | pl.col("authority").str.contains("@", literal=True) | bare.str.contains("eyJ"))
+    asking = rows.filter(web & bare.str.contains("[?;%]"))
+    telling = asking.filter(bare.str.contains(TELLING))
+    inside = asking.filter(bare.str.contains("%3[dD]")).filter(bare.str.contains(TELLING_INSIDE))
+    url = frame["bare"].clone()
+    for found in (telling, inside):
+        both = bare.str.replace_all(TELLING, f"${{1}}{REDACTED}").str.replace_all(TELLING_INSIDE, f"${{1}}{REDACTED}")
+        url = url.scatter(found["row"], found.select(both).to_series())
+    clean = {given: redact_url(given) for given in by_hand["given"].unique()}
+    return url.scatter(by_hand["row"], [clean[given] for given in by_hand["given"]]).alias("url")
 
 
 def map_distinct(column: pl.Series, function: Callable[[str], str | None]) -> pl.Series:

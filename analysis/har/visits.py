@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.gather import VisitFacts
-from originset.analysis.har.urls import sanitise_url, url_columns
+from originset.analysis.har.urls import url_columns
+from originset.data.redaction import redact_url
 from originset.data.schema import TABLES
 
 _ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
@@ -65,7 +66,7 @@ def _address(*given: str | None) -> str | None:
     address = next(
         (text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None
     )
-    return None if address is None else sanitise_url(address)
+    return None if address is None else redact_url(address)
 
 
 def _milliseconds(value: float | None) -> float | None:

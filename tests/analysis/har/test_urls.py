@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.analysis.har.urls import canonical_ip, normalise_host, sanitise_url, split_authority, url_columns
+from originset.analysis.har.urls import canonical_ip, normalise_host, split_authority, url_columns
+from originset.data.redaction import redact_url
 
 
 @given(st.text())
@@ -83,15 +84,15 @@ _URLISH = st.one_of(
 
 @given(_URLISH)
 def test_sanitising_twice_changes_nothing(url):
-    once = sanitise_url(url)
-    assert sanitise_url(once) == once
+    once = redact_url(url)
+    assert redact_url(once) == once
     assert "#" not in once
 
 
 @given(st.lists(_URLISH, max_size=5))
 def test_columns_say_what_single_addresses_say(urls):
     columns = url_columns(pl.Series(urls, dtype=pl.String))
-    assert columns["url"].to_list() == [sanitise_url(url) for url in urls]
+    assert columns["url"].to_list() == [redact_url(url) for url in urls]
     for url, scheme, host, port in zip(urls, columns["scheme"], columns["host"], columns["port"], strict=True):
         assert scheme is None or url.strip().lower().startswith(scheme)
         assert (host is None) or (scheme in {"https", "http", "wss", "ws", "ftp"} and port is not None)
@@ -108,7 +109,7 @@ def test_values_of_telling_parameters_are_gone(name, value, before):
     user = value.replace("/", "%2F")  # a slash would end the authority
     url = f"https://user:{user}@example.com/path{before}{name}={value}&z=2#{value}"
     expected = f"https://example.com/path{before}{name}=REDACTED&z=2"
-    assert sanitise_url(url) == expected
+    assert redact_url(url) == expected
     assert url_columns(pl.Series([url]))["url"].to_list() == [expected]
 
 
@@ -126,5 +127,5 @@ def test_values_of_telling_parameters_are_gone(name, value, before):
     ],
 )
 def test_sanitised_addresses(url, expected):
-    assert sanitise_url(url) == expected
+    assert redact_url(url) == expected
     assert url_columns(pl.Series([url]))["url"].to_list() == [expected]

@@ -4,30 +4,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.redaction import clean_headers, clean_url, is_secret
+from originset.data.redaction import is_secret, redact_headers, redact_url
 
 
 @pytest.mark.parametrize(
     ("url", "cleaned"),
     [
-        ("https://a.test/p?q=1&token=abc#frag", "https://a.test/p?q=1&token="),
+        ("https://a.test/p?q=1&token=abc#frag", "https://a.test/p?q=1&token=REDACTED"),
         ("https://me:pw@a.test:8443/?x", "https://a.test:8443/?x"),
         (
             "https://a.test/?access_token=1;sessionId=2&X-Amz-Signature=3&apikey=4",
-            "https://a.test/?access_token=;sessionId=&X-Amz-Signature=&apikey=",
+            "https://a.test/?access_token=REDACTED;sessionId=REDACTED&X-Amz-Signature=REDACTED&apikey=REDACTED",
         ),
         (
             "https://a.test/?keyword=shoes&page=2&design=x&monkey=1",
             "https://a.test/?keyword=shoes&page=2&design=x&monkey=1",
         ),
-        ("data:text/html;base64,PGI+c2VjcmV0", "data:text/html;base64"),
-        ("blob:https://a.test/0-1", "blob:https://a.test/0-1"),
-        ("https://[broken/?token=x", "https://[broken/"),
+        ("data:text/html;base64,PGI+c2VjcmV0", "data:text/html;base64,"),
+        ("blob:https://a.test/0-1", "blob:https://a.test/"),
+        ("https://[broken/?token=x", "https://[broken/?token=REDACTED"),
         ("https://a.test/%7Euser?a=%20b", "https://a.test/%7Euser?a=%20b"),
     ],
 )
 def test_addresses(url: str, cleaned: str) -> None:
-    assert clean_url(url) == cleaned
+    assert redact_url(url) == cleaned
 
 
 @given(
@@ -36,8 +36,8 @@ def test_addresses(url: str, cleaned: str) -> None:
 )
 def test_no_value_of_a_secret_stays(value: str, name: str) -> None:
     assert is_secret(name)
-    cleaned = clean_url(f"https://user:{value}@a.test/?b=1&{name}={value}#{value}")
-    assert cleaned == f"https://a.test/?b=1&{name}="
+    cleaned = redact_url(f"https://user:{value}@a.test/?b=1&{name}={value}#{value}")
+    assert cleaned == f"https://a.test/?b=1&{name}=REDACTED"
     assert urlsplit(cleaned).hostname == "a.test"
 
 
@@ -54,11 +54,11 @@ def test_headers() -> None:
         "Vary": "a\nb",
         "Link": "<https://b.test/?session=1>; rel=preload",
     }
-    assert clean_headers(headers) == [
-        {"name": "referer", "value": "https://a.test/?token="},
-        {"name": "location", "value": "/next?code=&a=1"},
+    assert redact_headers(headers) == [
+        {"name": "referer", "value": "https://a.test/?token=REDACTED"},
+        {"name": "location", "value": "/next?code=REDACTED&a=1"},
         {"name": "cache-control", "value": "no-store"},
         {"name": "vary", "value": "a"},
         {"name": "vary", "value": "b"},
-        {"name": "link", "value": "<https://b.test/?session=>; rel=preload"},
+        {"name": "link", "value": "<https://b.test/?session=REDACTED>; rel=preload"},
     ]
