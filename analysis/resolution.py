@@ -1,31 +1,35 @@
-"""Every distinct host and address of a study, looked up once: tables ``hosts`` and ``addresses``."""
+"""Every distinct host and address of a study, looked up once: tables ``hosts``, ``addresses`` and ``providers``."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from originset.analysis.addresses import address_rows
+from originset.analysis.edges import host_edges
 from originset.analysis.har.urls import canonical_ip, map_distinct
-from originset.analysis.hosts import host_rows, suffix_list
-from originset.data.reference.ip_to_as import IpToAs
+from originset.analysis.hosts import host_rows
+from originset.data.reference import providers as provider_table
+from originset.data.reference.snapshot import Reference, built_in
 from originset.data.shards import scan, write_shard
 from originset.data.study import Study
 
 _SHARD = "all"
 
 
-def resolve(study: Study, table: IpToAs | None = None) -> dict[str, int]:
-    """Write both tables anew and the reference data used into the manifest, in a study that the caller holds.
+def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
+    """Write the tables anew and the reference data used into the manifest, in a study that the caller holds.
 
-    ``table`` is the IP-to-AS table; the built-in one by default. Counts: hosts, addresses, addresses without an AS.
+    ``reference``: the built-in one by default. Counts: hosts, addresses, addresses without an AS.
     """
-    table = table or IpToAs.builtin()
-    hosts = host_rows(_hosts(study))
-    addresses = address_rows(_addresses(study), table)
+    reference = reference or built_in()
+    providers = provider_table.providers()
+    addresses = address_rows(_addresses(study), reference.ip_to_as, reference.as_names, provider_table.provider_of_as())
+    edges = host_edges(_aliases(study), _located(study), addresses, providers)
+    hosts = host_rows(_hosts(study), edges, reference.suffix_list)
     write_shard(study, "hosts", _SHARD, hosts)
     write_shard(study, "addresses", _SHARD, addresses)
-    reference = {"ip_to_as": table.described(), "public_suffix_list": suffix_list()}
-    study.update_manifest(reference_data=reference)
+    write_shard(study, "providers", _SHARD, providers)
+    study.update_manifest(reference_data={**reference.facts, "providers": provider_table.described()})
     return {
         "hosts": hosts.height,
         "addresses": addresses.height,
@@ -40,20 +44,38 @@ def _hosts(study: Study) -> pl.Series:
         connections.select(pl.col("first_host").alias("host")),
         connections.select(pl.col("hosts").explode().alias("host")),
         scan(study, "dns_queries").select(pl.col("host")),
-    )
+    ).to_series()
 
 
 def _addresses(study: Study) -> pl.Series:
-    answers = scan(study, "dns_queries").filter(pl.col("rtype").is_in(["A", "AAAA"]))
     found = _distinct(
         scan(study, "requests").select(pl.col("server_ip")),
         scan(study, "connections").select(pl.col("server_ip")),
-        answers.select(pl.col("answers").explode().alias("server_ip")),
-    )
+        _answers(study).select(pl.col("answers").explode().alias("server_ip")),
+    ).to_series()
     return map_distinct(found, canonical_ip)
 
 
-def _distinct(*columns: pl.LazyFrame) -> pl.Series:
-    return (
-        pl.concat([column.unique() for column in columns]).unique().drop_nulls().collect(engine="streaming").to_series()
+def _located(study: Study) -> pl.DataFrame:
+    """Each host with each address that it was seen or said to be at."""
+    pairs = _distinct(
+        scan(study, "requests").select("host", pl.col("server_ip").alias("ip")),
+        _answers(study).select("host", pl.col("answers").alias("ip")).explode("ip"),
     )
+    return pairs.with_columns(map_distinct(pairs["ip"], canonical_ip).alias("ip")).drop_nulls()
+
+
+def _aliases(study: Study) -> pl.DataFrame:
+    """Each host with each name that its alias chains led through; itself too, as it may be in a provider's zone."""
+    return _distinct(
+        scan(study, "dns_queries").select("host", pl.col("cname_chain").alias("alias")).explode("alias"),
+        scan(study, "requests").select("host", pl.col("host").alias("alias")),
+    )
+
+
+def _answers(study: Study) -> pl.LazyFrame:
+    return scan(study, "dns_queries").filter(pl.col("rtype").is_in(["A", "AAAA"]))
+
+
+def _distinct(*columns: pl.LazyFrame) -> pl.DataFrame:
+    return pl.concat([column.unique() for column in columns]).unique().drop_nulls().collect(engine="streaming")

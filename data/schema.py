@@ -197,15 +197,24 @@ CERTIFICATES = _table(
     "certificate_id",
     "One row per distinct certificate.",
     Column("certificate_id", "VARCHAR", "SHA-256 of the DER, hex; else of the known fields, prefixed fields-"),
+    Column("subject", "VARCHAR", "subject's distinguished name, as RFC 4514 writes it"),
     Column("subject_cn", "VARCHAR", "subject's common name"),
     Column("issuer_cn", "VARCHAR", "issuer's common name"),
     Column("issuer_org", "VARCHAR", "issuer's organisation"),
     Column("not_before", "TIMESTAMP", "valid from, UTC"),
     Column("not_after", "TIMESTAMP", "valid until, UTC"),
     Column("key_type", "VARCHAR", "RSA-2048, EC-P256, ..."),
+    Column("signature", "VARCHAR", "how it was signed: sha256WithRSAEncryption, ..."),
     Column("san_count", "INTEGER", "subject alternative names; NULL where the recorder does not give them"),
     Column("der_bytes", "INTEGER", "size of the certificate", "bytes"),
+    Column("sct_count", "INTEGER", "signed certificate timestamps in it"),
+    Column("self_signed", "BOOLEAN", "subject and issuer are one, and its own key verifies its signature"),
     Column("chain", "VARCHAR[]", "certificate ids as sent, leaf first"),
+    Column(
+        "chain_problem",
+        "VARCHAR",
+        "what is wrong with the chain as sent: unreadable, gap (an issuer is missing), order, stranger (one too many)",
+    ),
     Column("problem", "VARCHAR", "why it could not be read in full"),
 )
 
@@ -237,6 +246,31 @@ HOSTS = _table(
     "One row per host name of the study.",
     Column("host", "VARCHAR", "lower-case A-label or IP literal"),
     Column("registrable_domain", "VARCHAR", "public suffix (ICANN and private) plus one label; NULL for an IP"),
+    Column("edge", "VARCHAR", "the provider whose edge serves it; NULL where none is known, or where it has several"),
+    Column("edges", "VARCHAR[]", "every provider whose edge was seen to serve it, in alphabetical order"),
+    Column(
+        "multi_cdn",
+        "BOOLEAN",
+        "its aliases or addresses lead to several providers, or to one and elsewhere, by vantage or round",
+    ),
+)
+
+PROVIDERS = _table(
+    "providers",
+    Stage.RESOLVED,
+    "provider",
+    "Providers of shared edges: what is public about them, each with its source. The program carries the table.",
+    Column("provider", "VARCHAR", "name"),
+    Column("asns", "BIGINT[]", "its ASes"),
+    Column(
+        "network_is_edge", "BOOLEAN", "an address in these ASes is an edge server; false where customers' own are too"
+    ),
+    Column("cname_zones", "VARCHAR[]", "zones that customers' aliases point into"),
+    Column("misdirected_policy", "VARCHAR", "when it answers 421; NULL where nothing public says so"),
+    Column("account_rule", "VARCHAR", "which names can be served together; NULL where nothing public says so"),
+    Column("name_limit", "INTEGER", "names that one certificate or configuration can hold, by default", "names"),
+    Column("source", "VARCHAR[]", "where this is said"),
+    Column("dated", "VARCHAR", "when that was read"),
 )
 
 ADDRESSES = _table(
@@ -248,7 +282,31 @@ ADDRESSES = _table(
     Column("asn", "BIGINT", "origin AS; the lowest number of a multi-origin prefix; NULL if not announced"),
     Column("asns", "BIGINT[]", "all origins of the covering prefix"),
     Column("as_name", "VARCHAR", "name of the AS"),
+    Column("organisation", "VARCHAR", "who runs the AS: the provider of that name if it is one's, else by registry"),
     Column("kind", "VARCHAR", "public, private or bogon"),
+)
+
+COLOCATION_EVIDENCE = _table(
+    "colocation_evidence",
+    Stage.MODELLED,
+    "host_a host_b kind",
+    "Why one server may be able to answer for two hosts that some page asked for; and why it cannot.",
+    Column("host_a", "VARCHAR", "the host that comes first in the alphabet"),
+    Column("host_b", "VARCHAR", "the other"),
+    Column(
+        "level",
+        "INTEGER",
+        "0 same AS, 1 same organisation, 2 same edge, 3 same tenant, 4 tested (answered, no 421), 5 seen coalesced",
+    ),
+    Column(
+        "kind",
+        "VARCHAR",
+        "same_as, same_organisation, edge_alias, edge_network, shared_address, certificate, owner_on_edge, coalesced; "
+        "misdirected speaks against",
+    ),
+    Column("contradicts", "BOOLEAN", "a server of one answered 421 for the other: nothing is proposed between them"),
+    Column("source", "VARCHAR", "what was seen: an address, a certificate, a provider, a connection of a visit"),
+    Column("observed_at", "TIMESTAMP", "when that was last seen, UTC"),
 )
 
 PAGE_COUNTS = _table(
@@ -277,11 +335,30 @@ PAGE_COUNTS = _table(
         "the paper's ORIGIN coalescing: distinct ASes (or other keys)",
         "connections",
     ),
+    Column(
+        "ideal_edge",
+        "INTEGER",
+        "ideal_origin, less merges of hosts that no evidence of level 2 or more connects",
+        "connections",
+    ),
+    Column("ideal_deployable", "INTEGER", "the same with evidence of level 3 or more", "connections"),
     Column("paired_ideal_ip", "INTEGER", "ideal_ip over the requests that measured_tls counts", "connections"),
     Column(
         "paired_ideal_origin",
         "INTEGER",
         "ideal_origin over the requests that measured_tls counts",
+        "connections",
+    ),
+    Column(
+        "paired_ideal_edge",
+        "INTEGER",
+        "ideal_edge over the requests that measured_tls counts, never above without_duplicates",
+        "connections",
+    ),
+    Column(
+        "paired_ideal_deployable",
+        "INTEGER",
+        "ideal_deployable likewise",
         "connections",
     ),
     Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
@@ -378,6 +455,8 @@ TABLES: dict[str, Table] = {
         CERTIFICATE_NAMES,
         HOSTS,
         ADDRESSES,
+        PROVIDERS,
+        COLOCATION_EVIDENCE,
         PAGE_COUNTS,
         SITE_CERTIFICATES,
         CERTIFICATE_ADDITIONS,

@@ -1,98 +1,97 @@
-"""IP address to origin AS: tables in pyasn's format, the dated one built in or a file of the user's.
-
-The built-in table was made of address ranges, so its answers are good for the AS, not for the announced prefix; for
-that reason no prefix is given out here.
-"""
+"""IP address to origin AS for whole columns, by longest prefix: the dated table built in or a file of the user's."""
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import io
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
-import pyasn
+import numpy as np
+import polars as pl
 
-from originset.data.errors import InputError
-
-_FOLDER = resources.files("originset.data.reference")
+from originset.data.errors import InputError, UsageError
+from originset.data.reference.ranges import NOTHING, Prefixes
+from originset.data.reference.table_files import TableFile, read_table_file
 
 
 class IpToAs:
-    """A loaded table. ``described`` says what it is, for the study's manifest."""
+    """A loaded table. ``described`` says what it is, for the study's manifest.
 
-    def __init__(self, text: str, name: str, facts: Mapping[str, str]) -> None:
-        """Load a table's text; see :meth:`builtin` and :meth:`load`.
+    A prefix that several ASes announce keeps all of them; the one AS of an address is then the lowest number, so that
+    the same table gives the same answer everywhere. (pyasn's converter keeps an arbitrary one of an AS set.)
+    """
+
+    def __init__(self, tables: list[TableFile], name: str, facts: Mapping[str, str], *, announced: bool = True) -> None:
+        """Load tables that have been read; see :meth:`load`.
+
+        ``announced``: the prefixes are those that were announced in BGP, not made from ranges of addresses.
 
         Raises:
-            InputError: it is not in pyasn's format (lines of ``PREFIX<TAB>ASN``, comments after ``;``).
+            InputError: a prefix is none.
         """
+        rows = pl.concat([table.rows for table in tables])
         try:
-            self._table = pyasn.pyasn(None, ipasn_string=text)
-        except (RuntimeError, ValueError, OverflowError) as error:
-            raise InputError(name, "not-ip-to-as", f"not a table in pyasn's format ({error})") from error
+            self._prefixes = Prefixes(rows["network"], rows["length"].to_numpy())
+        except ValueError as error:
+            raise InputError(name, "not-ip-to-as", str(error)) from error
+        self._rows = rows
+        # One more place than there are rows: "nothing" is position -1, the last.
+        self._asn = np.append(rows["asns"].list.first().to_numpy(), 0)
+        self._asns = pl.concat([rows["asns"], pl.Series("asns", [None], dtype=pl.List(pl.Int64))]).rechunk()
         self._facts = dict(facts)
-
-    @classmethod
-    def builtin(cls) -> IpToAs:
-        """The table that the program carries."""
-        return _builtin()
+        self._announced = announced
 
     @classmethod
     def load(cls, path: Path) -> IpToAs:
-        """A table of the user's, plain or gzip.
+        """A table of the user's, in any format of :func:`read_table_file`; its prefixes are taken to be announcements.
 
         Raises:
-            InputError: it cannot be read, or is not in pyasn's format.
+            InputError: it cannot be read, or is in none of the formats.
         """
-        try:
-            content = path.read_bytes()
-            text = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-        except (OSError, EOFError) as error:
-            raise InputError(str(path), "unreadable", f"cannot be read ({error})") from error
-        facts = {"source": path.name, "sha256": hashlib.sha256(content).hexdigest()}
-        return cls(text.decode(errors="replace"), str(path), facts)
+        content = read_file(path)
+        table = read_table_file(content, str(path))
+        facts = {"source": path.name, "format": table.format, "sha256": hashlib.sha256(content).hexdigest()}
+        return cls([table], str(path), facts)
 
-    def lookup(self, ip: str) -> int | None:
-        """The origin AS of the longest prefix that holds the address; None where there is none.
+    def origins(self, addresses: pl.Series) -> pl.DataFrame:
+        """Columns ``asn`` and ``asns`` (ascending) for addresses in canonical text; NULL where no prefix holds one.
 
         Raises:
-            ValueError: it is no address.
+            ValueError: something is NULL or no address.
         """
-        asn: int | None = self._table.lookup(ip)[0]
-        return asn
+        positions = self._prefixes.find(addresses)
+        known = pl.Series(positions != NOTHING)
+        asn = pl.Series("asn", self._asn[positions]).set(~known, None)
+        return pl.DataFrame([asn, self._asns.gather(positions % len(self._asns)).alias("asns")])
 
-    def names(self) -> Mapping[int, str]:
-        """AS number to name: the built-in list, which serves other tables as well."""
-        return _names()
+    def prefixes(self, addresses: pl.Series) -> pl.Series:
+        """The announced prefix that holds each address; NULL where none does.
+
+        Raises:
+            UsageError: this table's prefixes are not announcements.
+            ValueError: something is NULL or no address.
+        """
+        if not self._announced:
+            raise UsageError(
+                f"the prefixes of {self._facts['source']} are not announcements, only its AS numbers can be relied on",
+                "run: originset reference update",
+            )
+        positions = pl.Series(self._prefixes.find(addresses))
+        texts = self._rows.select(pl.format("{}/{}", "network", "length").alias("prefix")).to_series()
+        return texts.gather(positions.set(positions == NOTHING, None))
 
     def described(self) -> dict[str, str]:
         """Source, date (where known) and SHA-256."""
         return dict(self._facts)
 
 
-@cache
-def _builtin() -> IpToAs:
-    facts = _reference()["ip_to_as"]
-    content = _FOLDER.joinpath(facts["file"]).read_bytes()
-    return IpToAs(
-        gzip.decompress(content).decode(), facts["file"], {key: facts[key] for key in ("source", "date", "sha256")}
-    )
+def read_file(path: Path) -> bytes:
+    """A file's content.
 
-
-@cache
-def _names() -> Mapping[int, str]:
-    content = _FOLDER.joinpath(_reference()["as_names"]["file"]).read_bytes()
-    rows = csv.reader(io.StringIO(gzip.decompress(content).decode()))
-    return {int(number): name for number, name in rows}
-
-
-def _reference() -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(_FOLDER.joinpath("reference.json").read_bytes())
-    return facts
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error

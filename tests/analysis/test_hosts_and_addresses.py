@@ -1,7 +1,6 @@
 """Names and addresses: registrable domains, kinds of addresses, origin ASes."""
 
-import gzip
-import json
+import ipaddress
 from pathlib import Path
 
 import polars as pl
@@ -9,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.analysis.addresses import address_kind, address_rows
-from originset.analysis.hosts import host_rows, registrable_domain, suffix_list
+from originset.analysis.addresses import address_kinds, address_rows
+from originset.analysis.edges import host_edges
+from originset.analysis.hosts import host_rows, registrable_domain
 from originset.analysis.resolution import resolve
-from originset.data.errors import InputError
-from originset.data.reference.ip_to_as import IpToAs
+from originset.data.reference.providers import provider_of_as, providers
+from originset.data.reference.snapshot import built_in
 from originset.data.schema import TABLES
 from originset.data.shards import scan, write_shard
 from originset.data.study import Study
@@ -31,6 +31,8 @@ from originset.data.study import Study
         ("co.uk", None),
         ("localhost", None),
         ("www.shop.test", "shop.test"),
+        ("static.daily.test", "daily.test"),
+        ("scores.live.daily.test", "daily.test"),
         ("shop.test", "shop.test"),
         ("a_b.example.com", "example.com"),
         ("xn--bcher-kva.example.de", "example.de"),
@@ -42,11 +44,29 @@ def test_registrable_domains(host, domain):
     assert registrable_domain(host) == domain
 
 
+NO_EDGES = host_edges(
+    pl.DataFrame(schema={"host": pl.String, "alias": pl.String}),
+    pl.DataFrame(schema={"host": pl.String, "ip": pl.String}),
+    TABLES["addresses"].polars_schema.to_frame(),
+    providers(),
+)
+
+
 def test_host_rows_are_distinct():
-    rows = host_rows(pl.Series(["b.example.com", "a.example.com", None, "b.example.com"]))
+    rows = host_rows(pl.Series(["b.example.com", "a.example.com", None, "b.example.com"]), NO_EDGES)
     assert rows.schema == TABLES["hosts"].polars_schema
-    assert rows.rows() == [("a.example.com", "example.com"), ("b.example.com", "example.com")]
-    assert len(suffix_list()["sha256"]) == 64
+    assert rows.select("host", "registrable_domain").rows() == [
+        ("a.example.com", "example.com"),
+        ("b.example.com", "example.com"),
+    ]
+
+
+def test_another_list_of_suffixes(tmp_path: Path):
+    path = tmp_path / "list.dat"
+    path.write_text("// VERSION: 2026-01-02_00-00-00_UTC\ncom\nexample.com\n// ===BEGIN PRIVATE DOMAINS===\nb.com\n")
+    assert registrable_domain("www.a.example.com", path) == "a.example.com"
+    assert registrable_domain("www.a.b.com", path) == "a.b.com"
+    assert registrable_domain("www.a.example.com") == "example.com"
 
 
 @pytest.mark.parametrize(
@@ -67,69 +87,52 @@ def test_host_rows_are_distinct():
         ("2001:db8::1", "bogon"),
         ("224.0.0.1", "bogon"),
         ("255.255.255.255", "bogon"),
+        ("64:ff9b::1.2.3.4", "public"),
+        ("4000::1", "bogon"),
+        ("3fff:fff::1", "bogon"),
     ],
 )
 def test_kinds_of_addresses(ip, kind):
-    assert address_kind(ip) == kind
+    assert address_kinds(pl.Series([ip])).to_list() == [kind]
 
 
-@given(st.ip_addresses())
-def test_every_address_has_a_kind(address):
-    kind = address_kind(str(address))
-    assert kind in {"public", "private", "bogon"}
-    assert (kind != "public") or address.is_global
+PROTOCOL_ASSIGNMENTS = ipaddress.ip_network("192.0.0.0/24")  # Python counts some of its addresses as global
+
+
+@given(st.lists(st.ip_addresses(), max_size=20))
+def test_every_address_has_a_kind(addresses):
+    """Python's own registry says of each alone what the ranges say of all at once."""
+    kinds = address_kinds(pl.Series([str(address) for address in addresses], dtype=pl.String))
+    for address, kind in zip(addresses, kinds, strict=True):
+        assert kind in {"public", "private", "bogon"}
+        assert (kind != "public") or (address.is_global and not address.is_multicast)
+        if address.version == 4 and address not in PROTOCOL_ASSIGNMENTS:
+            assert (kind == "public") == (address.is_global and not address.is_multicast)
 
 
 TABLE = "; made for a test\n10.0.0.0/8\t64500\n10.1.0.0/16\t64501\n2001:db8::/32\t64502\n192.0.2.0/24\t13335\n"
 
 
-def test_a_table_of_ones_own(tmp_path: Path):
-    plain, packed = tmp_path / "t.dat", tmp_path / "t.dat.gz"
-    plain.write_text(TABLE)
-    packed.write_bytes(gzip.compress(TABLE.encode()))
-    for path in (plain, packed):
-        table = IpToAs.load(path)
-        rows = address_rows(pl.Series(["10.1.2.3", "10.2.0.1", "2001:db8::9", "8.8.8.8", "192.0.2.9", None]), table)
-        assert rows.schema == TABLES["addresses"].polars_schema
-        assert dict(rows.select("ip", "asn").iter_rows()) == {
-            "10.1.2.3": 64501,
-            "10.2.0.1": 64500,
-            "2001:db8::9": 64502,
-            "8.8.8.8": None,
-            "192.0.2.9": 13335,
-        }
-        assert rows.filter(pl.col("asn") == 13335)["as_name"][0].startswith("Cloudflare")
-        assert rows.filter(pl.col("asn").is_null()).select("asns", "as_name").row(0) == (None, None)
-        assert table.described()["source"] == path.name
-
-
-def test_what_is_no_table_is_refused(tmp_path: Path):
-    (tmp_path / "x.dat").write_text("hello\tworld\n")
-    with pytest.raises(InputError) as refusal:
-        IpToAs.load(tmp_path / "x.dat")
-    assert refusal.value.reason == "not-ip-to-as"
-    with pytest.raises(InputError):
-        IpToAs.load(tmp_path / "nowhere.dat")
-
-
-def test_the_built_in_table_is_the_one_described():
-    table = IpToAs.builtin()
-    assert (table.lookup("1.1.1.1"), table.lookup("2606:4700::1111"), table.lookup("10.0.0.1")) == (13335, 13335, None)
-    facts = table.described()
-    assert facts["date"] == "2026-06-17"
-    assert "CC BY 4.0" in facts["source"]
-
-
-def test_built_in_files_are_as_their_description_says():
-    import hashlib  # noqa: PLC0415 - only here
-    from importlib import resources  # noqa: PLC0415 - only here
-
-    folder = resources.files("originset.data.reference")
-    for facts in json.loads(folder.joinpath("reference.json").read_bytes()).values():
-        content = folder.joinpath(facts["file"]).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == facts["sha256"]
-    attribution = folder.joinpath("ATTRIBUTION.md").read_text()
-    assert all(name in attribution for name in ("RouteViews", "NRO", "DB-IP", "Creative Commons Attribution 4.0"))
+def test_rows_of_addresses(tmp_path: Path):
+    (tmp_path / "t.dat").write_text(TABLE)
+    reference = built_in().with_table(tmp_path / "t.dat")
+    rows = address_rows(
+        pl.Series(["10.1.2.3", "10.2.0.1", "2001:db8::9", "8.8.8.8", "192.0.2.9", None]),
+        reference.ip_to_as,
+        reference.as_names,
+        provider_of_as(),
+    )
+    assert rows.schema == TABLES["addresses"].polars_schema
+    assert dict(rows.select("ip", "asn").iter_rows()) == {
+        "10.1.2.3": 64501,
+        "10.2.0.1": 64500,
+        "2001:db8::9": 64502,
+        "8.8.8.8": None,
+        "192.0.2.9": 13335,
+    }
+    cloudflare = rows.row(by_predicate=pl.col("asn") == 13335, named=True)
+    assert (cloudflare["as_name"], cloudflare["organisation"]) == ("Cloudflare, Inc.", "Cloudflare")
+    assert rows.filter(pl.col("asn").is_null()).select("asns", "as_name", "organisation").row(0) == (None, None, None)
 
 
 def test_resolving_a_study(tmp_path: Path):
@@ -153,7 +156,7 @@ def test_resolving_a_study(tmp_path: Path):
             schema = TABLES[table].polars_schema
             full = [{name: row.get(name) for name in schema} for row in given_rows]
             write_shard(study, table, "x", pl.DataFrame(full, schema=schema))
-        counts = resolve(study, IpToAs.load(tmp_path / "t.dat"))
+        counts = resolve(study, built_in().with_table(tmp_path / "t.dat"))
     assert counts == {"hosts": 4, "addresses": 3, "addresses_without_as": 0}
     assert scan(study, "hosts").collect()["host"].to_list() == [
         "a.example.com",
@@ -165,6 +168,9 @@ def test_resolving_a_study(tmp_path: Path):
     reference = study.manifest()["reference_data"]
     assert reference["ip_to_as"]["source"] == "t.dat"
     assert "tldextract" in reference["public_suffix_list"]["source"]
+    for facts in reference.values():
+        assert len(facts["sha256"]) == 64
+    assert scan(study, "providers").collect().height == providers().height
 
 
 def test_an_empty_study_resolves_to_empty_tables(tmp_path: Path):
@@ -172,3 +178,63 @@ def test_an_empty_study_resolves_to_empty_tables(tmp_path: Path):
     with study.changing("analyze", {}):
         assert resolve(study) == {"hosts": 0, "addresses": 0, "addresses_without_as": 0}
     assert scan(study, "hosts").collect().is_empty()
+
+
+def edges_of(aliases, located, kinds=None):
+    """``located``: host, address, AS."""
+    addresses = pl.DataFrame(
+        [
+            {
+                **dict.fromkeys(TABLES["addresses"].polars_schema),
+                "ip": ip,
+                "asn": asn,
+                "kind": (kinds or {}).get(ip, "public"),
+            }
+            for _, ip, asn in located
+        ],
+        schema=TABLES["addresses"].polars_schema,
+    ).unique()
+    rows = host_edges(
+        pl.DataFrame(aliases, schema={"host": pl.String, "alias": pl.String}, orient="row"),
+        pl.DataFrame([row[:2] for row in located], schema={"host": pl.String, "ip": pl.String}, orient="row"),
+        addresses,
+        providers(),
+    )
+    return {row["host"]: (row["edge"], row["edges"], row["multi_cdn"]) for row in rows.iter_rows(named=True)}
+
+
+@pytest.mark.parametrize(
+    ("aliases", "located", "expected"),
+    [
+        ([("w", "w.example.edgekey.net.")], [], ("Akamai", ["Akamai"], False)),
+        # a cache in somebody else's network, which the alias explains
+        ([("w", "w.edgekey.net")], [("w", "193.0.6.1", 3333)], ("Akamai", ["Akamai"], False)),
+        ([], [("w", "104.16.1.1", 13335)], ("Cloudflare", ["Cloudflare"], False)),
+        # in a cloud's network anybody's machine may be
+        ([], [("w", "13.32.1.1", 16509)], None),
+        (
+            [("w", "d1.cloudfront.net")],
+            [("w", "13.32.1.1", 16509)],
+            ("Amazon CloudFront", ["Amazon CloudFront"], False),
+        ),
+        # multi-CDN: two edges, or an edge and elsewhere
+        ([("w", "x.fastly.net")], [("w", "104.16.1.1", 13335)], (None, ["Cloudflare", "Fastly"], True)),
+        ([], [("w", "104.16.1.1", 13335), ("w", "193.0.6.1", 3333)], ("Cloudflare", ["Cloudflare"], True)),
+        ([("w", "notfastly.net")], [("w", "193.0.6.1", 3333)], None),
+    ],
+)
+def test_edges_of_hosts(aliases, located, expected):
+    assert edges_of(aliases, located).get("w") == expected
+
+
+def test_providers_have_sources_and_own_their_networks():
+    rows = providers()
+    assert rows.schema == TABLES["providers"].polars_schema
+    owned = rows.select("asns").explode("asns").drop_nulls().to_series()
+    assert owned.is_unique().all()
+    said = rows.filter(pl.col("cname_zones").list.len() > 0)
+    assert (said["source"].list.len() > 0).all()
+    names = dict(built_in().as_names.select("asn", "organisation").iter_rows())
+    for provider, asns in rows.select("provider", "asns").iter_rows():
+        own = {"Bunny": "bunnyway", "Microsoft Azure Front Door": "microsoft"}.get(provider, provider.lower())
+        assert all(own in names[asn].lower() for asn in asns), provider

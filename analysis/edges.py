@@ -1,0 +1,68 @@
+"""Which provider's edge serves each host, from the aliases and addresses that the study saw."""
+
+from __future__ import annotations
+
+import polars as pl
+
+ELSEWHERE = ""
+
+
+def host_edges(
+    aliases: pl.DataFrame, located: pl.DataFrame, addresses: pl.DataFrame, providers: pl.DataFrame
+) -> pl.DataFrame:
+    """Columns ``host`` (once each), ``edge``, ``edges`` and ``multi_cdn``.
+
+    ``aliases``: columns ``host`` and ``alias``, one row for each name that one of the host's alias chains led through.
+    ``located``: ``host`` and ``ip``, each pair that was seen. ``addresses`` and ``providers``: rows of these tables.
+
+    An alias into a provider's zone names its edge, and so does an address in a network that is nothing but edge. An
+    address of any other provider's network says nothing, as customers' own machines are there too; any other public
+    address means "elsewhere" for a host that is on an edge at other times, unless an alias into the edge's zone
+    explains it: caches stand in other people's networks.
+    """
+    zones = providers.select("provider", pl.col("cname_zones").alias("zone")).explode("zone").drop_nulls()
+    by_alias = _in_zones(aliases, zones)
+    networks = (
+        providers.filter("network_is_edge").select("provider", pl.col("asns").alias("asn")).explode("asn").drop_nulls()
+    )
+    clouds = providers.filter(~pl.col("network_is_edge")).select(pl.col("asns").alias("asn")).explode("asn")
+    public = (
+        located.join(addresses.filter(pl.col("kind") == "public").select("ip", "asn"), on="ip")
+        .join(networks, on="asn", how="left")
+        .join(clouds.drop_nulls().with_columns(pl.lit(value=True).alias("cloud")), on="asn", how="left")
+    )
+    explained = by_alias.select("host").unique()
+    by_address = (
+        public.filter(pl.col("provider").is_not_null() | pl.col("cloud").is_null())
+        .with_columns(pl.col("provider").fill_null(ELSEWHERE))
+        .select("host", "provider")
+    )
+    elsewhere = pl.col("provider") == ELSEWHERE
+    seen = pl.concat(
+        [by_alias, by_address.filter(~elsewhere), by_address.filter(elsewhere).join(explained, on="host", how="anti")]
+    ).unique()
+    edges = pl.col("provider").filter(~elsewhere).sort()
+    return (
+        seen.group_by("host")
+        .agg(edges.alias("edges"), pl.col("provider").n_unique().alias("places"))
+        .filter(pl.col("edges").list.len() > 0)
+        .select(
+            "host",
+            pl.when(pl.col("edges").list.len() == 1).then(pl.col("edges").list.first()).alias("edge"),
+            "edges",
+            (pl.col("places") > 1).alias("multi_cdn"),
+        )
+    )
+
+
+def _in_zones(aliases: pl.DataFrame, zones: pl.DataFrame) -> pl.DataFrame:
+    """``host`` and ``provider`` where an alias is a zone or below one."""
+    distinct = aliases.select("alias").unique().drop_nulls()
+    found = [
+        (alias, provider)
+        for alias in distinct.to_series()
+        for zone, provider in zones.select("zone", "provider").iter_rows()
+        if alias.rstrip(".") == zone or alias.rstrip(".").endswith("." + zone)
+    ]
+    matches = pl.DataFrame(found, schema={"alias": pl.String, "provider": pl.String}, orient="row")
+    return aliases.join(matches, on="alias").select("host", "provider").unique()
