@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
-import threading
+import re
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import click
+from click.core import ParameterSource
 
-from originset.cli.output import note, progress
-from originset.crawler.crawl import Plan, crawl
-from originset.crawler.settings import CrawlSettings, ThirdPartyCookies, VisitSettings
-from originset.crawler.site_list import read_site_list
-from originset.data.capture import Visit
+from originset.cli.crawl_display import Display
+from originset.cli.output import note
+from originset.crawler.crawl import crawl
+from originset.crawler.plan import Plan
+from originset.crawler.profiles import PROFILES
+from originset.crawler.settings import CrawlSettings, Device, ThirdPartyCookies, VisitSettings
+from originset.crawler.site_list import SiteList, read_exclusions, read_site_list
 from originset.data.study import Study
 
 _SHOWN_LINES = 5
+_CONTACT = re.compile(r"[\x21-\x27\x2a-\x7e]([\x20-\x27\x2a-\x7e]{0,198}[\x21-\x27\x2a-\x7e])?")
+
+
+class _Shard(click.ParamType[tuple[int, int]]):
+    name = "K/N"
+
+    def convert(
+        self,
+        value: str | tuple[int, int],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", value, re.ASCII)
+        if match is None or int(match[1]) > int(match[2]):
+            self.fail(f"{value!r} is not K/N with K from 1 to N, such as 2/8", param, ctx)
+        return int(match[1]), int(match[2])
+
+
+def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and _CONTACT.fullmatch(value) is None:
+        raise click.BadParameter("up to 200 printable ASCII characters without parentheses")
+    return value
 
 
 @click.command()
 @click.argument("sites")
+@click.option("--column", metavar="NAME", help="SITES is a CSV with a header; the sites stand in this column.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Browsers at a time.  [default: half of the processors]")
 @click.option("--timeout", type=click.FloatRange(1, 3600), default=30, show_default=True, help="Seconds for a page.")
 @click.option(
@@ -34,6 +63,21 @@ _SHOWN_LINES = 5
     "--round", "round_number", type=click.IntRange(1), default=1, show_default=True, help="Number of the round."
 )
 @click.option("--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Visits to each site.")
+@click.option("--shard", type=_Shard(), default="1/1", help="The K-th of N parts of the list; a site is always in one.")
+@click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="What shuffles the order.  [default: the study's]")
+@click.option(
+    "--internal",
+    type=click.IntRange(0, 1000),
+    default=0,
+    show_default=True,
+    help="Links of each landing page.",
+)
+@click.option(
+    "--profile", type=click.Choice(sorted(PROFILES)), help="Settings by one name; single options still overrule them."
+)
+@click.option(
+    "--device", type=click.Choice(["desktop", "mobile"]), default="desktop", show_default=True, help="What to pass for."
+)
 @click.option(
     "--third-party-cookies",
     type=click.Choice(["allowed", "blocked"]),
@@ -41,63 +85,101 @@ _SHOWN_LINES = 5
     show_default=True,
     help="Blocked, Chromium does not share connections across sites.",
 )
+@click.option("--contact", metavar="TEXT", callback=_contact, help="Whom to ask, in the user agent: an address or URL.")
+@click.option("--respect-robots", is_flag=True, help="Leave out what a site's robots.txt forbids.")
+@click.option(
+    "--exclude",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="List of hosts that do not want to be visited; their subdomains are left out too.",
+)
+@click.option("--per-address", type=click.FloatRange(0.01, 6000), help="Most visits a minute to one address.")
+@click.option("--per-as", type=click.FloatRange(0.01, 60000), help="Most visits a minute to one AS.")
 @click.option("--only", type=click.Choice(["failed"]), help="Visit again only those that failed before.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["none", "jsonl"]),
+    default="none",
+    show_default=True,
+    help="jsonl: a line on stdout for every visit.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     sites: str,
     *,
-    jobs: int | None,
-    timeout: float,
-    retries: int,
-    vantage: str,
-    round_number: int,
-    repeats: int,
-    third_party_cookies: ThirdPartyCookies,
+    column: str | None,
+    output_format: Literal["none", "jsonl"],
     only: Literal["failed"] | None,
+    exclude: Path | None,
+    **options: Any,  # noqa: ANN401 - an option each
 ) -> None:
     """Visit every site of a list, each in a fresh browser context; resumes by itself.
 
-    SITES is a file, or - for standard input: one host, address or rank,host a line.
+    SITES is a file, - for standard input, or tranco:ID[:N] (tranco:latest for the newest): one host, address or
+    rank,host a line.
 
     A site that fails is a result and recorded. Ctrl-C ends in order; the same command then goes on.
 
     Example: originset --study S crawl sites.txt --jobs 4
     """
     study: Study = ctx.obj
-    listed = read_site_list(sites)
+    settings = _settings(ctx, options)
+    listed = read_site_list(sites, column)
+    _note_duplicates(listed)
+    settings = replace(
+        settings,
+        only_failed=only == "failed",
+        excluded=frozenset() if exclude is None else read_exclusions(exclude),
+    )
+    with Display(lines=output_format == "jsonl") as display:
+
+        def planned(plan: Plan) -> None:
+            display.begin(len(plan.pending))
+            _note_plan(plan, only)
+
+        summary = crawl(study, listed, settings, display.visited, planned)
+    made = ", ".join(f"{count} {status}" for status, count in sorted(summary.made.items())) or "nothing to do"
+    note(f"crawl: {made}")
+    if summary.shortage is not None:
+        note(f"crawl: stopped: {summary.shortage}")
+    if summary.left_over:
+        note(f"crawl: {summary.left_over} visits left over; run the command again")
+        ctx.exit(1)
+
+
+def _settings(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
+    """What the options say; a profile says what was not given by itself."""
+    if (name := options["profile"]) is not None:
+        given = {option for option in options if ctx.get_parameter_source(option) is not ParameterSource.DEFAULT}
+        options |= {option: value for option, value in PROFILES[name].items() if option not in given}
+    device: Device = options.pop("device")
+    cookies: ThirdPartyCookies = options.pop("third_party_cookies")
+    visit = VisitSettings(
+        timeout_s=options.pop("timeout"),
+        third_party_cookies=cookies,
+        device=device,
+        contact=options.pop("contact"),
+    )
+    if options["jobs"] is None:
+        del options["jobs"]
+    return CrawlSettings(visit=visit, **options)
+
+
+def _note_duplicates(listed: SiteList) -> None:
     if listed.duplicates:
         lines = ", ".join(str(number) for number in listed.duplicates[:_SHOWN_LINES])
         more = "" if len(listed.duplicates) <= _SHOWN_LINES else ", ..."
         note(f"{listed.source}: {len(listed.duplicates)} repeated entries left out (line {lines}{more})")
-    settings = CrawlSettings(
-        visit=VisitSettings(timeout_s=timeout, third_party_cookies=third_party_cookies),
-        retries=retries,
-        vantage=vantage,
-        round_number=round_number,
-        repeats=repeats,
-        only_failed=only == "failed",
-    )
-    if jobs is not None:
-        settings = replace(settings, jobs=jobs)
-    lock = threading.Lock()
-    with progress() as display:
-        task = display.add_task("crawl", total=None)
 
-        def planned(plan: Plan) -> None:
-            display.update(task, total=len(plan.pending))
-            if plan.skipped:
-                states = ", ".join(f"{count} {state}" for state, count in sorted(plan.skipped.items()))
-                hint = "" if only or "failed" not in plan.skipped else "; --only failed visits those again"
-                note(f"already in the study: {states}{hint}")
 
-        def advance(_: Visit) -> None:
-            with lock:
-                display.advance(task)
-
-        summary = crawl(study, listed, settings, advance, planned)
-    made = ", ".join(f"{count} {status}" for status, count in sorted(summary.made.items())) or "nothing to do"
-    note(f"crawl: {made}")
-    if summary.left_over:
-        note(f"crawl: {summary.left_over} visits left over; run the command again")
-        ctx.exit(1)
+def _note_plan(plan: Plan, only: str | None) -> None:
+    if plan.recovered:
+        note(f"{plan.recovered} visits of a crawl that was killed were whole")
+    if plan.excluded:
+        note(f"{plan.excluded} sites do not want to be visited and are left out")
+    if plan.skipped:
+        states = ", ".join(f"{count} {state}" for state, count in sorted(plan.skipped.items()))
+        hint = "" if only or "failed" not in plan.skipped else "; --only failed visits those again"
+        note(f"already in the study: {states}{hint}")

@@ -17,8 +17,8 @@ from originset.cli.output import note, progress, write_rows
 from originset.cli.site_plan import site_plan
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
-from originset.crawler.crawl import Plan as CrawlPlan
 from originset.crawler.crawl import crawl
+from originset.crawler.plan import Plan as CrawlPlan
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.site_list import SiteList, read_site_list
 from originset.crawler.testbed import scenario_file
@@ -101,7 +101,7 @@ def _crawl(study: Study, sites: SiteList, environment: dict[str, str]) -> None:
         def planned(plan: CrawlPlan) -> None:
             display.update(task, total=len(plan.pending))
 
-        crawl(study, sites, settings, lambda _: display.advance(task), planned)
+        crawl(study, sites, settings, lambda _visit, _left: display.advance(task), planned)
 
 
 def _show(study: Study, out: Path, logged: dict[str, int]) -> None:

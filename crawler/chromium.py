@@ -25,6 +25,7 @@ from selenium.webdriver.remote.remote_connection import RemoteConnection
 
 from originset.crawler import netlog
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
+from originset.crawler.machine import private_memory
 from originset.crawler.netlog_stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
@@ -172,6 +173,10 @@ class Chromium:
     def killed(self) -> bool:
         """Somebody has ended this browser."""
         return self._killed.is_set()
+
+    def private_memory(self) -> int:
+        """Bytes that the browser's processes have for themselves."""
+        return private_memory(self._browsers)
 
     def kill(self) -> None:
         """End the browser with all its processes at once; whoever waits for it finds it lost.

@@ -5,74 +5,52 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from originset.crawler.chromium import Chromium, flags
-from originset.crawler.failures import may_pass, port_is_closed
+from originset.crawler.failures import may_pass
+from originset.crawler.machine import shortage
+from originset.crawler.manners import Manners
+from originset.crawler.plan import OUTCOMES, Plan, further, plan_crawl
+from originset.crawler.schedule import Schedule
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
-from originset.crawler.visit import VisitRequest, visit
-from originset.data.capture import Extension, Visit, write_capture
+from originset.crawler.slot import Captured, Slot
+from originset.data.capture import Visit, write_capture
 from originset.data.errors import BrowserError
-from originset.data.identity import crawl_visit_id
-from originset.data.ledger import Ledger, Outcome, Row, State
+from originset.data.ledger import Key, Ledger, Row
 from originset.data.study import Study
 
-Progress = Callable[[Visit], None]
-Captured = tuple[dict[str, Any], Extension]
+Progress = Callable[[Visit, int], None]
 
-_OUTCOMES: dict[str, Outcome] = {"ok": "done", "partial": "partial", "failed": "failed"}
-
-# A browser's memory grows a little with every context; starting another costs as much as two visits.
-_VISITS_PER_BROWSER = 500
-_STARTS = 3
-_START_PAUSE_S = 1.0
+# Before the second attempt; four times as long before each one more.
+_RETRY_PAUSE_S = 2.0
+_LOOK_S = 1.0
 
 
 @dataclass(slots=True)
 class CrawlSummary:
-    """What a crawl did: visits by status, those that were there already by state, those still to make."""
+    """What a crawl did: visits by status, those that were there already by state, those still to make.
+
+    ``shortage`` says what the machine ran out of, if that ended it.
+    """
 
     made: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     left_over: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The visits to make, and how many of the list's were made before, by state."""
-
-    pending: list[Row]
-    skipped: dict[str, int]
-
-
-def plan_crawl(ledger: Ledger, sites: SiteList, settings: CrawlSettings) -> Plan:
-    """Enter the list's visits in the ledger and say which are to be made."""
-    rows = [
-        Row(site.name, settings.vantage, settings.round_number, repeat, rank=site.rank, address=site.url)
-        for repeat in range(1, settings.repeats + 1)
-        for site in sites.sites
-    ]
-    ledger.recover()
-    ledger.add(rows)
-    states = ledger.states(rows)
-    wanted: State = "failed" if settings.only_failed else "queued"
-    pending = [row for row in rows if states[row.key] == wanted]
-    skipped: dict[str, int] = {}
-    for row in rows:
-        if (state := states[row.key]) != wanted:
-            skipped[state] = skipped.get(state, 0) + 1
-    return Plan(pending, skipped)
+    shortage: str | None = None
 
 
 def crawl(
     study: Study, sites: SiteList, settings: CrawlSettings, progress: Progress, planned: Callable[[Plan], None]
 ) -> CrawlSummary:
-    """Visit what is left of a list. ``planned`` is told once what that is, ``progress`` every visit, from any thread.
+    """Visit what is left of a list.
+
+    ``planned`` is told once what that is; ``progress`` every visit, from any thread, and how many are left.
 
     SIGINT and SIGTERM end it in order (in the main thread only): no browser stays, no capture is half written, the
     ledger has the rest queued.
@@ -82,7 +60,26 @@ def crawl(
         BrowserError: no browser could be started and visits are left over.
         StudyError: the study cannot be changed.
     """
-    parameters = {
+    with study.changing("crawl", _parameters(sites, settings)) as counts, Ledger(study.ledger_path) as ledger:
+        plan = plan_crawl(study, ledger, sites, settings)
+        planned(plan)
+        run = _Run(study, ledger, settings, plan, progress)
+        with _signals(run.stop):
+            run.wait()
+        _record_facts(study, sites, settings, plan.seed, run.browser_version)
+        if run.stopped:
+            raise KeyboardInterrupt
+        summary = CrawlSummary(dict(run.made), plan.skipped, run.left_over, run.shortage)
+        counts.update(made=dict(run.made), skipped=plan.skipped, left_over=run.left_over)
+        if plan.excluded:
+            counts.update(excluded=plan.excluded)
+        if run.error is not None:
+            raise run.error
+        return summary
+
+
+def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
+    return {
         "site_list": sites.source,
         "site_list_sha256": sites.sha256,
         "vantage": settings.vantage,
@@ -93,29 +90,25 @@ def crawl(
         "retries": settings.retries,
         "third_party_cookies": settings.visit.third_party_cookies,
         "only_failed": settings.only_failed,
+        "shard": f"{settings.shard[0]}/{settings.shard[1]}",
+        "internal": settings.internal,
+        "profile": settings.profile,
+        "device": settings.visit.device,
+        "contact": settings.visit.contact,
+        "respect_robots": settings.respect_robots,
+        "per_address": settings.per_address,
+        "per_as": settings.per_as,
     }
-    with study.changing("crawl", parameters) as counts, Ledger(study.ledger_path) as ledger:
-        plan = plan_crawl(ledger, sites, settings)
-        planned(plan)
-        run = _Run(study, ledger, settings, plan.pending, progress)
-        with _signals(run.stop):
-            run.wait()
-        _record_facts(study, sites, settings, run.browser_version)
-        if run.stopped:
-            raise KeyboardInterrupt
-        summary = CrawlSummary(run.made, plan.skipped, run.left_over)
-        counts.update(made=run.made, skipped=plan.skipped, left_over=run.left_over)
-        if run.error is not None:
-            raise run.error
-        return summary
 
 
-def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, version: str | None) -> None:
+def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, seed: int, version: str | None) -> None:
     manifest = study.manifest()
     if version is not None:
         study.update_manifest(browser={"name": "chromium", "version": version, "flags": list(flags())})
     study.update_manifest(
-        site_list={"source": sites.source, "sha256": sites.sha256, "sites": len(sites.sites)},
+        site_list={"source": sites.source, "sha256": sites.sha256, "sites": len(sites.sites), **sites.origin},
+        seed=seed,
+        profile=settings.profile,
         third_party_cookies=settings.visit.third_party_cookies,
         vantages=sorted({*manifest.get("vantages", []), settings.vantage}),
     )
@@ -124,93 +117,126 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, versio
 class _Run:
     """The slots at work, and what they share."""
 
-    def __init__(
-        self, study: Study, ledger: Ledger, settings: CrawlSettings, pending: list[Row], progress: Progress
-    ) -> None:
-        self.settings = settings
+    def __init__(self, study: Study, ledger: Ledger, settings: CrawlSettings, plan: Plan, progress: Progress) -> None:
         self.error: Exception | None = None
         self.browser_version: str | None = None
-        self.made: dict[str, int] = {}
+        self.made: Counter[str] = Counter()
         self.stopped = False
+        self.shortage: str | None = None
+        self._settings = settings
+        self._seed = plan.seed
         self._study = study
         self._ledger = ledger
         self._progress = progress
-        self._queue = deque(pending)
+        self._manners = Manners(settings)
+        self._schedule = Schedule(plan.pending, self._manners.site, self._manners.paces)
+        self._tries: Counter[Key] = Counter()
         self._lock = threading.Lock()
         self._browsers: set[Chromium] = set()
-        count = min(settings.jobs, len(pending))
+        # Internal pages come up on the way, so there may be work for more slots than there are visits now.
+        count = settings.jobs if settings.internal else min(settings.jobs, len(plan.pending))
         self._threads = [threading.Thread(target=self._work, name=f"slot-{n}") for n in range(1, count + 1)]
 
     @property
     def left_over(self) -> int:
         """Visits not made."""
-        return len(self._queue)
+        return len(self._schedule)
 
     def stop(self) -> None:
         """Begin to end: called by a signal handler, so it does no more than say so."""
         self.stopped = True
 
     def wait(self) -> None:
-        """Run to the end, or until told to stop."""
+        """Run to the end, or until told to stop, or until the machine runs short of something."""
+        self._look_at_machine()
         for thread in self._threads:
             thread.start()
+        looked = time.monotonic()
         while any(thread.is_alive() for thread in self._threads):
             if self.stopped:
                 with self._lock:
                     browsers = list(self._browsers)
                 for browser in browsers:
                     browser.kill()
+            if time.monotonic() - looked >= _LOOK_S:
+                looked = time.monotonic()
+                self._look_at_machine()
             for thread in self._threads:
                 thread.join(0.1)
 
+    def _look_at_machine(self) -> None:
+        if self.shortage is None:
+            self.shortage = shortage(self._study.root, self._settings.least_disk, self._settings.least_memory)
+
+    def _ended(self) -> bool:
+        # A full disk or a bug in one slot is one in all of them; a browser that does not start here may start there.
+        return self.stopped or self.shortage is not None or not isinstance(self.error, BrowserError | None)
+
     def _work(self) -> None:
-        slot = _Slot(self)
+        slot = Slot(self._settings, self._seed, self._manners, self._browser, lambda: self.stopped)
         try:
-            while (row := self._lease()) is not None:
+            while (row := self._schedule.take(self._ended)) is not None:
                 try:
-                    captured = slot.visit(row)
+                    self._ledger.lease(row)
+                    result = self._settle(row, slot.visit(row))
                 except BaseException:
                     self._give_back(row)
                     raise
-                if captured is None or self.stopped:
-                    self._give_back(row)
-                else:
-                    self._keep(row, captured)
+                if result is not None:
+                    self._progress(result, len(self._schedule))
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error
         finally:
             slot.close()
 
-    def _lease(self) -> Row | None:
-        # A full disk or a bug in one slot is one in all of them; a browser that does not start here may start there.
-        if self.stopped or not isinstance(self.error, BrowserError | None):
+    def _settle(self, row: Row, captured: Captured | None) -> Visit | None:
+        """Say what became of a visit; its result where it was the last attempt."""
+        if self.stopped:
+            self._give_back(row)
+        elif captured is None:
+            self._skip(row)
+        elif (wait_s := self._pause(row, captured[1].visit)) is not None:
+            self._give_back(row, wait_s)
+        else:
+            self._keep(row, captured)
+            return captured[1].visit
+        return None
+
+    def _pause(self, row: Row, result: Visit) -> float | None:
+        """How long to wait before another attempt; None if this one was the last."""
+        if result.status != "failed" or not may_pass(result.error, result.error_code):
             return None
         with self._lock:
-            row = self._queue.popleft() if self._queue else None
-        if row is not None:
-            self._ledger.lease(row)
-        return row
+            self._tries[row.key] += 1
+            tries = self._tries[row.key]
+        return _RETRY_PAUSE_S * 4 ** (tries - 1) if tries <= self._settings.retries else None
 
-    def _give_back(self, row: Row) -> None:
+    def _give_back(self, row: Row, wait_s: float | None = None) -> None:
         self._ledger.requeue(row)
+        self._schedule.put(row, wait_s)
+
+    def _skip(self, row: Row) -> None:
+        self._ledger.finish(row, "skipped", "robots")
         with self._lock:
-            self._queue.appendleft(row)
+            self.made["skipped"] += 1
+        self._schedule.done(row)
 
     def _keep(self, row: Row, captured: Captured) -> None:
         har_log, extension = captured
         result = extension.visit
         # First the capture, then the ledger: a row that says done has its file.
         write_capture(self._study.captures, har_log, extension)
-        self._ledger.finish(row, _OUTCOMES[result.status], result.error, result.error_code)
+        rows = further(row, extension)
+        self._ledger.finish(row, OUTCOMES[result.status], result.error, result.error_code, rows)
         with self._lock:
-            self.made[result.status] = self.made.get(result.status, 0) + 1
+            self.made[result.status] += 1
             self.browser_version = result.browser_version
-        self._progress(result)
+        self._schedule.done(row, rows)
 
     @contextmanager
-    def browser(self) -> Iterator[Chromium]:
+    def _browser(self) -> Iterator[Chromium]:
         """A browser that :meth:`wait` can end."""
-        browser = Chromium(self.settings.visit)
+        browser = Chromium(self._settings.visit)
         with self._lock:
             self._browsers.add(browser)
         try:
@@ -219,73 +245,6 @@ class _Run:
         finally:
             with self._lock:
                 self._browsers.discard(browser)
-
-
-class _Slot:
-    """One thread's browser, replaced when it is lost or old."""
-
-    def __init__(self, run: _Run) -> None:
-        self._run = run
-        self._stack = ExitStack()
-        self._browser: Chromium | None = None
-        self._visits = 0
-
-    def close(self) -> None:
-        """End the browser."""
-        self._browser = None
-        self._stack.close()
-
-    def visit(self, row: Row) -> Captured | None:
-        """Visit a row's page, again where the failure may pass; None if the crawl is told to stop meanwhile."""
-        for _ in range(self._run.settings.retries + 1):
-            captured = self._attempt(row)
-            if self._run.stopped:
-                return None
-            result = captured[1].visit
-            if result.status != "failed" or not may_pass(result.error):
-                break
-        return captured
-
-    def _attempt(self, row: Row) -> Captured:
-        """By https, and by http where nothing listens for https and the list named a bare host."""
-        captured = self._load(row, row.address or f"https://{row.site}/", ())
-        if row.address is None and port_is_closed(captured[1].visit.error):
-            fallback = self._load(row, f"http://{row.site}/", ("http_fallback",))
-            # If neither answers, the first failure is the site's.
-            if fallback[1].visit.status != "failed" or not port_is_closed(fallback[1].visit.error):
-                return fallback
-        return captured
-
-    def _load(self, row: Row, url: str, quality: tuple[str, ...]) -> Captured:
-        request = VisitRequest(
-            crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
-            row.site,
-            url,
-            rank=row.rank,
-            vantage=row.vantage,
-            round_number=row.round,
-            repeat=row.repeat,
-            quality=quality,
-        )
-        browser = self._ready()
-        self._visits += 1
-        return visit(browser, request)
-
-    def _ready(self) -> Chromium:
-        if self._browser is None or self._browser.killed or self._visits >= _VISITS_PER_BROWSER:
-            self.close()
-            self._browser, self._visits = self._start(), 0
-        return self._browser
-
-    def _start(self) -> Chromium:
-        for start in range(1, _STARTS + 1):
-            try:
-                return self._stack.enter_context(self._run.browser())
-            except BrowserError:
-                if start == _STARTS or self._run.stopped:
-                    raise
-                time.sleep(_START_PAUSE_S)
-        raise AssertionError  # the last round returns or raises
 
 
 @contextmanager

@@ -34,6 +34,10 @@ class DevToolsLost(OriginsetError):
     """The connection ended or did not answer in time: the browser is gone or hangs."""
 
 
+class DevToolsSilent(DevToolsLost):
+    """No answer in time; others may still come."""
+
+
 class _Error(msgspec.Struct):
     message: str = ""
 
@@ -92,7 +96,8 @@ class DevTools:
 
         Raises:
             DevToolsError: the browser refused it.
-            DevToolsLost: no answer within ``timeout_s``, or the connection is gone.
+            DevToolsSilent: no answer within ``timeout_s``.
+            DevToolsLost: the connection is gone.
         """
         deadline = time.monotonic() + timeout_s
         number = self.send(method, session, **params)
@@ -100,7 +105,7 @@ class DevTools:
         try:
             while (message := self._results[number]) is None:
                 if not self.pump(deadline - time.monotonic()):
-                    raise DevToolsLost(f"the browser did not answer {method} within {timeout_s:g} s")
+                    raise DevToolsSilent(f"the browser did not answer {method} within {timeout_s:g} s")
         finally:
             del self._results[number]
         if message.error is not None:

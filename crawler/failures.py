@@ -1,6 +1,7 @@
 """What kind of failure a visit's error code is.
 
-Kinds: dns, connect, tls, timeout, http, empty, redirect_loop, blocked, download, aborted, crash, hang, other.
+Kinds: dns, connect, tls (its code names the certificate's fault), timeout, http (its code has the status), challenge,
+empty, redirect_loop, blocked (by the browser), download, aborted, crash, hang, robots (not asked), other.
 """
 
 from __future__ import annotations
@@ -39,15 +40,18 @@ _COMPILED = tuple((kind, re.compile(rf"net::ERR_(?:{pattern})")) for kind, patte
 # What another attempt may not meet again.
 PASSING = frozenset({"timeout", "crash", "hang", "connect", "empty"})
 
+# RFC 9110 section 15.6, RFC 6585 section 4: not now; a resolver that did not answer.
+_PASSING_CODES = frozenset({"HTTP 429", "HTTP 502", "HTTP 503", "HTTP 504", "net::ERR_DNS_TIMED_OUT"})
+
 
 def error_kind(code: str) -> str:
     """The kind of a code such as ``net::ERR_NAME_NOT_RESOLVED``."""
     return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(code)), "other")
 
 
-def may_pass(kind: str | None) -> bool:
-    """Whether a failure of this kind is worth another attempt."""
-    return kind in PASSING
+def may_pass(kind: str | None, code: str | None = None) -> bool:
+    """Whether a failure of this kind and code is worth another attempt."""
+    return kind in PASSING or code in _PASSING_CODES
 
 
 def port_is_closed(kind: str | None) -> bool:

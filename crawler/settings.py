@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ThirdPartyCookies = Literal["allowed", "blocked"]
+Device = Literal["desktop", "mobile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +17,29 @@ class VisitSettings:
 
     ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that
     has a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event
-    for a page to count as complete. ``environment`` is added to the browser's and the driver's, ``extra_flags`` to the
-    browser's flags.
+    for a page to count as complete. ``contact`` is added to the user agent, for those who want to know who is there.
+    ``environment`` is added to the browser's and the driver's, ``extra_flags`` to the browser's flags.
     """
 
     timeout_s: float = 30.0
     quiet_s: float = 0.5
     grace_s: float = 10.0
     third_party_cookies: ThirdPartyCookies = "allowed"
+    device: Device = "desktop"
+    contact: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlSettings:
-    """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time."""
+    """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time.
+
+    ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
+    ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
+    one address and to one AS. A browser is replaced after ``browser_visits``, ``browser_s`` or with ``browser_memory``
+    bytes of its own. With less than ``least_disk`` or ``least_memory`` bytes left, the crawl stops.
+    """
 
     visit: VisitSettings = field(default_factory=VisitSettings)
     jobs: int = field(default_factory=lambda: max(1, (os.cpu_count() or 1) // 2))
@@ -39,3 +48,16 @@ class CrawlSettings:
     round_number: int = 1
     repeats: int = 1
     only_failed: bool = False
+    seed: int | None = None
+    shard: tuple[int, int] = (1, 1)
+    internal: int = 0
+    profile: str | None = None
+    excluded: frozenset[str] = frozenset()
+    respect_robots: bool = False
+    per_address: float | None = None
+    per_as: float | None = None
+    browser_visits: int = 500
+    browser_s: float = 3600.0
+    browser_memory: int = 3 << 30
+    least_disk: int = 512 << 20
+    least_memory: int = 256 << 20

@@ -1,4 +1,4 @@
-"""Site lists: a file or standard input with one site a line.
+"""Site lists: a file, standard input or a Tranco list, with one site a line or in a column of a CSV.
 
 A line is a host (``example.com``), an address (``https://example.com/shop``), or ``rank,host`` as in ranking lists.
 Empty lines and ``#`` comments are passed over. Hosts become lower-case A-labels.
@@ -6,17 +6,20 @@ Empty lines and ``#`` comments are passed over. Hosts become lower-case A-labels
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import ipaddress
 import re
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import idna
 
+from originset.crawler import tranco
 from originset.data.errors import InputError
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -35,20 +38,33 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class SiteList:
-    """A list's sites in order, without the repetitions, whose lines ``duplicates`` names; SHA-256 of the text."""
+    """A list's sites in order, without the repetitions, whose lines ``duplicates`` names; SHA-256 of the text.
+
+    ``origin`` is what the manifest says besides: where a list came from that was downloaded.
+    """
 
     source: str
     sites: tuple[Site, ...]
     duplicates: tuple[int, ...]
     sha256: str
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_site_list(source: str) -> SiteList:
-    """The list in a file, or on standard input if ``source`` is ``-``.
+def read_site_list(source: str, column: str | None = None) -> SiteList:
+    """The list in a file, on standard input if ``source`` is ``-``, or Tranco's if it is ``tranco:ID[:N]``.
+
+    With ``column`` the file is a CSV with a header, and the sites stand in the column of that name, ranks in ``rank``.
 
     Raises:
         InputError: it cannot be read, a line is no site (named by its number), or there are none.
     """
+    if source.startswith(tranco.PREFIX):
+        if column is not None:
+            raise InputError(source, "no-columns", "a Tranco list has no columns to choose from")
+        listed = tranco.fetch(source)
+        digest = hashlib.sha256(listed.data).hexdigest()
+        lines = listed.data.decode("utf-8", "replace").splitlines()[: listed.count]
+        return parse_site_list(source, enumerate(lines, start=1), digest, {"id": listed.id, "url": listed.url})
     try:
         data = sys.stdin.buffer.read(_MAX_BYTES) if source == "-" else Path(source).read_bytes()
     except OSError as error:
@@ -57,19 +73,44 @@ def read_site_list(source: str) -> SiteList:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(source, "not-text", "not a text in UTF-8", error.start) from error
-    return parse_site_list(source, text.splitlines(), hashlib.sha256(data).hexdigest())
+    digest = hashlib.sha256(data).hexdigest()
+    if column is not None:
+        return parse_site_list(source, _column(source, text, column), digest)
+    return parse_site_list(source, _entries(text), digest)
 
 
-def parse_site_list(source: str, lines: Iterable[str], sha256: str) -> SiteList:
-    """The list in these lines.
+def _entries(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        yield number, line.partition("#")[0] if line.lstrip().startswith("#") else re.split(r"\s#", line)[0]
+
+
+def _column(source: str, text: str, column: str) -> Iterator[tuple[int, str]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        if column not in (names := reader.fieldnames or []):
+            raise InputError(
+                source, "no-column", f"no column {column!r}; there are {', '.join(map(repr, names)) or 'none'}"
+            )
+        for row in reader:
+            rank = (row.get("rank") or "").strip()
+            site = (row[column] or "").strip()
+            yield reader.line_num, f"{rank},{site}" if rank.isascii() and rank.isdecimal() and site else site
+    except csv.Error as error:
+        raise InputError(f"{source}:{reader.line_num}", "not-csv", f"not a CSV ({error})") from error
+
+
+def parse_site_list(
+    source: str, entries: Iterable[tuple[int, str]], sha256: str, origin: Mapping[str, str] | None = None
+) -> SiteList:
+    """The list of these entries, each with the number of its line; empty ones are none.
 
     Raises:
         InputError: as for :func:`read_site_list`.
     """
     sites: dict[str, Site] = {}
     duplicates: list[int] = []
-    for number, line in enumerate(lines, start=1):
-        entry = line.partition("#")[0].strip() if line.lstrip().startswith("#") else re.split(r"\s#", line)[0].strip()
+    for number, text in entries:
+        entry = text.strip()
         if not entry:
             continue
         try:
@@ -83,7 +124,18 @@ def parse_site_list(source: str, lines: Iterable[str], sha256: str) -> SiteList:
             sites[site.name] = site
     if not sites:
         raise InputError(source, "empty", "no sites in it")
-    return SiteList(source, tuple(sites.values()), tuple(duplicates), sha256)
+    return SiteList(source, tuple(sites.values()), tuple(duplicates), sha256, origin or {})
+
+
+def read_exclusions(path: Path) -> frozenset[str]:
+    """The hosts of a list of those that do not want to be visited; their subdomains do not want to either.
+
+    Raises:
+        InputError: as for :func:`read_site_list`.
+    """
+    return frozenset(
+        urlsplit(site.url or f"https://{site.name}/").hostname or "" for site in read_site_list(str(path)).sites
+    )
 
 
 def parse_site(entry: str) -> Site:

@@ -47,6 +47,10 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     browser_version: str | None = None
     third_party_cookies: str | None = None  # allowed, blocked
     ip_families: str | None = None  # 4, 6, both
+    consent_banner: str | None = None  # seen, none, unknown
+    challenge: bool | None = None
+    user_agent: str | None = None
+    viewport: str | None = None
     quality: list[str] = []
     load_ms: float | None = None
     dom_content_loaded_ms: float | None = None
@@ -100,6 +104,7 @@ class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):
     connections: list[Connection] = []
     dns: list[DnsQuery] = []
     certificates: dict[str, str] = {}
+    links: list[str] = []  # chosen for visits of their own
     version: int = VERSION
 
 

@@ -1,7 +1,7 @@
 """The crawl's ledger, ``ledger.sqlite``: a row per (site, vantage, round, repeat, page) and what became of it.
 
-States: queued, leased (a running crawl has it), done, partial, failed. One commit a change; a row that a dead crawl
-left leased goes back to queued. Only the crawl writes it.
+States: queued, leased (a running crawl has it), done, partial, failed, skipped (not to be visited; its error says why).
+One commit a change; what a dead crawl left leased is for the next one to settle. Only the crawl writes it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Literal, Self
 
 from originset.data.errors import StudyError
 
-State = Literal["queued", "leased", "done", "partial", "failed"]
-Outcome = Literal["done", "partial", "failed"]
+State = Literal["queued", "leased", "done", "partial", "failed", "skipped"]
+Outcome = Literal["done", "partial", "failed", "skipped"]
+Key = tuple[str, str, int, int, str]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS visits (
@@ -26,8 +27,11 @@ CREATE TABLE IF NOT EXISTS visits (
   rank INTEGER, address TEXT, state TEXT NOT NULL DEFAULT 'queued', attempts INTEGER NOT NULL DEFAULT 0,
   error TEXT, error_code TEXT, changed_at TEXT NOT NULL,
   PRIMARY KEY (site, vantage, round, repeat, page)
-) WITHOUT ROWID
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS leased ON visits (state) WHERE state = 'leased';
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 """
+_ROW = "site, vantage, round, repeat, page, rank, address"
 _KEY = "site = ? AND vantage = ? AND round = ? AND repeat = ? AND page = ?"
 
 
@@ -44,7 +48,7 @@ class Row:
     address: str | None = None
 
     @property
-    def key(self) -> tuple[str, str, int, int, str]:
+    def key(self) -> Key:
         """What identifies the row."""
         return self.site, self.vantage, self.round, self.repeat, self.page
 
@@ -65,7 +69,7 @@ class Ledger:
             self._connection.execute("PRAGMA journal_mode = WAL")
             # The capture is on disk before its row says so; a row lost to a power cut only costs a visit made again.
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute(_SCHEMA)
+            self._connection.executescript(_SCHEMA)
         except sqlite3.Error as error:
             raise StudyError(path.parent, f"ledger.sqlite cannot be used ({error})") from error
 
@@ -87,28 +91,31 @@ class Ledger:
                 raise
             cursor.execute("COMMIT")
 
-    def recover(self) -> int:
-        """Queue again what a crawl that ended without a word had leased; how many. Call before leasing anything."""
+    def fact(self, name: str, value: str) -> str:
+        """What was first said under this name: ``value``, unless another was said before."""
         with self._transaction() as cursor:
-            cursor.execute("UPDATE visits SET state = 'queued', changed_at = ? WHERE state = 'leased'", (_now(),))
-            return cursor.rowcount
+            cursor.execute("INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+            return str(cursor.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
+
+    def leased(self) -> list[tuple[Row, str]]:
+        """What a crawl has taken on, and since when (RFC 3339); before a crawl begins, what a dead one left."""
+        with self._lock:
+            found = self._connection.execute(f"SELECT {_ROW}, changed_at FROM visits WHERE state = 'leased'").fetchall()  # noqa: S608 - a constant
+        return [(Row(*row), since) for *row, since in found]
 
     def add(self, rows: Iterable[Row]) -> None:
         """Queue visits; those that the ledger has already stay as they are."""
-        now = _now()
         with self._transaction() as cursor:
-            cursor.executemany(
-                "INSERT INTO visits (site, vantage, round, repeat, page, rank, address, changed_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                ((*row.key, row.rank, row.address, now) for row in rows),
-            )
+            _insert(cursor, rows)
 
-    def states(self, rows: Iterable[Row]) -> dict[tuple[str, str, int, int, str], State]:
-        """The states of these rows, as far as the ledger has them, by key."""
-        wanted = {row.key for row in rows}
+    def rows(self, vantage: str, round_number: int) -> list[tuple[Row, State]]:
+        """All visits of a vantage's round with their states."""
         with self._lock:
-            found = self._connection.execute("SELECT site, vantage, round, repeat, page, state FROM visits").fetchall()
-        return {tuple(key): state for *key, state in found if tuple(key) in wanted}
+            found = self._connection.execute(
+                f"SELECT {_ROW}, state FROM visits WHERE vantage = ? AND round = ?",  # noqa: S608 - a constant
+                (vantage, round_number),
+            ).fetchall()
+        return [(Row(*row), state) for *row, state in found]
 
     def requeue(self, row: Row) -> None:
         """Queue a visit again, whatever became of it."""
@@ -122,16 +129,22 @@ class Ledger:
                 (_now(), *row.key),
             )
 
-    def finish(self, row: Row, outcome: Outcome, error: str | None = None, error_code: str | None = None) -> None:
-        """A visit was made and its capture lies in its place."""
-        self._set(row, outcome, error, error_code)
-
-    def _set(self, row: Row, state: State, error: str | None = None, error_code: str | None = None) -> None:
+    def finish(
+        self,
+        row: Row,
+        outcome: Outcome,
+        error: str | None = None,
+        error_code: str | None = None,
+        further: Iterable[Row] = (),
+    ) -> None:
+        """A visit was made and its capture lies in its place; ``further`` visits follow from it."""
         with self._transaction() as cursor:
-            cursor.execute(
-                f"UPDATE visits SET state = ?, error = ?, error_code = ?, changed_at = ? WHERE {_KEY}",  # noqa: S608 - a constant
-                (state, error, error_code, _now(), *row.key),
-            )
+            _insert(cursor, further)
+            _update(cursor, row, outcome, error, error_code)
+
+    def _set(self, row: Row, state: State) -> None:
+        with self._transaction() as cursor:
+            _update(cursor, row, state, None, None)
 
     def attempts(self, row: Row) -> int:
         """How often a visit was tried."""
@@ -143,6 +156,21 @@ class Ledger:
         """How many visits are in each state."""
         with self._lock:
             return dict(self._connection.execute("SELECT state, count(*) FROM visits GROUP BY state").fetchall())
+
+
+def _insert(cursor: sqlite3.Cursor, rows: Iterable[Row]) -> None:
+    now = _now()
+    cursor.executemany(
+        f"INSERT INTO visits ({_ROW}, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",  # noqa: S608 - a constant
+        ((*row.key, row.rank, row.address, now) for row in rows),
+    )
+
+
+def _update(cursor: sqlite3.Cursor, row: Row, state: State, error: str | None, error_code: str | None) -> None:
+    cursor.execute(
+        f"UPDATE visits SET state = ?, error = ?, error_code = ?, changed_at = ? WHERE {_KEY}",  # noqa: S608 - a constant
+        (state, error, error_code, _now(), *row.key),
+    )
 
 
 def _now() -> str:

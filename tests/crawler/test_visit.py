@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import os
 import signal
 import threading
@@ -20,7 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from originset.crawler.chromium import Chromium
-from originset.crawler.settings import VisitSettings
+from originset.crawler.settings import Device, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.visit import VisitRequest, visit
@@ -131,6 +132,16 @@ class Pages(BaseHTTPRequestHandler):
         "/download": (200, {"Content-Type": "application/zip", "Content-Disposition": "attachment"}, "PK"),
         "/nothing": (204, {}, ""),
         "/wedged": (200, {}, "<script>while (true) {}</script>"),
+        "/challenge": (403, {"CF-Mitigated": "challenge"}, "<title>Just a moment...</title>"),
+        "/consent": (
+            200,
+            {},
+            (
+                "<div id='onetrust-banner-sdk'>We value</div><a href='/a#x'>a</a><a href='/a'>a</a>"
+                "<a href='/z' download>z</a><a href='mailto:a@b'>m</a><a href='https://other.test/'>o</a>"
+            ),
+        ),
+        "/hidden": (200, {}, "<div id='onetrust-banner-sdk' style='display:none'>We value</div>"),
         "/waits": (200, {}, "<script>fetch('/never')</script>"),
         "/alerts": (200, {}, "<script>alert(1); confirm(2); fetch('/after')</script>"),
         "/after": (200, {}, "x"),
@@ -139,7 +150,8 @@ class Pages(BaseHTTPRequestHandler):
             200,
             {},
             (
-                "<iframe src='/frame'></iframe><script>new Worker(URL.createObjectURL(new Blob(["
+                "<meta name=viewport content='width=device-width'><iframe src='/frame'></iframe>"
+                "<script>new Worker(URL.createObjectURL(new Blob(["
                 "`fetch('${location.origin}/from-worker')`])));"
                 "new WebSocket(`ws://${location.host}/socket`); new SharedWorker('/shared'); fetch('/unread');"
                 "window.open('/popup')</script>"
@@ -149,7 +161,10 @@ class Pages(BaseHTTPRequestHandler):
         "/shared": (200, {"Content-Type": "text/javascript"}, "fetch('/from-shared')"),
     }
 
+    agents: ClassVar[list[tuple[str, str, str | None]]] = []
+
     def do_GET(self) -> None:
+        self.agents.append((self.path, self.headers["User-Agent"], self.headers["Sec-CH-UA-Mobile"]))
         if self.path == "/never":
             threading.Event().wait(8)
             return
@@ -194,7 +209,8 @@ def quick() -> Iterator[Chromium]:
         ("/closes", "failed", "empty"),
         ("/never", "failed", "timeout"),
         ("/waits", "partial", "timeout"),
-        ("/wedged", "partial", "timeout"),
+        ("/wedged", "partial", "hang"),
+        ("/challenge", "failed", "challenge"),
         ("/alerts", "ok", None),
     ],
 )
@@ -206,6 +222,52 @@ def test_pages_that_go_wrong(quick: Chromium, pages: str, path: str, status: str
     assert "connection" in first, "it was sent, whatever became of it"
     assert any(connection.used for connection in extension.connections)
     assert not quick.killed, "a page that goes wrong leaves the browser usable"
+
+
+def test_what_a_page_shows(quick: Chromium, pages: str) -> None:
+    seen: list[tuple[str, list[str]]] = []
+
+    def follow(landed: str, links: list[str]) -> list[str]:
+        seen.append((landed, links))
+        return links[-1:]
+
+    _, extension = visit(quick, dataclasses.replace(request(f"{pages}/consent"), follow=follow))
+    assert (extension.visit.consent_banner, extension.visit.challenge) == ("seen", False)
+    assert seen == [(f"{pages}/consent", [f"{pages}/a", f"{pages}/a", "https://other.test/"])]
+    assert extension.links == ["https://other.test/"]
+    assert visit(quick, request(f"{pages}/hidden"))[1].visit.consent_banner == "none"
+    assert visit(quick, request(f"{pages}/challenge"))[1].visit.challenge is True
+    missed = visit(quick, request("http://127.0.0.1:9/"))[1].visit
+    assert (missed.consent_banner, missed.challenge, missed.viewport) == ("unknown", None, None)
+
+
+def test_a_page_that_does_not_end_takes_no_processor_on(quick: Chromium, pages: str) -> None:
+    def renderers() -> set[int]:
+        browsers = [one for process in quick._browsers for one in [process, *process.children(recursive=True)]]
+        return {one.pid for one in browsers if "--type=renderer" in one.cmdline()}
+
+    visit(quick, request(f"{pages}/after"))
+    before = renderers()
+    visit(quick, request(f"{pages}/wedged"))
+    deadline = time.monotonic() + 10
+    while renderers() - before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert renderers() <= before
+
+
+@pytest.mark.parametrize(("device", "contact"), [("mobile", None), ("desktop", "+https://crawl.example/")])
+def test_who_the_browser_says_it_is(pages: str, device: Device, contact: str | None) -> None:
+    with Chromium(VisitSettings(timeout_s=5, quiet_s=QUIET_S, device=device, contact=contact)) as chromium:
+        Pages.agents.clear()
+        extension = visit(chromium, request(f"{pages}/works"))[1]
+    agents = {path: agent for path, agent, _ in Pages.agents if path in {"/works", "/in-frame", "/from-worker"}}
+    assert len(agents) == 3
+    assert set(agents.values()) == {extension.visit.user_agent}
+    assert ("Mobile" in agents["/works"]) == (device == "mobile")
+    assert contact is None or agents["/works"].endswith(f"({contact})")
+    hints = {hint for path, _, hint in Pages.agents if path == "/works"}
+    assert hints == {"?1" if device == "mobile" else "?0"}
+    assert (extension.visit.viewport == "412x915") == (device == "mobile")
 
 
 def test_a_page_that_crashes(quick: Chromium, pages: str) -> None:

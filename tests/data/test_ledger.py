@@ -1,5 +1,8 @@
+"""The crawl's book: what it keeps over a crawl's end, whatever kind of end."""
+
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from originset.data.ledger import Ledger, Row
 ROWS = [Row(site, "here", 1, 1, rank=rank) for rank, site in enumerate(["a.test", "b.test", "c.test"], start=1)]
 
 
-def test_states_survive_and_dead_leases_are_queued_again(tmp_path: Path) -> None:
+def test_states_survive_and_dead_leases_are_found(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger(path) as ledger:
         ledger.add(ROWS)
@@ -21,11 +24,15 @@ def test_states_survive_and_dead_leases_are_queued_again(tmp_path: Path) -> None
     with Ledger(path) as ledger:
         ledger.add(ROWS)  # again: what is known stays
         assert ledger.counts() == {"done": 1, "failed": 1, "leased": 1}
-        assert ledger.recover() == 1
-        assert ledger.states(ROWS) == {
-            ROWS[0].key: "done",
-            ROWS[1].key: "failed",
-            ROWS[2].key: "queued",
+        ((left, since),) = ledger.leased()
+        assert left == ROWS[2]
+        assert datetime.fromisoformat(since) <= datetime.now(UTC)
+        ledger.requeue(left)
+        assert ledger.leased() == []
+        assert {row.site: state for row, state in ledger.rows("here", 1)} == {
+            "a.test": "done",
+            "b.test": "failed",
+            "c.test": "queued",
         }
         ledger.lease(ROWS[2])
         assert ledger.attempts(ROWS[2]) == 2
@@ -41,7 +48,29 @@ def test_rounds_vantages_and_repeats_are_different_visits(tmp_path: Path) -> Non
         ledger.add(rows)
         ledger.finish(rows[3], "done")
         assert ledger.counts() == {"queued": 7, "done": 1}
-        assert ledger.states(rows[:3]) == {row.key: "queued" for row in rows[:3]}
+        assert {row.key: state for row, state in ledger.rows("x", 2)} == {rows[2].key: "queued", rows[3].key: "done"}
+
+
+def test_what_follows_from_a_visit_is_queued_with_it(tmp_path: Path) -> None:
+    further = [Row("a.test", "here", 1, 1, "https://a.test/x", address="https://a.test/x"), ROWS[1]]
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        ledger.add(ROWS)
+        ledger.finish(ROWS[1], "skipped", "robots")
+        ledger.finish(ROWS[0], "done", further=further)
+        assert {row.key: state for row, state in ledger.rows("here", 1)} == {
+            ROWS[0].key: "done",
+            ROWS[1].key: "skipped",  # known before: it stays as it is
+            ROWS[2].key: "queued",
+            further[0].key: "queued",
+        }
+        assert further[0] in [row for row, _ in ledger.rows("here", 1)]
+
+
+def test_a_fact_is_what_was_said_first(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        assert ledger.fact("seed", "7") == "7"
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        assert ledger.fact("seed", "8") == "7"
 
 
 def test_many_threads(tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""What a crawl has to do, from the list and the ledger; what a crawl that was killed left behind."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+from originset.crawler.manners import host_of, is_excluded
+from originset.crawler.schedule import in_shard, shuffled
+from originset.crawler.settings import CrawlSettings
+from originset.crawler.site_list import SiteList
+from originset.data.capture import Extension, capture_path, decode_extension, read_capture_bytes
+from originset.data.errors import InputError, StudyError
+from originset.data.identity import crawl_visit_id
+from originset.data.ledger import Ledger, Outcome, Row, State
+from originset.data.study import Study
+
+OUTCOMES: dict[str, Outcome] = {"ok": "done", "partial": "partial", "failed": "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The visits to make, in order, and how many were made before, by state.
+
+    ``excluded`` sites of the list do not want to be visited; ``recovered`` visits were whole already although the
+    crawl that made them could not say so any more.
+    """
+
+    pending: list[Row]
+    skipped: dict[str, int]
+    seed: int
+    excluded: int
+    recovered: int
+
+
+def plan_crawl(study: Study, ledger: Ledger, sites: SiteList, settings: CrawlSettings) -> Plan:
+    """Enter the list's visits in the ledger and say which are to be made.
+
+    Raises:
+        StudyError: the study's order was shuffled with another seed.
+    """
+    seed = _seed(study, ledger, settings)
+    sweep(study)
+    recovered = recover(study, ledger)
+    wanted = [site for site in sites.sites if in_shard(site.name, *settings.shard)]
+    rows = [
+        Row(site.name, settings.vantage, settings.round_number, repeat, rank=site.rank, address=site.url)
+        for repeat in range(1, settings.repeats + 1)
+        for site in wanted
+    ]
+    kept = [row for row in rows if not is_excluded(host_of(row), settings.excluded)]
+    ledger.add(kept)
+    landing = {(row.site, row.repeat) for row in kept}
+    state: State = "failed" if settings.only_failed else "queued"
+    pending: list[Row] = []
+    skipped: dict[str, int] = {}
+    for row, its_state in ledger.rows(settings.vantage, settings.round_number):
+        if (row.site, row.repeat) not in landing or is_excluded(host_of(row), settings.excluded):
+            continue
+        if its_state == state:
+            pending.append(row)
+        else:
+            skipped[its_state] = skipped.get(its_state, 0) + 1
+    excluded = len({row.site for row in rows}) - len({row.site for row in kept})
+    return Plan(shuffled(pending, seed), skipped, seed, excluded, recovered)
+
+
+def _seed(study: Study, ledger: Ledger, settings: CrawlSettings) -> int:
+    wanted = secrets.randbelow(1 << 32) if settings.seed is None else settings.seed
+    seed = int(ledger.fact("seed", str(wanted)))
+    if settings.seed is not None and seed != settings.seed:
+        raise StudyError(study.root, f"its crawls are shuffled with seed {seed}", "leave --seed out, or use another")
+    return seed
+
+
+def sweep(study: Study) -> None:
+    """Remove what a process that was killed had half written; call while the study is held."""
+    for pattern in (".study.json.*.tmp", "captures/[0-9a-f][0-9a-f]/.*.tmp"):
+        for path in study.root.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+def recover(study: Study, ledger: Ledger) -> int:
+    """Settle what a crawl that was killed had leased: done if its capture is in place, queued if not. How many done."""
+    done = 0
+    for row, since in ledger.leased():
+        extension = _captured(study, row, since)
+        if extension is None:
+            ledger.requeue(row)
+        else:
+            visit = extension.visit
+            ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, further(row, extension))
+            done += 1
+    return done
+
+
+def _captured(study: Study, row: Row, since: str) -> Extension | None:
+    path = capture_path(study.captures, crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat))
+    try:
+        extension = decode_extension(read_capture_bytes(path), str(path))
+    except InputError:
+        return None
+    # An older one is of a visit that was to be made again.
+    made = datetime.fromisoformat(extension.visit.started_at) >= datetime.fromisoformat(since)
+    return extension if made else None
+
+
+def further(row: Row, extension: Extension) -> list[Row]:
+    """The visits that follow from one: to the links that were chosen, unless what they stand on is an error's page."""
+    if extension.visit.status == "failed":
+        return []
+    return [
+        Row(row.site, row.vantage, row.round, row.repeat, page=link, rank=row.rank, address=link)
+        for link in extension.links
+    ]

@@ -1,0 +1,122 @@
+"""One thread's browser, replaced when it is lost or old, and the visits that it makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+from originset.crawler.chromium import Chromium
+from originset.crawler.failures import port_is_closed
+from originset.crawler.links import internal_links
+from originset.crawler.manners import Manners, address_of
+from originset.crawler.settings import CrawlSettings
+from originset.crawler.visit import VisitRequest, visit
+from originset.data.capture import Extension
+from originset.data.errors import BrowserError
+from originset.data.identity import crawl_visit_id
+from originset.data.ledger import Row
+
+Captured = tuple[dict[str, Any], Extension]
+
+_STARTS = 3
+_START_PAUSE_S = 1.0
+# Looking at a browser's memory costs as much as a tenth of a visit.
+_VISITS_PER_LOOK = 10
+
+
+class Slot:
+    """``start`` gives a browser to enter; ``stopped`` tells that the crawl was told to end."""
+
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        seed: int,
+        manners: Manners,
+        start: Callable[[], AbstractContextManager[Chromium]],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._settings = settings
+        self._seed = seed
+        self._manners = manners
+        self._start_one = start
+        self._stopped = stopped
+        self._stack = ExitStack()
+        self._browser: Chromium | None = None
+        self._visits = 0
+        self._started = 0.0
+
+    def close(self) -> None:
+        """End the browser."""
+        self._browser = None
+        self._stack.close()
+
+    def visit(self, row: Row) -> Captured | None:
+        """Visit a row's page once; None if its robots.txt forbids it.
+
+        By https, and by http where nothing listens for https and the list named a bare host.
+
+        Raises:
+            BrowserError: no browser can be started.
+        """
+        captured = self._load(row, address_of(row), ())
+        if captured is not None and row.address is None and port_is_closed(captured[1].visit.error):
+            fallback = self._load(row, f"http://{row.site}/", ("http_fallback",))
+            # If neither answers, the first failure is the site's.
+            if fallback is None or fallback[1].visit.status != "failed":
+                return fallback
+            if not port_is_closed(fallback[1].visit.error):
+                return fallback
+        return captured
+
+    def _load(self, row: Row, url: str, quality: tuple[str, ...]) -> Captured | None:
+        if not self._manners.permits(url):
+            return None
+        settings = self._settings
+
+        def follow(landed: str, links: list[str]) -> list[str]:
+            return internal_links(
+                landed, links, settings.internal, seed=self._seed, site=row.site, excluded=settings.excluded
+            )
+
+        request = VisitRequest(
+            crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
+            row.site,
+            url,
+            rank=row.rank,
+            vantage=row.vantage,
+            round_number=row.round,
+            repeat=row.repeat,
+            page_kind="internal" if row.page else "landing",
+            profile=settings.profile,
+            quality=quality,
+            **({} if row.page or not settings.internal else {"follow": follow}),
+        )
+        browser = self._ready()
+        self._visits += 1
+        return visit(browser, request)
+
+    def _ready(self) -> Chromium:
+        if self._browser is None or self._is_old(self._browser):
+            self.close()
+            self._browser, self._visits, self._started = self._start(), 0, time.monotonic()
+        return self._browser
+
+    def _is_old(self, browser: Chromium) -> bool:
+        settings = self._settings
+        if browser.killed or self._visits >= settings.browser_visits:
+            return True
+        if time.monotonic() - self._started >= settings.browser_s:
+            return True
+        return self._visits % _VISITS_PER_LOOK == 0 and browser.private_memory() >= settings.browser_memory
+
+    def _start(self) -> Chromium:
+        for start in range(1, _STARTS + 1):
+            try:
+                return self._stack.enter_context(self._start_one())
+            except BrowserError:
+                if start == _STARTS or self._stopped():
+                    raise
+                time.sleep(_START_PAUSE_S)
+        raise AssertionError  # the last round returns or raises
