@@ -1,27 +1,39 @@
-"""The HAR files below what a user names: files and folders; plain, gzip, zstandard or zip, told by their content."""
+"""The HAR files below what a user names: files, folders, patterns, stdin; plain, gzip, zstandard or zip by content."""
 
 from __future__ import annotations
 
+import glob
 import gzip
+import hashlib
 import io
 import re
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 import zstandard
 
 from originset.data.errors import InputError, UsageError
 
-# The largest HAR seen in the wild is some 300 MB; this bounds what a small compressed file can make us allocate.
+# The largest HAR seen in the wild is some 300 MB; this bounds what one file can make us allocate.
 MAX_BYTES = 1 << 30
+# HARs shrink to a fortieth at most. What grows by more than this factor, and beyond this size, was made to.
+MAX_GROWTH = 500
+MIN_SUSPECT = 64 << 20
+MAX_MEMBERS = 1_000_000
 
+STDIN = "-"
 _NAMES = (".har", ".har.gz", ".har.zst", ".har.zip", ".zip")
-_MAYBE_NAMES = (".json", ".json.gz", ".json.zst")
+_PACKED = ("", ".gz", ".zst")
+_MAYBE_NAMES = (".parquet", *(name + packed for name in (".json", ".jsonl", ".ndjson") for packed in _PACKED))
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:')
+_ROW = re.compile(
+    rb'\s*\{\s*"(?:date|client|page|is_root_page|root_page|rank|wptid|url|index|type|is_main_document|payload)"\s*:'
+)
 _CHUNK = 1 << 20
 
 
@@ -38,94 +50,185 @@ class HarFile:
     maybe: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One HAR's text; of a file whose compression broke off, as much as could be unpacked."""
+
+    source: str
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file that holds rows of HTTP Archive's tables, not a HAR."""
+
+    file: HarFile
+
+
 def find_files(paths: Sequence[Path]) -> list[HarFile]:
-    """The files to read, each once, in a stable order.
+    """The files to read, each once, in a stable order. ``-`` is stdin; a path that does not exist may be a pattern.
 
     Raises:
-        UsageError: a path does not exist.
+        UsageError: a path does not exist, and matches nothing.
     """
     found: dict[Path, HarFile] = {}
     for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path} does not exist")
-        whole = path.resolve()
-        if path.is_dir():
+        if str(path) == STDIN:
+            found.setdefault(path, HarFile(path, STDIN))
+            continue
+        for named in [path] if path.exists() else _matches(path):
+            whole = named.resolve()
+            if not named.is_dir():
+                found.setdefault(whole, HarFile(whole, named.name))
+                continue
             for file in sorted(whole.rglob("*")):
                 name = file.name.lower()
                 if not name.startswith(".") and name.endswith(_NAMES + _MAYBE_NAMES) and file.is_file():
                     source = file.relative_to(whole.parent).as_posix()
                     found.setdefault(file, HarFile(file, source, maybe=not name.endswith(_NAMES)))
-        else:
-            found.setdefault(whole, HarFile(whole, path.name))
     return list(found.values())
 
 
-def read_texts(file: HarFile) -> Iterator[tuple[str, bytes | InputError]]:
-    """The HARs of a file with their sources: one, or a zip archive's many; an error in the place of one that fails.
+def _matches(pattern: Path) -> list[Path]:
+    matches = [Path(match) for match in sorted(glob.glob(str(pattern), recursive=True))]  # noqa: PTH207 - absolute too
+    if not matches:
+        wild = glob.has_magic(str(pattern))
+        raise UsageError(f"{pattern} {'matches nothing' if wild else 'does not exist'}")
+    return matches
 
-    Nothing for a ``maybe`` file that does not begin like a HAR.
+
+def read_texts(file: HarFile) -> Iterator[Text | Export | InputError]:
+    """The HARs of a file: one, or a zip archive's many; an error in the place of one that fails.
+
+    Nothing for a ``maybe`` file that does not begin like a HAR or a table's row.
     """
     try:
+        if file.source == STDIN:
+            yield from _stdin()
+            return
         with file.path.open("rb") as opened:
-            beginning = opened.read(4)
-            opened.seek(0)
-            if beginning == b"PK\x03\x04":
-                yield from _members(opened, file.source)
-                return
-            text = _unpacked(opened, beginning, file.source)
+            yield from _read(opened, file, file.path.stat().st_size)
     except OSError as error:
-        yield file.source, InputError(file.source, "unreadable", f"cannot be read ({error.strerror or error})")
+        yield InputError(file.source, "unreadable", f"cannot be read ({error.strerror or error})")
     except InputError as error:
-        yield file.source, error
-    else:
-        if not file.maybe or _BEGINNING.match(text):
-            yield file.source, text
+        yield error
 
 
-def _unpacked(opened: io.BufferedReader, beginning: bytes, source: str) -> bytes:
+def _stdin() -> Iterator[Text | Export | InputError]:
+    """What is piped in has no path: its content gives it one, so that the same again is the same."""
+    content = _bounded(sys.stdin.buffer, STDIN)
+    source = f"stdin-{hashlib.sha256(content).hexdigest()[:16]}"
+    for found in _read(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
+        if isinstance(found, Export):
+            raise InputError(source, "not-har", "rows of a table are read from files; name the file")
+        yield found
+
+
+def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[Text | Export | InputError]:
+    beginning = opened.read(4)
+    opened.seek(0)
+    if beginning == b"PAR1":
+        yield Export(file)
+    elif beginning == b"PK\x03\x04":
+        yield from _members(opened, file.source)
+    elif is_rows(opened):
+        yield Export(file)
+    elif not file.maybe or _BEGINNING.match(_head(opened)):
+        yield _unpacked(opened, file.source, size)
+
+
+def unpacking(opened: BinaryIO) -> IO[bytes]:
+    """A stream of the content, whatever it is packed in."""
+    opened.seek(0)
+    beginning = opened.read(4)
+    opened.seek(0)
+    if beginning[:2] == b"\x1f\x8b":
+        return gzip.open(opened)
+    if beginning == b"\x28\xb5\x2f\xfd":
+        return io.BufferedReader(
+            zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+                opened, read_across_frames=True, closefd=False
+            ),
+            _CHUNK,
+        )
+    return opened
+
+
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+
+
+def _head(opened: BinaryIO) -> bytes:
     try:
-        if beginning[:2] == b"\x1f\x8b":
-            with gzip.open(opened) as unpacked:
-                return _bounded(unpacked, source)
-        if beginning == b"\x28\xb5\x2f\xfd":
-            with zstandard.ZstdDecompressor().stream_reader(opened, read_across_frames=True) as unpacked:
-                return _bounded(unpacked, source)
-    except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-        raise InputError(source, "damaged", f"its compression is damaged or cut off ({error})") from error
-    return _bounded(opened, source)
+        return unpacking(opened).read(1 << 16)
+    except _DAMAGE:
+        return b""
 
 
-def _members(opened: io.BufferedReader, source: str) -> Iterator[tuple[str, bytes | InputError]]:
+def is_rows(opened: BinaryIO) -> bool:
+    """Whether the content is JSON lines with a payload each, as HTTP Archive's tables are exported."""
+    head = _head(opened)
+    return _ROW.match(head) is not None and b'"payload"' in head
+
+
+def _unpacked(opened: BinaryIO, source: str, packed: int) -> Text:
+    stream = unpacking(opened)
+    if stream is opened:
+        if packed > MAX_BYTES:
+            raise InputError(source, "too-large", f"larger than {MAX_BYTES >> 20} MiB")
+        return Text(source, _bounded(opened, source))
+    parts: list[bytes] = []
+    try:
+        _gather(stream, source, packed, parts)
+    except _DAMAGE as error:
+        if not parts:
+            raise InputError(source, "damaged", f"its compression is damaged or cut off ({error})") from error
+    return Text(source, b"".join(parts))
+
+
+def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
     try:
         archive = zipfile.ZipFile(opened)
-    except zipfile.BadZipFile as error:
-        yield source, InputError(source, "damaged", f"a damaged zip archive ({error})")
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeError) as error:
+        yield InputError(source, "damaged", f"a damaged zip archive ({error})")
         return
     with archive:
-        for member in sorted(archive.infolist(), key=lambda member: member.filename):
+        members = sorted(archive.infolist(), key=lambda member: member.filename)
+        for member in members[:MAX_MEMBERS]:
             name = member.filename.lower()
             if member.is_dir() or not name.endswith((".har", ".json")):
                 continue
             inner = f"{source}/{member.filename}"
             try:
                 with archive.open(member) as unpacked:
-                    text = _bounded(unpacked, inner)
+                    text = _bounded(unpacked, inner, member.compress_size)
             except InputError as error:
-                yield inner, error
-            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-                yield inner, InputError(inner, "damaged", f"cannot be unpacked ({error})")
+                yield error
+            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+                yield InputError(inner, "damaged", f"cannot be unpacked ({error})")
             else:
                 if name.endswith(".har") or _BEGINNING.match(text):
-                    yield inner, text
+                    yield Text(inner, text)
 
 
-def _bounded(file: IO[bytes] | gzip.GzipFile | zstandard.ZstdDecompressionReader, source: str) -> bytes:
-    """All of a stream, which may claim to hold more than anybody has."""
+def _bounded(file: IO[bytes], source: str, packed: int | None = None) -> bytes:
     parts: list[bytes] = []
+    _gather(file, source, packed, parts)
+    return b"".join(parts)
+
+
+def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes]) -> None:
+    """All of a stream, which may claim to hold more than anybody has, into ``parts``.
+
+    Raises:
+        InputError: it is longer than a HAR can be, or than what was packed can have become.
+    """
+    # read1 gives what there is before it stumbles; read would take the last megabyte with it.
+    read = getattr(file, "read1", file.read)
     size = 0
-    while part := file.read(_CHUNK):
+    while part := read(_CHUNK):
         parts.append(part)
         size += len(part)
         if size > MAX_BYTES:
             raise InputError(source, "too-large", f"larger than {MAX_BYTES >> 20} MiB")
-    return b"".join(parts)
+        if packed is not None and size > max(MIN_SUSPECT, packed * MAX_GROWTH):
+            raise InputError(source, "bomb", f"{packed} bytes that unpack to more than {MAX_GROWTH} times their size")

@@ -1,61 +1,137 @@
-"""``originset import``: HAR files of any recorder into the study."""
+"""``originset import``: HAR files of any recorder, and HTTP Archive's exports, into the study."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
-from originset.analysis.importing import ImportSummary, import_hars
-from originset.cli.output import note, progress
+from originset.analysis.import_batch import FileLimits, ImportSettings, ImportSummary
+from originset.analysis.importing import import_hars
+from originset.analysis.verification import verify
+from originset.cli.output import byte_progress, note
 from originset.data.study import Study
 
 # A folder of a hundred bad files should not hide what the rest came to.
-_REFUSALS_SHOWN = 20
+_SHOWN = 20
+
+_MEANING = {
+    "no_connection_ids": "no connection ids: connections are not counted",
+    "no_addresses": "no server addresses: nothing can be said of shared servers",
+    "no_times": "entries without times",
+    "warm_sockets": "connections were open before their first use: lookups are not counted",
+    "warm_start": "recorded with connections open from before: savings are not computed",
+    "preserved_log": "several pages in one log: savings are not computed for the later ones",
+    "cached": "some answers came from the cache",
+    "cached_hosts": "hosts answered from the cache alone: savings are not computed",
+    "service_worker": "some answers came from a service worker",
+    "proxied": "one address for all hosts, a proxy's: savings are not computed",
+    "truncated": "cut off: savings are not computed",
+    "partial": "a part of the page is missing: savings are not computed",
+}
 
 
 @click.command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--verify", "verifying", is_flag=True, help="Read each file again with haralyzer and say where it differs."
+)
+@click.option("--keep-secrets", is_flag=True, help="Keep addresses as they are, with whatever secrets are in them.")
+@click.option("--keep-files", is_flag=True, help="Keep a copy of each file in the study: without secrets, unless kept.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
+)
 @click.pass_context
-def command(ctx: click.Context, files: tuple[Path, ...]) -> None:
-    """Import HAR files, and folders of them; plain, gzip, zstd or zip.
+def command(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    *,
+    verifying: bool,
+    keep_secrets: bool,
+    keep_files: bool,
+    jobs: int,
+) -> None:
+    """Import HAR files: files, folders, patterns, or - for stdin; plain, gzip, zstd or zip.
 
-    Secrets in addresses are dropped; cookies, headers and bodies are never read. The same file again adds nothing.
-    Exits with 1 if a file was refused; the others are imported.
+    Rows of HTTP Archive's tables crawl.requests and crawl.pages are read too, from JSON lines or Parquet: name all
+    files of an export at once. Secrets in addresses are dropped; cookies, headers and bodies are never read. The same
+    file again adds nothing. Exits with 1 if a file was refused or cut off, or --verify found a difference; the others
+    are imported.
 
-    Example: originset --study S import page.har more-hars/
+    Example: originset --study S import page.har more-hars/ 'runs/*/page.har.gz'
     """
     study: Study = ctx.obj
-    with study.changing("import", {"files": [str(file) for file in files]}) as counts, progress() as display:
-        summary = import_hars(study, files, display)
+    settings = ImportSettings(keep_secrets=keep_secrets, keep_files=keep_files)
+    parameters = {"files": [str(file) for file in files], "keep_secrets": keep_secrets, "keep_files": keep_files}
+    with study.changing("import", parameters) as counts, byte_progress() as display:
+        summary = import_hars(study, files, display, settings, jobs)
         counts.update(
             files=summary.files,
             imported=summary.imported,
             already=summary.already,
             refused=len(summary.refused),
+            cut_off=len(summary.cut_off),
             visits=summary.visits,
             requests=summary.requests,
         )
     _report(summary)
-    ctx.exit(1 if summary.refused else 0)
+    differs = verifying and _verify(study, files)
+    ctx.exit(1 if summary.refused or summary.cut_off or differs else 0)
 
 
 def _report(summary: ImportSummary) -> None:
-    for error in summary.refused[:_REFUSALS_SHOWN]:
-        note(f"refused: {error}")
-    if len(summary.refused) > _REFUSALS_SHOWN:
-        note(f"refused: {len(summary.refused) - _REFUSALS_SHOWN} more; all are in the table rejects")
+    _say([f"refused: {error}" for error in summary.refused], "refused", "all are in the table rejects")
+    _say([f"cut off: {error}" for error in summary.cut_off], "cut off", "all are in the table rejects")
     note(
         f"{summary.files} files: {summary.imported} imported, {summary.already} were in the study already, "
         f"{len(summary.refused)} refused"
     )
     if summary.same_content:
         note(f"{summary.same_content} of them hold what another file holds; each is a visit of its own")
+    if summary.pages_without_requests:
+        note(f"{summary.pages_without_requests} pages of HTTP Archive's without requests among these files: left out")
     if not summary.imported:
         return
     recorders = sorted(summary.recorders.items(), key=lambda item: (-item[1], item[0]))
     note(f"{summary.visits} visits, {summary.requests} requests; " + ", ".join(f"{n} {name}" for name, n in recorders))
+    if len(summary.limits) <= _SHOWN:
+        _report_each(summary.limits)
+    else:
+        _report_together(summary.limits)
+
+
+def _report_each(limits: list[FileLimits]) -> None:
+    for file in limits:
+        told = [_MEANING[word] for word in _MEANING if word in file.quality]
+        if file.inferred:
+            told.append("connections are inferred, from WebPageTest's sockets")
+        if told:
+            note(f"{file.source} ({file.recorder}): {'; '.join(told)}")
+
+
+def _report_together(limits: list[FileLimits]) -> None:
+    for word, meaning in _MEANING.items():
+        if count := sum(word in file.quality for file in limits):
+            note(f"{count} of {len(limits)} files: {meaning}")
+    if count := sum(file.inferred for file in limits):
+        note(f"{count} of {len(limits)} files: connections are inferred, from WebPageTest's sockets")
+
+
+def _verify(study: Study, files: tuple[Path, ...]) -> bool:
+    with byte_progress() as display:
+        result = verify(study, files, display)
+    _say([f"differs: {line}" for line in result.differences], "differences", "correct one of the two")
+    _say([f"haralyzer fails: {line}" for line in result.failures], "kinds of failure", "they are haralyzer's own")
     note(
-        f"{summary.with_connection_ids} of {summary.imported} files have connection ids (the others' connections are "
-        f"not counted), {summary.with_addresses} server addresses, {summary.with_certificate_names} certificate names"
+        f"haralyzer read {result.files} files, {result.pages} pages and {result.entries} entries as this program did, "
+        f"but for {len(result.differences)} differences"
     )
+    return bool(result.differences)
+
+
+def _say(lines: list[str], what: str, where: str) -> None:
+    for line in lines[:_SHOWN]:
+        note(line)
+    if len(lines) > _SHOWN:
+        note(f"{len(lines) - _SHOWN} more {what}; {where}")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -56,6 +56,21 @@ def progress() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+
+
+def byte_progress() -> Progress:
+    """The same for work that is measured in bytes; tasks have the fields ``files`` and ``all_files``."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[files]}/{task.fields[all_files]} files"),
+        TransferSpeedColumn(),
         TimeRemainingColumn(),
         console=console,
         disable=not console.is_terminal,

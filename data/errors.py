@@ -70,6 +70,10 @@ class InputError(OriginsetError):
         place = "" if byte_offset is None else f" at byte {byte_offset}"
         super().__init__(f"{source}: {detail}{place}")
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
+        """Processes that share an import hand it on; an exception's message alone would not make it again."""
+        return InputError, (self.source, self.reason, self.detail, self.byte_offset)
+
 
 class BrowserError(OriginsetError):
     """A browser that did not start, or was lost in a way that is not a result of the visited page."""

@@ -27,6 +27,8 @@ from originset.models.parameters import Parameters
 
 # What one pass needs of each request; NULL phases took no time.
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
+# Recordings in which connections, or what waited for them, are not to be seen as they were.
+_LIMITS = ("truncated", "partial", "proxied", "warm_start", "preserved_log", "cached_hosts")
 
 Coalesces = Callable[["Request"], Hashable | None]
 
@@ -194,10 +196,11 @@ def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) 
     """Rows of ``page_load_times``, one for every row of ``visits``, ordered by ``visit_id``.
 
     The modelled times are all there or all NULL, so that they compare the same pages; ``left_out_reason`` is then one
-    of failed, no_load_time, no_requests, no_addresses (no server is known), no_handshakes (the recorder shows no DNS or
-    connect phase, so that nothing is known of what could be saved), no_request_before_load.
+    of failed, truncated, partial, proxied, warm_start, preserved_log, cached_hosts (what the recording lacks, as in
+    visits.quality), no_load_time, no_requests, no_addresses (no server is known), no_handshakes (the recorder shows no
+    DNS or connect phase, so that nothing is known of what could be saved), no_request_before_load.
     """
-    visits = tables["visits"].select("visit_id", "status", "load_ms").sort("visit_id").collect()
+    visits = tables["visits"].select("visit_id", "status", "quality", "load_ms").sort("visit_id").collect()
     rows = (
         network_requests(tables, parameters.colocation)
         .filter(pl.col("started_ms").is_not_null())
@@ -216,18 +219,19 @@ def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) 
     pages = {rows["visit_id"][begin]: (begin, end) for begin, end in pairwise(starts)}
     fields = rows.drop("visit_id")
     modelled = []
-    for visit_id, status, load_ms in visits.iter_rows():
+    for visit_id, status, quality, load_ms in visits.iter_rows():
         begin, end = pages.get(visit_id, (0, 0))
         requests = [Request(*row) for row in fields.slice(begin, end - begin).rows()]
-        reason = _why_not(status, load_ms, requests)
+        reason = _why_not(status, quality or [], load_ms, requests)
         times = (None, None, None) if reason else _times(requests, load_ms, parameters)
         modelled.append((visit_id, load_ms, *times, reason))
     return pl.DataFrame(modelled, schema=PAGE_LOAD_TIMES.polars_schema, orient="row")
 
 
-def _why_not(status: str | None, load_ms: float | None, requests: Sequence[Request]) -> str | None:
+def _why_not(status: str | None, quality: list[str], load_ms: float | None, requests: Sequence[Request]) -> str | None:
     reasons = {
         "failed": status == "failed",
+        **{limit: limit in quality for limit in _LIMITS},
         "no_load_time": load_ms is None or load_ms <= 0,
         "no_requests": not requests,
         "no_addresses": all(request.server_ip is None for request in requests),

@@ -1,5 +1,5 @@
 -- How many ASes pages need: the share of pages for each number. The paper's ideal ORIGIN count of a page is its number
--- of ASes. Pages that failed or of which no address is known are not in it.
+-- of ASes. Pages that failed or of which no address is known are not in it, nor those of which the recording shows only a part.
 -- paper: figure 1
 -- asns: distinct ASes of the page's servers, each address in no known AS counted as one (or what model was asked for)
 -- pages: pages with that number
@@ -10,6 +10,7 @@ WITH counted AS (
   FROM page_counts AS c
   JOIN visits AS v USING (visit_id)
   WHERE v.status IS DISTINCT FROM 'failed' AND c.ideal_origin IS NOT NULL
+    AND NOT coalesce(list_has_any(v.quality, ['truncated', 'partial', 'proxied', 'cached_hosts']), false)
   GROUP BY asns
 )
 SELECT

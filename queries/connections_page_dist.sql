@@ -1,5 +1,6 @@
 -- Lookups and connections of each page, measured and at the paper's best, one row a page, without saying which. Pages
--- that failed are not in it, nor pages of which connections or addresses are not known.
+-- that failed are not in it, nor pages of which connections or addresses are not known, nor pages of which the recording
+-- shows only a part (cut off, through a proxy, in a warm browser).
 -- paper: figure 3
 -- dns: lookups measured; NULL where not known [lookups]
 -- tls: TLS connections measured [connections]
@@ -13,4 +14,7 @@ SELECT
 FROM page_counts AS c
 JOIN visits AS v USING (visit_id)
 WHERE v.status IS DISTINCT FROM 'failed' AND c.measured_tls IS NOT NULL AND c.ideal_origin IS NOT NULL
+  AND NOT coalesce(
+    list_has_any(v.quality, ['truncated', 'partial', 'proxied', 'warm_start', 'preserved_log', 'cached_hosts']), false
+  )
 ORDER BY ALL NULLS FIRST

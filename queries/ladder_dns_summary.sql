@@ -17,6 +17,12 @@ pages AS (
     c.*,
     CASE
       WHEN v.status = 'failed' THEN 'failed'
+      WHEN list_contains(v.quality, 'truncated') THEN 'in a file that was cut off'
+      WHEN list_contains(v.quality, 'partial') THEN 'recorded in part'
+      WHEN list_contains(v.quality, 'proxied') THEN 'recorded through a proxy'
+      WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections open from before'
+      WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
+      WHEN list_contains(v.quality, 'warm_sockets') THEN 'with connections from before their first use, and so lookups'
       WHEN c.measured_dns IS NULL THEN 'without recorded lookups'
       WHEN c.ideal_origin IS NULL THEN 'without any known address'
       WHEN c.left_out > 0 THEN 'with a request to an unknown address'

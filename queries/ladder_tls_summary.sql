@@ -18,6 +18,11 @@ pages AS (
     c.*,
     CASE
       WHEN v.status = 'failed' THEN 'failed'
+      WHEN list_contains(v.quality, 'truncated') THEN 'in a file that was cut off'
+      WHEN list_contains(v.quality, 'partial') THEN 'recorded in part'
+      WHEN list_contains(v.quality, 'proxied') THEN 'recorded through a proxy'
+      WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections open from before'
+      WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
       WHEN c.measured_tls IS NULL THEN 'without connection ids'
       WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address'
     END AS reason

@@ -7,7 +7,7 @@ import polars as pl
 from originset.data.schema import TABLES
 
 
-def connection_rows(requests: pl.DataFrame, certificate_ids: list[str]) -> pl.DataFrame:
+def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -> pl.DataFrame:
     """One row per visit and connection id of :func:`originset.analysis.har.requests.request_rows`.
 
     ``certificate_ids`` gives the id of each position in ``security``.
@@ -36,6 +36,7 @@ def connection_rows(requests: pl.DataFrame, certificate_ids: list[str]) -> pl.Da
             pl.col("security").drop_nulls().first(),
             pl.col("opened").filter(had_connect).first().alias("opened_ms"),
             (pl.col("opened") + pl.col("connect_ms")).filter(had_connect).first().alias("established_ms"),
+            pl.col("tls_resumed").drop_nulls().first().alias("resumed"),
             pl.col("connection_source").first().alias("source"),
         )
     )

@@ -12,7 +12,7 @@ from datetime import datetime
 import polars as pl
 
 from originset.analysis.har.recorders import OTHER, Recorder
-from originset.analysis.har.structs import Entry, Initiator, Log, Page, SecurityDetails, Stack
+from originset.analysis.har.structs import DnsInfo, Entry, Initiator, Log, Page, SecurityDetails, Stack
 from originset.analysis.har.times import parse_timestamp
 
 _COLUMNS: dict[str, pl.DataType] = {
@@ -34,6 +34,7 @@ _COLUMNS: dict[str, pl.DataType] = {
     "initiator_place": pl.Int64(),
     "frame_url": pl.String(),
     "cached": pl.Boolean(),
+    "by_worker": pl.Boolean(),
     "connection": pl.String(),
     "ip": pl.String(),
     "ip_addr": pl.String(),
@@ -50,6 +51,7 @@ _COLUMNS: dict[str, pl.DataType] = {
     "body_size": pl.Float64(),
     "security": pl.Int64(),  # position in `certificates`
     "tls_version": pl.String(),
+    "tls_resumed": pl.Boolean(),
 }
 
 
@@ -66,14 +68,29 @@ class VisitFacts:
     browser_version: str | None = None
     page: Page | None = None
     zero: datetime | None = None
+    truncated: bool = False
+    later: bool = False  # not the first page of its file
+    rank: int | None = None
+    profile: str | None = None
+    page_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What an entry tells of the lookup of its host; ``place`` and ``visit`` are the entry's."""
+
+    visit: int
+    place: int
+    info: DnsInfo
 
 
 class Gathered:
-    """The lists. ``certificates`` holds each distinct set of TLS details once."""
+    """The lists. ``certificates`` holds each distinct set of TLS details, or chain in PEM, once."""
 
     def __init__(self) -> None:
         self.visits: list[VisitFacts] = []
-        self.certificates: list[SecurityDetails] = []
+        self.certificates: list[SecurityDetails | tuple[str, ...]] = []
+        self.lookups: list[Lookup] = []
         self._certificate_of: dict[tuple[object, ...], int] = {}
         self._lists: dict[str, list[object]] = {name: [] for name in _COLUMNS}
 
@@ -86,8 +103,14 @@ class Gathered:
         responses = [entry.response for entry in entries]
         timings = [entry.timings for entry in entries]
         details = [entry.security for entry in entries]
+        pages = _pages(entries, [visit.page for visit in visits])
+        self.lookups += [
+            Lookup(first + pages[place], place, entry.dns_info)
+            for place, entry in enumerate(entries)
+            if entry.dns_info is not None
+        ]
         columns: dict[str, Sequence[object]] = {
-            "visit": [first + page for page in _pages(entries, [visit.page for visit in visits])],
+            "visit": [first + page for page in pages],
             "place": range(len(entries)),
             "started": [entry.started for entry in entries],
             "given_url": [request.url for request in requests],
@@ -108,6 +131,9 @@ class Gathered:
             "initiator_place": [entry.initiator_index for entry in entries],
             "frame_url": [entry.frame_url for entry in entries],
             "cached": _cached(log, visits[0].recorder),
+            "by_worker": [
+                entry.response.service_worker or entry.from_cache == "service_worker" or None for entry in entries
+            ],
             "connection": _connections(entries, visits[0].recorder),
             "ip": [entry.server_ip for entry in entries],
             "ip_addr": [entry.ip_addr for entry in entries],
@@ -122,8 +148,13 @@ class Gathered:
             "response_transferred": [response.transfer_size for response in responses],
             "headers_size": [response.headers_size for response in responses],
             "body_size": [response.body_size for response in responses],
-            "security": [None if detail is None else self._certificate(detail) for detail in details],
-            "tls_version": [None if detail is None else detail.protocol for detail in details],
+            "security": [None if detail is None else self._certificate(detail) for detail in details]
+            if not any(entry.certificates for entry in entries)
+            else [self._best_certificate(entry) for entry in entries],
+            "tls_version": [
+                entry.tls_version if entry.security is None else entry.security.protocol for entry in entries
+            ],
+            "tls_resumed": [None if entry.tls_resumed is None else _true(entry.tls_resumed) for entry in entries],
         }
         for name, values in columns.items():
             self._lists[name] += values
@@ -136,6 +167,16 @@ class Gathered:
     def frame(self) -> pl.DataFrame:
         """The lists as columns."""
         return pl.DataFrame([pl.Series(name, values, dtype=_COLUMNS[name]) for name, values in self._lists.items()])
+
+    def _best_certificate(self, entry: Entry) -> int | None:
+        """The certificates themselves, where they are recorded, rather than what was read off them."""
+        if entry.certificates:
+            key = tuple(entry.certificates)
+            if (place := self._certificate_of.get(key)) is None:
+                place = self._certificate_of[key] = len(self.certificates)
+                self.certificates.append(key)
+            return place
+        return None if entry.security is None else self._certificate(entry.security)
 
     def _certificate(self, details: SecurityDetails) -> int | None:
         names = details.names
@@ -194,6 +235,10 @@ def _called_by(initiator: Initiator) -> str | None:
                 return frame.url
         stack = stack.parent
     return None
+
+
+def _true(value: str | bool) -> bool:
+    return value is True or str(value).lower() == "true"
 
 
 def _cached(log: Log, recorder: Recorder) -> list[bool | None]:

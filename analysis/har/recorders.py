@@ -99,9 +99,17 @@ _BROWSER_OF = {
 def browser(log: Log, recorder: Recorder) -> tuple[str | None, str | None]:
     """Name and version of the browser, as far as the HAR or the kind of its recorder tells."""
     if log.browser is not None and log.browser.name:
-        name = log.browser.name.strip().lower()
-        for prefix, kind in _BROWSERS:
-            if name.startswith(prefix):
-                return kind, log.browser.version or None
-        return "other", log.browser.version or None
+        return named_browser(log.browser.name, log.browser.version)
+    page = log.pages[0] if log.pages else None
+    if page is not None and page.browser:  # WebPageTest
+        return named_browser(page.browser, page.browser_version)
     return _BROWSER_OF.get(recorder.name), None
+
+
+def named_browser(name: str | None, version: str | None) -> tuple[str | None, str | None]:
+    """A browser by the name that it gave itself."""
+    if not name:
+        return None, None
+    name = name.strip().lower()
+    kind = next((kind for prefix, kind in _BROWSERS if name.startswith(prefix)), "other")
+    return kind, version or None

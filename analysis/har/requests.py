@@ -14,7 +14,7 @@ _FRAGMENT = r"(?s)#.*"
 _SECURE = pl.col("scheme").is_in(["https", "wss"])
 
 
-def request_rows(gathered: Gathered) -> pl.DataFrame:
+def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFrame:
     """One row per entry, ordered by visit and start, with ``request_id`` from 0 in each visit.
 
     Beside the columns of ``requests`` (without credentials and frame_site) there are ``visit`` (position in
@@ -23,7 +23,7 @@ def request_rows(gathered: Gathered) -> pl.DataFrame:
     frame = gathered.frame()
     frame = frame.with_columns(
         parse_timestamps(frame["started"]).alias("started"),
-        *url_columns(frame["given_url"]),
+        *url_columns(frame["given_url"], keep_secrets=keep_secrets),
         canonical_addresses(frame),
         *_protocols(frame),
         *_visit_facts(gathered, frame["visit"]),
@@ -38,7 +38,7 @@ def request_rows(gathered: Gathered) -> pl.DataFrame:
         pl.when(pl.col("status").is_between(100, 999)).then(pl.col("status").cast(pl.Int32)).alias("status"),
         pl.when(~_made_up()).then(pl.col("protocol")).alias("protocol"),
         _error_code(),
-        map_distinct(frame["mime"], _mime_type).alias("mime_type"),
+        map_distinct(frame["mime"], mime_type).alias("mime_type"),
         pl.col("resource_type").str.strip_chars().str.to_lowercase().replace("", None).alias("resource_type"),
         pl.col("method").str.strip_chars().str.to_uppercase().replace("", None).alias("method"),
         _from_cache().alias("from_cache"),
@@ -198,7 +198,7 @@ def _error_code() -> pl.Expr:
     ).alias("error")
 
 
-def _mime_type(content_type: str) -> str | None:
+def mime_type(content_type: str) -> str | None:
     """The type without parameters, lower-case; None where it is none (``x-unknown``)."""
     bare = content_type.partition(";")[0].partition(",")[0].strip().lower()
     return bare if "/" in bare and " " not in bare else None

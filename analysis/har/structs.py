@@ -92,6 +92,26 @@ class Cache(_Struct):
     before: CacheState | None = msgspec.field(name="beforeRequest", default=None)
 
 
+class DnsEndpoint(_Struct):
+    address: str | None = msgspec.field(name="endpoint_address", default=None)
+
+
+class DnsResults(_Struct):
+    names: list[str] | None = msgspec.field(name="canonical_names", default=None)
+    endpoints: list[DnsEndpoint] | None = msgspec.field(name="ip_endpoints", default=None)
+
+
+class DnsTransaction(_Struct):
+    rtype: str | None = msgspec.field(name="dns_query_type", default=None)
+
+
+class DnsInfo(_Struct):
+    """What WebPageTest found in Chrome's NetLog on the lookup of an entry's host."""
+
+    transactions: list[DnsTransaction] | None = msgspec.field(name="transactions_needed", default=None)
+    results: DnsResults | None = None
+
+
 class Entry(_Struct):
     page: str | None = msgspec.field(name="pageref", default=None)
     started: str | None = msgspec.field(name="startedDateTime", default=None)
@@ -111,6 +131,8 @@ class Entry(_Struct):
     from_cache: str | bool | None = msgspec.field(name="_fromCache", default=None)
     # DevTools since 2023: `connection` is the port there, and this is the id.
     connection_id: str | int | None = msgspec.field(name="_connectionId", default=None)
+    # originset
+    credentials: str | None = msgspec.field(name="_credentials", default=None)
     # Safari
     fetch_type: str | None = msgspec.field(name="_fetchType", default=None)
     # WebPageTest
@@ -118,6 +140,10 @@ class Entry(_Struct):
     ip_addr: str | None = msgspec.field(name="_ip_addr", default=None)
     protocol: str | None = msgspec.field(name="_protocol", default=None)
     request_type: str | None = msgspec.field(name="_request_type", default=None)
+    certificates: list[str] | None = msgspec.field(name="_certificates", default=None)
+    tls_version: str | None = msgspec.field(name="_tls_version", default=None)
+    tls_resumed: str | bool | None = msgspec.field(name="_tls_resumed", default=None)
+    dns_info: DnsInfo | None = msgspec.field(name="_dns_info", default=None)
 
 
 class PageTimings(_Struct):
@@ -133,6 +159,8 @@ class Page(_Struct):
     # chrome-har and WebPageTest
     url: str | None = msgspec.field(name="_url", default=None)
     address: str | None = msgspec.field(name="_URL", default=None)
+    browser: str | None = msgspec.field(name="_browser_name", default=None)
+    browser_version: str | None = msgspec.field(name="_browser_version", default=None)
 
 
 class Program(_Struct):
@@ -155,6 +183,7 @@ class Har(_Struct):
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 _decoder = msgspec.json.Decoder(Har)
+_entry_decoder = msgspec.json.Decoder(Entry)
 _BYTE = re.compile(r"\(byte (\d+)\)")
 # Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept.
 _SURROGATES = re.compile(rb"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
@@ -226,6 +255,19 @@ def _extension(value: object, source: str) -> Extension | None:
         return msgspec.convert(value, Extension | None)
     except msgspec.ValidationError as error:
         raise InputError(source, "not-capture", f"log._originset is damaged ({error})") from error
+
+
+def decode_entry(text: bytes, value: object) -> Entry:
+    """One entry; ``value`` is ``text`` decoded, for where it is unlike its kind."""
+    try:
+        return _entry_decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeError):
+        return _entry(value)
+
+
+def decode_page(value: object) -> Page:
+    """One page, as far as its fields have the right types."""
+    return _page(value)
 
 
 def _entry(value: object) -> Entry:

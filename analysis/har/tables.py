@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 
 from originset.analysis.certificates import certificate_tables, from_details
+from originset.analysis.har.chains import from_chain
 from originset.analysis.har.connections import connection_rows
 from originset.analysis.har.gather import Gathered, VisitFacts
+from originset.analysis.har.lookups import lookup_rows
 from originset.analysis.har.recorders import Recorder, browser, detect
 from originset.analysis.har.requests import request_rows
-from originset.analysis.har.structs import Page, decode
+from originset.analysis.har.structs import Log, Page, decode
+from originset.analysis.har.truncated import whole_entries
 from originset.analysis.har.visits import visit_rows
+from originset.data.errors import InputError
 from originset.data.identity import import_visit_id
 from originset.data.schema import TABLES
 
 
-class HarBatch:
-    """HAR files that become one shard of each table. Memory is that of its files' columns, not of their text."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken of a file: ``lost`` says where one that was cut off ends."""
 
-    def __init__(self) -> None:
+    recorder: Recorder
+    lost: InputError | None = None
+
+
+class HarBatch:
+    """HAR files that become one shard of each table. Memory is that of its files' columns, not of their text.
+
+    ``keep_secrets``: addresses stay as they are in the files.
+    """
+
+    def __init__(self, *, keep_secrets: bool = False) -> None:
         self._gathered = Gathered()
+        self._keep_secrets = keep_secrets
 
     @property
     def entries(self) -> int:
         """How many entries it holds."""
         return self._gathered.entries
 
-    def add(self, text: bytes, source: str, sha256: str) -> Recorder:
-        """Take one file and say what recorded it; ``source`` is its path within what was imported.
+    def add(self, text: bytes, source: str, sha256: str) -> Taken:
+        """Take one file; ``source`` is its path within what was imported.
 
         Raises:
             InputError: it is no HAR; nothing of it is taken.
         """
-        log = decode(text, source)
+        log, lost = decode_whole_entries(text, source)
         recorder = detect(log)
         kind, version = browser(log, recorder)
         pages: list[Page | None] = [*log.pages] if log.pages else [None]
-        self._gathered.add(
+        self.add_log(
             log,
             [
                 VisitFacts(
@@ -48,22 +66,49 @@ class HarBatch:
                     browser=kind,
                     browser_version=version,
                     page=page,
+                    truncated=lost is not None,
+                    later=index > 0,
                 )
                 for index, page in enumerate(pages)
             ],
         )
-        return recorder
+        return Taken(recorder, lost)
+
+    def add_log(self, log: Log, visits: list[VisitFacts]) -> None:
+        """Take a decoded HAR, whose pages are ``visits``."""
+        self._gathered.add(log, visits)
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Rows of visits, requests, connections, certificates and certificate_names."""
-        rows = request_rows(self._gathered)
-        certificates = [from_details(details) for details in self._gathered.certificates]
+        """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
+        rows = request_rows(self._gathered, keep_secrets=self._keep_secrets)
+        chains = [
+            from_chain(found) if isinstance(found, tuple) else [from_details(found)]
+            for found in self._gathered.certificates
+        ]
         return {
-            "visits": visit_rows(self._gathered.visits, rows),
+            "visits": visit_rows(self._gathered.visits, rows, keep_secrets=self._keep_secrets),
             "requests": finished_requests(rows),
-            "connections": connection_rows(rows, [certificate.certificate_id for certificate in certificates]),
-            **certificate_tables(certificates),
+            "connections": connection_rows(rows, [chain[0].certificate_id if chain else None for chain in chains]),
+            "dns_queries": lookup_rows(self._gathered, rows),
+            **certificate_tables([certificate for chain in chains for certificate in chain]),
         }
+
+
+def decode_whole_entries(text: bytes, source: str) -> tuple[Log, InputError | None]:
+    """A HAR's log; of one that was cut off, its whole entries, and where the rest was lost.
+
+    Raises:
+        InputError: it is no HAR, or not one entry of it is whole.
+    """
+    try:
+        return decode(text, source), None
+    except InputError as error:
+        if error.reason != "truncated" or (found := whole_entries(text)) is None:
+            raise
+        whole, end = found
+        log = decode(whole, source)
+        detail = f"cut off: {len(log.entries)} whole entries are kept, the rest is lost"
+        return log, InputError(source, "truncated", detail, end)
 
 
 def finished_requests(rows: pl.DataFrame) -> pl.DataFrame:

@@ -85,10 +85,10 @@ def resolve_reference(base: str, reference: str) -> str | None:
         return None
 
 
-def url_columns(urls: pl.Series) -> pl.DataFrame:
+def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
     """Columns ``bare``, ``url`` (sanitised), ``scheme``, ``host`` and ``port`` of a column of URLs.
 
-    ``bare`` is as given but for the fragment: what initiators refer to.
+    ``url`` is as given if secrets are kept. ``bare`` is as given but for the fragment: what initiators refer to.
     """
     bare = pl.col("given").str.strip_chars().str.replace(r"(?s)#.*", "").alias("bare")
     frame = (
@@ -113,7 +113,8 @@ def url_columns(urls: pl.Series) -> pl.DataFrame:
         )
         .alias("port")
     )
-    return frame.with_columns(_redacted(frame)).select("bare", "url", "scheme", "host", "port")
+    url = frame["given"].alias("url") if keep_secrets else _redacted(frame)
+    return frame.with_columns(url).select("bare", "url", "scheme", "host", "port")
 
 
 def _redacted(frame: pl.DataFrame) -> pl.Series:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.quality import ON_NETWORK, quality
 from originset.analysis.har.urls import url_columns
-from originset.data.redaction import redact_url
 from originset.data.schema import TABLES
 
-_ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
 
-
-def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame:
+def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets: bool = False) -> pl.DataFrame:
     """One row per page, pages without entries included. ``requests`` as request_rows gives them."""
     frame = pl.DataFrame(
         {
@@ -26,20 +24,37 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame
             "recorder_version": [facts.recorder_version for facts in visits],
             "browser": [facts.browser for facts in visits],
             "browser_version": [facts.browser_version for facts in visits],
+            "rank": [facts.rank for facts in visits],
+            "profile": [facts.profile for facts in visits],
+            "page_kind": [facts.page_kind for facts in visits],
             "load_ms": [_milliseconds(facts.page.timings.on_load if facts.page else None) for facts in visits],
             "dom_content_loaded_ms": [
                 _milliseconds(facts.page.timings.on_content_load if facts.page else None) for facts in visits
             ],
         },
-        schema_overrides={"visit": pl.Int64, "load_ms": pl.Float64, "dom_content_loaded_ms": pl.Float64}
+        schema_overrides={
+            "visit": pl.Int64,
+            "rank": pl.Int32,
+            "load_ms": pl.Float64,
+            "dom_content_loaded_ms": pl.Float64,
+        }
         | dict.fromkeys(
-            ("asked_url", "title_url", "source_sha256", "recorder_version", "browser", "browser_version"),
+            (
+                "asked_url",
+                "title_url",
+                "source_sha256",
+                "recorder_version",
+                "browser",
+                "browser_version",
+                "profile",
+                "page_kind",
+            ),
             pl.String,
         ),
     )
-    frame = frame.join(_documents(requests), on="visit", how="left", maintain_order="left")
-    frame = frame.join(_quality(requests), on="visit", how="left", maintain_order="left")
-    asked, titled = url_columns(frame["asked_url"]), url_columns(frame["title_url"])
+    documents = _documents(requests)
+    frame = frame.join(documents, on="visit", how="left", maintain_order="left")
+    asked, titled = (url_columns(frame[name], keep_secrets=keep_secrets) for name in ("asked_url", "title_url"))
     told_host = asked["host"].zip_with(asked["host"].is_not_null(), titled["host"])
     frame = frame.with_columns(
         # Without an HTML answer (a repeated view, served from the cache) the page's own field knows better.
@@ -53,7 +68,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame
         .then(pl.lit("no_response"))
         .alias("error"),
         pl.col("document_error").alias("error_code"),
-        pl.col("quality").fill_null(pl.lit([], pl.List(pl.String))),
+        quality(visits, requests, frame["asked_url"]),
     )
     return frame.select(
         pl.col(name).cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)
@@ -62,11 +77,8 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame) -> pl.DataFrame
 
 
 def _address(*given: str | None) -> str | None:
-    """The first text that is an address, sanitised: recorders have a field for it, or write it as the title."""
-    address = next(
-        (text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None
-    )
-    return None if address is None else redact_url(address)
+    """The first text that is an address: recorders have a field for it, or write it as the title."""
+    return next((text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None)
 
 
 def _milliseconds(value: float | None) -> float | None:
@@ -98,7 +110,7 @@ def _documents(requests: pl.DataFrame) -> pl.DataFrame:
         .otherwise(2)
     )
     documents = (
-        requests.filter(_ON_NETWORK)
+        requests.filter(ON_NETWORK)
         .with_columns(choice.alias("choice"))
         .sort("visit", "choice", "request_id")
         .unique("visit", keep="first", maintain_order=True)
@@ -116,36 +128,8 @@ def _documents(requests: pl.DataFrame) -> pl.DataFrame:
         .group_by("visit", maintain_order=True)
         .agg(
             pl.len().alias("entries"),
-            pl.col("url").filter(_ON_NETWORK).first().alias("first_url"),
+            pl.col("url").filter(ON_NETWORK).first().alias("first_url"),
             pl.coalesce(pl.col("zero").first(), pl.col("started").min()).alias("started_at"),
         )
     )
     return begun.join(documents, on="visit", how="left")
-
-
-def _quality(requests: pl.DataFrame) -> pl.DataFrame:
-    """What limits a recording, as a list per visit."""
-    on_network = requests.filter(_ON_NETWORK)
-    warm = (
-        on_network.filter(pl.col("connection_id").is_not_null())
-        .group_by("visit", "connection_id")
-        .agg(pl.col("connect_ms").is_null().all().alias("warm"))
-        .group_by("visit")
-        .agg(pl.col("warm").any().alias("warm_sockets"))
-    )
-    flags = on_network.group_by("visit").agg(
-        pl.col("from_cache").fill_null(value=False).any().alias("cached"),
-        # Fifty hosts at one address are a proxy, or a testbed; two may well be one server.
-        (
-            (pl.col("server_ip").n_unique() == 1)
-            & pl.col("server_ip").is_not_null().all()
-            & (pl.col("host").n_unique() >= 10)
-        ).alias("proxied"),
-        pl.col("connection_id").is_null().all().alias("no_connection_ids"),
-        pl.col("server_ip").is_null().all().alias("no_addresses"),
-        pl.col("started").is_null().any().alias("no_times"),
-    )
-    flags = flags.join(warm, on="visit", how="left")
-    names = [name for name in flags.columns if name != "visit"]
-    listed = pl.concat_list(pl.when(pl.col(name).fill_null(value=False)).then(pl.lit(name)) for name in names)
-    return flags.select("visit", listed.list.drop_nulls().alias("quality"))

@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import resource
+import secrets
 import zipfile
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 import zstandard
 from rich.progress import Progress
 
-from originset.analysis import importing
+from originset.analysis import import_batch, importing
 from originset.analysis.har_files import find_files
 from originset.analysis.importing import ImportSummary, import_hars
 from originset.data.errors import UsageError
@@ -99,20 +101,108 @@ def test_another_file_of_a_known_path_is_refused(study, folder):
 
 def test_bad_files_are_refused_and_the_others_imported(study, folder):
     (folder / "empty.har").write_bytes(b"")
-    (folder / "cut.har.gz").write_bytes(gzip.compress(har("x.test"))[:-9])
-    (folder / "cut.har").write_bytes(har("x.test")[:-3])
+    (folder / "bom.har").write_bytes(b"\xef\xbb\xbf\n")
+    (folder / "jsonp.har").write_bytes(b"onInputData(" + har("x.test") + b");")
+    (folder / "text.har").write_bytes(b"<html>not found</html>")
+    (folder / "no-log.har").write_bytes(b'{"entries": []}')
+    (folder / "deep.har").write_bytes(b'{"log": {"entries": ' + b"[" * 200_000)
+    (folder / "deep-whole.har").write_bytes(b'{"log": {"entries": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}")
+    (folder / "garbage.har.gz").write_bytes(gzip.compress(har("x.test"))[:12])
     (folder / "cut.zip").write_bytes((folder / "many.zip").read_bytes()[:-30])
     summary = run(study, folder)
     assert hosts(study) == [f"{letter}.test" for letter in "abcdef"]
     rejects = scan(study, "rejects").sort("source").collect()
-    assert rejects.select("source", "reason").rows() == [
-        ("hars/cut.har", "truncated"),
-        ("hars/cut.har.gz", "damaged"),
-        ("hars/cut.zip", "damaged"),
-        ("hars/empty.har", "empty"),
+    assert dict(rejects.select("source", "reason").iter_rows()) == {
+        "hars/bom.har": "empty",
+        "hars/cut.zip": "damaged",
+        "hars/deep-whole.har": "too-deep",
+        "hars/deep.har": "too-deep",
+        "hars/empty.har": "empty",
+        "hars/garbage.har.gz": "damaged",
+        "hars/jsonp.har": "not-json",
+        "hars/no-log.har": "not-har",
+        "hars/text.har": "not-json",
+    }
+    assert len(summary.refused) == 9
+    assert all(str(error).count("\n") == 0 and len(str(error)) < 200 for error in summary.refused)
+
+
+def test_a_file_that_was_cut_off_keeps_its_whole_entries(study, folder):
+    entries = [
+        {
+            "startedDateTime": "2024-01-01T00:00:00Z",
+            "request": {"url": f"https://{n}.test/[}}"},
+            "response": {"status": 200},
+        }
+        for n in range(3)
     ]
-    assert len(summary.refused) == 4
-    assert rejects["byte_offset"].to_list() == [len(har("x.test")) - 3, None, None, None]
+    text = json.dumps({"log": {"pages": [{"id": "p", "title": "t"}], "entries": entries}}).encode()
+    third = text.index(b"2.test")
+    (folder / "a.har").write_bytes(text[: third + 3])
+    (folder / "none.har").write_bytes(text[:90])
+    many = [{"request": {"url": f"https://{n}.test/{secrets.token_hex(20)}"}} for n in range(5000)]
+    packed = gzip.compress(json.dumps({"log": {"entries": many}}).encode())
+    (folder / "c.har.gz").write_bytes(packed[: len(packed) // 2])
+    summary = run(study, folder)
+    rows = scan(study, "requests").join(scan(study, "visits"), on="visit_id").collect()
+    kept = rows.filter(source="hars/a.har")
+    assert kept["host"].to_list() == ["0.test", "1.test"]
+    assert kept["quality"][0].to_list().count("truncated") == 1
+    (cut,) = [error for error in summary.cut_off if error.source == "hars/a.har"]
+    whole = text[:third].rindex(b"}")  # of the second entry
+    assert cut.byte_offset == whole + 1
+    assert text[: cut.byte_offset].endswith(b"}}")
+    rejects = scan(study, "rejects").collect()
+    assert rejects.filter(source="hars/a.har")["reason"].to_list() == ["truncated"]
+    assert rejects.filter(source="hars/none.har")["reason"].to_list() == ["truncated"]
+    assert not rows.filter(source="hars/none.har").height
+    # Its compression was cut off, at about the middle of what it held.
+    assert rows.filter(source="hars/c.har.gz")["host"].to_list() == [f"{n}.test" for n in range(len(rows) - 3 - 3)]
+    assert 2000 < len(rows) < 3000
+    again = run(study, folder)
+    assert again.cut_off == []
+    assert scan(study, "rejects").filter(source="hars/a.har").collect().height == 1
+
+
+def test_patterns_and_stdin(study, folder, monkeypatch):
+    run(study, folder / "*.har")
+    assert hosts(study) == ["a.test", "d.test"]
+    for expected in ((1, 0), (0, 1)):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(har("piped.test")))))
+        summary = run(study, Path("-"))
+        assert (summary.imported, summary.already) == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(har("other.test"))))
+    run(study, Path("-"))
+    assert hosts(study) == ["a.test", "d.test", "other.test", "piped.test"]
+    with pytest.raises(UsageError, match="matches nothing"):
+        find_files([folder / "*.none"])
+
+
+def test_two_files_of_one_name_need_their_folders(study, tmp_path):
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same.har").write_bytes(har(f"{name}.test"))
+    summary = run(study, tmp_path / "x" / "same.har", tmp_path / "y" / "same.har")
+    assert hosts(study) == ["x.test"]
+    assert [error.reason for error in summary.refused] == ["path-taken"]
+
+
+def test_processes_do_what_one_does(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(importing, "_SHARE_FILES", 2)
+    (folder / "copy.har").write_bytes(har("a.test"))
+    (folder / "bad.har").write_bytes(b"{")
+    one, two = Study(tmp_path / "one"), Study(tmp_path / "two")
+    alone = run(one, folder)
+    for expected in ((7, 0), (0, 7)):
+        with two.changing("import", {}), Progress(disable=True) as progress:
+            summary = import_hars(two, [folder], progress, jobs=2)
+        assert (summary.imported, summary.already) == expected
+        assert summary.same_content == (1 if expected[0] else 0)
+        assert [error.reason for error in summary.refused] == ["truncated"]
+    assert alone.same_content == 1
+    for table in ("visits", "requests", "rejects"):
+        by = "source" if table == "rejects" else "visit_id"
+        assert scan(one, table).sort(by).collect().equals(scan(two, table).sort(by).collect())
 
 
 def test_a_file_that_was_mended_is_no_reject_any_more(study, folder):
@@ -125,30 +215,49 @@ def test_a_file_that_was_mended_is_no_reject_any_more(study, folder):
     assert "a.test" in hosts(study)
 
 
-def test_a_bomb_meets_a_bound(study, tmp_path, monkeypatch):
-    monkeypatch.setattr("originset.analysis.har_files.MAX_BYTES", 1 << 20)
+def bomb(packing: str, size: int) -> bytes:
+    """Blanks, packed."""
+    if packing == "gzip":
+        return gzip.compress(b" " * size)
+    if packing == "zstd":
+        return zstandard.compress(b" " * size)
     packed = io.BytesIO()
-    with gzip.open(packed, "wb") as file:
-        file.write(b" " * (5 << 20))
-    (tmp_path / "bomb.har").write_bytes(packed.getvalue())
-    assert [error.reason for error in run(study, tmp_path / "bomb.har").refused] == ["too-large"]
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.har", b" " * size)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd", "zip"])
+def test_a_bomb_meets_a_bound(study, tmp_path, packing):
+    (tmp_path / "bomb.har").write_bytes(bomb(packing, 80 << 20))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert [error.reason for error in run(study, tmp_path / "bomb.har").refused] == ["bomb"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+
+
+def test_a_file_over_the_bound_is_not_even_read(study, tmp_path):
+    with (tmp_path / "huge.har").open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert [error.reason for error in run(study, tmp_path / "huge.har").refused] == ["too-large"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
 def test_a_killed_import_is_done_again_without_doubles(study, folder, monkeypatch):
-    monkeypatch.setattr(importing, "_BYTES", 1)  # a shard a file
-    write = importing.write_shard
+    monkeypatch.setattr(import_batch, "_BYTES", 1)  # a shard a file
+    write = import_batch.write_shard
 
     def dies(study, table, shard, rows):
         if table == "visits" and len(shard_paths(study, "visits")) == 2:
             raise KeyboardInterrupt
         return write(study, table, shard, rows)
 
-    monkeypatch.setattr(importing, "write_shard", dies)
+    monkeypatch.setattr(import_batch, "write_shard", dies)
     with pytest.raises(KeyboardInterrupt):
         run(study, folder)
     assert len(shard_paths(study, "requests")) == 3
-    monkeypatch.setattr(importing, "write_shard", write)
-    monkeypatch.setattr(importing, "_BYTES", 1 << 30)  # other batches than before
+    monkeypatch.setattr(import_batch, "write_shard", write)
+    monkeypatch.setattr(import_batch, "_BYTES", 1 << 30)  # other batches than before
     assert run(study, folder).already == 2
     assert hosts(study) == [f"{letter}.test" for letter in "abcdef"]
     visits, requests = (scan(study, table).collect()["visit_id"] for table in ("visits", "requests"))
@@ -159,7 +268,7 @@ def test_a_killed_import_is_done_again_without_doubles(study, folder, monkeypatc
 def test_many_shards_hold_what_one_holds(tmp_path, folder, monkeypatch):
     whole, parts = Study(tmp_path / "whole"), Study(tmp_path / "parts")
     run(whole, folder)
-    monkeypatch.setattr(importing, "_ENTRIES", 1)
+    monkeypatch.setattr(import_batch, "_ENTRIES", 1)
     run(parts, folder)
     assert len(shard_paths(parts, "visits")) == 6
     for table in ("visits", "requests"):
@@ -177,8 +286,8 @@ def test_a_file_named_twice_is_one(folder):
 
 
 def test_planted_secrets_survive_nowhere_in_the_study(study, tmp_path):
-    secrets = {name: f"S3CRET{number:02}X" for number, name in enumerate("abcdefghijklmn")}
-    s = secrets
+    planted = {name: f"S3CRET{number:02}X" for number, name in enumerate("abcdefghijklmn")}
+    s = planted
     headers = [{"name": "Cookie", "value": f"id={s['a']}"}, {"name": "Authorization", "value": f"Bearer {s['b']}"}]
     entry = {
         "startedDateTime": "2024-01-01T00:00:00Z",
@@ -208,11 +317,11 @@ def test_planted_secrets_survive_nowhere_in_the_study(study, tmp_path):
     }
     page = {"id": "p", "title": f"https://u:{s['c']}@a.test/?jwt={s['d']}", "startedDateTime": "2024-01-01T00:00:00Z"}
     text = json.dumps({"log": {"pages": [page], "entries": [entry, inline]}})
-    assert all(secret in text for secret in secrets.values())
+    assert all(secret in text for secret in planted.values())
     (tmp_path / "planted.har").write_text(text)
     run(study, tmp_path / "planted.har")
     kept = study.manifest_path.read_text()
     for table in TABLES:
         kept += json.dumps(scan(study, table).collect().to_dicts(), default=str)
     assert "a.test/x" in kept
-    assert [name for name, secret in secrets.items() if secret in kept] == []
+    assert [name for name, secret in planted.items() if secret in kept] == []

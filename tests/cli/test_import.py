@@ -19,7 +19,8 @@ def test_import_says_what_it_did_on_stderr_alone(tmp_path):
     assert (first.returncode, first.stdout) == (0, "")
     assert "1 files: 1 imported, 0 were in the study already, 0 refused" in first.stderr
     assert "2 visits, 7 requests; 1 chrome-har-capturer" in first.stderr
-    assert "1 of 1 files have connection ids" in first.stderr
+    assert "small.har (chrome-har-capturer): " in first.stderr
+    assert "entries without times; some answers came from the cache" in first.stderr
     again = originset("--study", study, "import", SMALL)
     assert again.returncode == 0
     assert "0 imported, 1 were in the study already" in again.stderr

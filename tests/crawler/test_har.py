@@ -129,9 +129,9 @@ def test_one_entry_per_request_in_order(log: dict[str, Any]) -> None:
     assert shown == [
         ("http://a.test/", 301, "7"),
         ("https://a.test/", 200, "9"),
-        ("https://b.test/x.js?token=", 0, "12"),
-        ("https://b.test/x.js?token=", 200, None),
-        ("data:image/gif;base64", 0, None),
+        ("https://b.test/x.js?token=REDACTED", 0, "12"),
+        ("https://b.test/x.js?token=REDACTED", 200, None),
+        ("data:image/gif;base64,", 0, None),
         ("https://c.test/f", 0, None),
         ("https://c.test/i.png", 0, None),
     ]

@@ -53,3 +53,28 @@ def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, example
         tls = ladder(connection).filter(counts="TLS connections")
     assert tls["total"].to_list() == [10, 8, 7, 5]
     assert tls["left_out_why"][0] == "1 failed, 1 with a connection to an unknown address, 1 without connection ids"
+
+
+def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_study, example_rows) -> None:
+    """Each word of visits.quality that hides connections; warm sockets alone hide lookups, not connections."""
+    reasons = {
+        "truncated": "in a file that was cut off",
+        "partial": "recorded in part",
+        "proxied": "recorded through a proxy",
+        "warm_start": "recorded with connections open from before",
+        "preserved_log": "recorded with connections open from before",
+        "cached_hosts": "with hosts answered from the cache alone",
+    }
+    for word, reason in reasons.items():
+        visits = [{**row, "quality": [word]} if row["visit_id"] == "a" else row for row in example_rows["visits"]]
+        with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+            rows = ladder(connection)
+        tls, dns = rows.filter(counts="TLS connections"), rows.filter(counts="DNS lookups")
+        assert tls["pages"][0] == 3, word
+        assert f"1 {reason}" in tls["left_out_why"][0]
+        assert f"1 {reason}" in dns["left_out_why"][0]
+    visits = [{**row, "quality": ["warm_sockets"]} for row in example_rows["visits"]]
+    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+        rows = ladder(connection)
+    assert rows.filter(counts="TLS connections")["pages"][0] == 4
+    assert rows.filter(counts="DNS lookups").height == 0 or rows.filter(counts="DNS lookups")["pages"][0] == 0

@@ -1,0 +1,150 @@
+"""What limits a recording: ``visits.quality``, so that nothing is computed of it that would be wrong.
+
+==================  ==================================================================================================
+warm_sockets        a connection's first use had no connect phase: it was opened ahead of need, or before the page
+warm_start          the page's very first connection had none: the browser came from somewhere with connections open
+preserved_log       a later page of one log: its connections and names are in part those of the page before
+cached              an answer came from the cache
+cached_hosts        all answers of some host came from the cache or a service worker: its connection is not to be seen
+service_worker      an answer came from a service worker
+proxied             all hosts of several sites have one address, which then is a proxy's
+truncated           the file was cut off; what follows its last whole entry is lost
+partial             the log begins after the page's document, or was saved before the page had loaded
+no_connection_ids   the recorder does not tell connections apart
+no_addresses        the recorder gives no server's address
+no_times            an entry has no time stamp
+==================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from originset.analysis.har.gather import VisitFacts
+from originset.analysis.hosts import registrable_domain
+
+ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
+
+# They record what a person does in a browser that has done other things before, and write one log of several pages.
+_PRESERVING = {"chrome-devtools", "firefox", "firebug", "safari", "playwright"}
+# They wait for the load event before they write.
+_WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}
+# Sites that one server may well serve.
+_SITES_OF_A_PROXY = 3
+
+
+def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series) -> pl.Series:
+    """A list of words for each visit, in the order of ``visits``.
+
+    ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it.
+    """
+    on_network = requests.filter(ON_NETWORK)
+    from_cache = pl.col("from_cache").fill_null(value=False)
+    flags = on_network.group_by("visit").agg(
+        from_cache.any().alias("cached"),
+        (pl.col("by_worker").fill_null(value=False)).any().alias("service_worker"),
+        pl.col("connection_id").is_null().all().alias("no_connection_ids"),
+        pl.col("server_ip").is_null().all().alias("no_addresses"),
+        pl.col("started").is_null().any().alias("no_times"),
+    )
+    told = pl.DataFrame(
+        {
+            "visit": range(len(visits)),
+            "preserved_log": [facts.later and facts.recorder.name in _PRESERVING for facts in visits],
+            "truncated": [facts.truncated for facts in visits],
+            "asked": asked,
+            "unloaded": [_unloaded(facts) for facts in visits],
+        },
+        schema_overrides={"visit": pl.Int64},
+    )
+    frame = (
+        told.join(flags, on="visit", how="left")
+        .join(_warm(on_network), on="visit", how="left")
+        .join(_cached_hosts(on_network), on="visit", how="left")
+        .join(_begun(requests), on="visit", how="left")
+        .sort("visit")
+    )
+    frame = frame.with_columns(
+        pl.col("visit").is_in(_proxied(on_network)).alias("proxied"),
+        (pl.col("unloaded") | _without_document()).alias("partial"),
+    )
+    names = (
+        *(
+            "warm_sockets",
+            "preserved_log",
+            "cached",
+            "cached_hosts",
+            "service_worker",
+            "proxied",
+            "truncated",
+            "partial",
+        ),
+        *("no_connection_ids", "no_addresses", "no_times"),
+    )
+    listed = pl.concat_list(pl.when(pl.col(name).fill_null(value=False)).then(pl.lit(name)) for name in names)
+    return frame.select(listed.list.drop_nulls().alias("quality")).to_series()
+
+
+def _begun(requests: pl.DataFrame) -> pl.DataFrame:
+    return requests.group_by("visit").agg(pl.col("bare").drop_nulls().unique().alias("addresses"))
+
+
+def _without_document() -> pl.Expr:
+    """The log has requests, and none of them for the page's own address, however that is written."""
+    bare = pl.col("asked").str.replace("#.*", "")
+    known = pl.any_horizontal(
+        pl.col("addresses").list.contains(bare.fill_null("")),
+        pl.col("addresses").list.contains((bare + "/").fill_null("")),
+        pl.col("addresses").list.contains(bare.str.strip_suffix("/").fill_null("")),
+    )
+    return bare.is_not_null() & pl.col("addresses").is_not_null() & ~known
+
+
+def _unloaded(facts: VisitFacts) -> bool:
+    """A recorder that waits for the load event gives a page without one: it gave up waiting."""
+    timings = facts.page.timings if facts.page is not None else None
+    return (
+        facts.recorder.name in _WAITING
+        and timings is not None
+        and (timings.on_content_load or 0) > 0
+        and not (timings.on_load is not None and timings.on_load > 0)
+    )
+
+
+def _warm(on_network: pl.DataFrame) -> pl.DataFrame:
+    first = (
+        on_network.filter(pl.col("connection_id").is_not_null() & ~pl.col("from_cache").fill_null(value=False))
+        .sort("visit", "request_id")
+        .unique(["visit", "connection_id"], keep="first", maintain_order=True)
+    )
+    warm = pl.col("connect_ms").is_null()
+    return first.group_by("visit", maintain_order=True).agg(
+        warm.any().alias("warm_sockets"), warm.first().alias("warm_start")
+    )
+
+
+def _cached_hosts(on_network: pl.DataFrame) -> pl.DataFrame:
+    hosts = (
+        on_network.filter(pl.col("host").is_not_null())
+        .group_by("visit", "host")
+        .agg(pl.col("from_cache").fill_null(value=False).all().alias("cached_hosts"))
+    )
+    return hosts.group_by("visit").agg(pl.col("cached_hosts").any())
+
+
+def _proxied(on_network: pl.DataFrame) -> list[int]:
+    one_address = (
+        on_network.filter(~pl.col("from_cache").fill_null(value=False) & pl.col("status").is_not_null())
+        .group_by("visit")
+        .agg(
+            pl.col("server_ip").n_unique().alias("addresses"), pl.col("server_ip").null_count(), pl.col("host").unique()
+        )
+        .filter(
+            (pl.col("addresses") == 1) & (pl.col("server_ip") == 0) & (pl.col("host").list.len() >= _SITES_OF_A_PROXY)
+        )
+    )
+    return [
+        visit
+        for visit, hosts in one_address.select("visit", "host").iter_rows()
+        if len({registrable_domain(host) or host for host in hosts if host}) >= _SITES_OF_A_PROXY
+    ]

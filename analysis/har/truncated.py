@@ -1,0 +1,39 @@
+"""What is whole in a HAR that was cut off: its JSON up to the last complete entry."""
+
+from __future__ import annotations
+
+import re
+
+# Strings are matched whole, so that brackets in them count for nothing; one that never ends is matched to the end.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\],:]', re.DOTALL)
+_CLOSED_BY = {ord("{"): b"}", ord("["): b"]"}
+
+
+def whole_entries(text: bytes) -> tuple[bytes, int] | None:
+    """A complete JSON text of the entries that are whole, and the byte from which on the rest is lost.
+
+    None where not one entry is whole: then nothing of the file can be used. Only ``log.entries`` is looked for.
+    """
+    open_brackets: list[int] = []
+    keys: list[bytes] = []  # the last key at each depth
+    last = b""
+    end = None
+    for token in _TOKEN.finditer(text):
+        kind = text[token.start()]
+        if kind == 0x22:
+            last = token[0]
+        elif kind in b"{[":
+            open_brackets.append(kind)
+            keys.append(b"")
+        elif kind in b"}]":
+            if not open_brackets or _CLOSED_BY[open_brackets.pop()] != token[0]:
+                return None
+            keys.pop()
+            if len(open_brackets) == 3 and keys[:2] == [b'"log"', b'"entries"'] and kind == 0x7D:
+                end = token.end()
+        elif kind == 0x3A and open_brackets and open_brackets[-1] == 0x7B:
+            keys[-1] = last
+        if len(open_brackets) > 1000:
+            return None
+    # The cut may lie behind the entries: whatever else was whole before it would need the rest to be read.
+    return None if end is None else (text[:end] + b"]}}", end)

@@ -1,0 +1,79 @@
+"""Copies of imported files below the study: ``files/ab/<SHA-256 of the source>.har.zst``.
+
+Named by content, as a source's path is a stranger's text. Unless secrets are kept, a copy is the HAR as far as
+import reads it, with its addresses redacted: what could hold a secret is not in it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import zstandard
+
+from originset.analysis.har.structs import Initiator, Log
+from originset.analysis.har.tables import decode_whole_entries
+from originset.data.redaction import redact_url
+from originset.data.study import Study
+
+
+def kept_path(study: Study, sha256: str) -> Path:
+    """Where the copy of a file lies."""
+    return study.root / "files" / sha256[:2] / f"{sha256}.har.zst"
+
+
+def keep_file(study: Study, text: bytes, source: str, sha256: str, *, keep_secrets: bool) -> None:
+    """Keep a copy of a HAR, as it is if secrets are kept."""
+    if not keep_secrets:
+        text = msgspec.json.encode({"log": _redacted(decode_whole_entries(text, source)[0])})
+    path = kept_path(study, sha256)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside.write_bytes(zstandard.compress(text, 3))
+    beside.replace(path)
+
+
+def _redacted(log: Log) -> Log:
+    for entry in log.entries:
+        entry.request.url = _url(entry.request.url)
+        entry.response.redirect_url = _url(entry.response.redirect_url)
+        entry.frame_url = _url(entry.frame_url)
+        if isinstance(entry.initiator, str):
+            entry.initiator = _url(entry.initiator)
+        elif entry.initiator is not None:
+            _redact_initiator(entry.initiator)
+        # Free texts of errors quote addresses; content types carry parameters.
+        entry.error = _code(entry.error)
+        entry.response.error = _code(entry.response.error)
+        entry.response.failure = _code(entry.response.failure)
+        if entry.response.content is not None and entry.response.content.mime_type:
+            entry.response.content.mime_type = entry.response.content.mime_type.partition(";")[0]
+    for page in log.pages or ():
+        page.url, page.address, page.title = _url(page.url), _url(page.address), _title(page.title)
+    for program in (log.creator, log.browser):
+        if program is not None:
+            program.comment = None
+    return log
+
+
+def _redact_initiator(initiator: Initiator) -> None:
+    initiator.url = _url(initiator.url)
+    stack = initiator.stack
+    while stack is not None:
+        for frame in stack.frames or ():
+            frame.url = _url(frame.url)
+        stack = stack.parent
+
+
+def _url(text: str | None) -> str | None:
+    return None if text is None else redact_url(text)
+
+
+def _title(text: str | None) -> str | None:
+    """A title that is an address; any other is what a page says of its visitor."""
+    return redact_url(text) if text and text.startswith(("http://", "https://")) else None
+
+
+def _code(text: str | None) -> str | None:
+    return text if text is None or text.replace(":", "").replace("_", "").isalnum() else "other"
