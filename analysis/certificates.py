@@ -12,10 +12,12 @@ from typing import TypeVar
 
 import polars as pl
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, rsa
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
+from originset.analysis.alternative_names import alternative_names
+from originset.analysis.certificate_chains import chain_problem
 from originset.analysis.har.structs import SecurityDetails
 from originset.analysis.har.urls import normalise_host
 from originset.data.schema import TABLES
@@ -25,20 +27,40 @@ _T = TypeVar("_T")
 # What the library raises on certificates that break their own syntax or name what it does not know.
 _REFUSALS = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
+_SIGNATURES = {
+    "1.2.840.113549.1.1.4": "md5WithRSAEncryption",
+    "1.2.840.113549.1.1.5": "sha1WithRSAEncryption",
+    "1.2.840.113549.1.1.10": "RSASSA-PSS",
+    "1.2.840.113549.1.1.11": "sha256WithRSAEncryption",
+    "1.2.840.113549.1.1.12": "sha384WithRSAEncryption",
+    "1.2.840.113549.1.1.13": "sha512WithRSAEncryption",
+    "1.2.840.10045.4.1": "ecdsa-with-SHA1",
+    "1.2.840.10045.4.3.2": "ecdsa-with-SHA256",
+    "1.2.840.10045.4.3.3": "ecdsa-with-SHA384",
+    "1.2.840.10045.4.3.4": "ecdsa-with-SHA512",
+    "1.3.101.112": "Ed25519",
+    "1.3.101.113": "Ed448",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """One certificate. ``names`` are lower-case A-labels and canonical addresses; None where they are not known."""
 
     certificate_id: str
+    subject: str | None = None
+    issuer: str | None = None
     subject_cn: str | None = None
     issuer_cn: str | None = None
     issuer_org: str | None = None
     not_before: datetime | None = None
     not_after: datetime | None = None
     key_type: str | None = None
+    signature: str | None = None
     names: tuple[str, ...] | None = None
     der_bytes: int | None = None
+    sct_count: int | None = None
+    self_signed: bool | None = None
     chain: tuple[str, ...] | None = None
     problem: str | None = None
 
@@ -64,19 +86,26 @@ def from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
         subject = tried("subject", lambda: loaded.subject)
         issuer = tried("issuer", lambda: loaded.issuer)
         given = tried("names", lambda: _alternative_names(loaded))
+        if given is None:  # for whatever reason: the names themselves may be in order
+            given = tried("names alone", lambda: alternative_names(loaded.tbs_certificate_bytes))
         names = None if given is None else _normalised(given, problems)
         return Certificate(
             certificate_id,
+            subject=None if subject is None else subject.rfc4514_string(),
+            issuer=None if issuer is None else issuer.rfc4514_string(),
             subject_cn=_attribute(subject, NameOID.COMMON_NAME),
             issuer_cn=_attribute(issuer, NameOID.COMMON_NAME),
             issuer_org=_attribute(issuer, NameOID.ORGANIZATION_NAME),
             not_before=tried("validity", lambda: loaded.not_valid_before_utc),
             not_after=tried("validity", lambda: loaded.not_valid_after_utc),
             key_type=tried("key", lambda: _key_type(loaded)),
+            signature=_signature(loaded),
             names=names,
             der_bytes=len(der),
+            sct_count=tried("timestamps", lambda: _sct_count(loaded)),
+            self_signed=tried("signature", lambda: _self_signed(loaded)),
             chain=chain,
-            problem="; ".join(problems) or None,
+            problem="; ".join(dict.fromkeys(problems)) or None,
         )
 
 
@@ -100,16 +129,25 @@ def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.Data
     """The two tables' rows, one certificate once."""
     distinct = list({certificate.certificate_id: certificate for certificate in certificates}.values())
     named = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
+    distinguished = {certificate.certificate_id: (certificate.subject, certificate.issuer) for certificate in distinct}
     rows: dict[str, list[object]] = {
         "certificate_id": [certificate.certificate_id for certificate in distinct],
+        "subject": [certificate.subject for certificate in distinct],
         "subject_cn": [certificate.subject_cn for certificate in distinct],
         "issuer_cn": [certificate.issuer_cn for certificate in distinct],
         "issuer_org": [certificate.issuer_org for certificate in distinct],
         "not_before": [_naive(certificate.not_before) for certificate in distinct],
         "not_after": [_naive(certificate.not_after) for certificate in distinct],
         "key_type": [certificate.key_type for certificate in distinct],
+        "signature": [certificate.signature for certificate in distinct],
         "san_count": [None if certificate.names is None else len(certificate.names) for certificate in distinct],
         "der_bytes": [certificate.der_bytes for certificate in distinct],
+        "sct_count": [certificate.sct_count for certificate in distinct],
+        "self_signed": [certificate.self_signed for certificate in distinct],
+        "chain_problem": [
+            None if certificate.chain is None else chain_problem(certificate.chain, distinguished)
+            for certificate in distinct
+        ],
         "chain": [None if certificate.chain is None else list(certificate.chain) for certificate in distinct],
         "problem": [certificate.problem for certificate in distinct],
     }
@@ -149,6 +187,30 @@ def _alternative_names(certificate: x509.Certificate) -> list[str]:
         return []
     addresses = [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
     return [*extension.get_values_for_type(x509.DNSName), *addresses]
+
+
+def _signature(certificate: x509.Certificate) -> str:
+    """The algorithm's name as in RFC 8017, 5758 and 8410, else its object identifier."""
+    identifier = certificate.signature_algorithm_oid.dotted_string
+    return _SIGNATURES.get(identifier, identifier)
+
+
+def _sct_count(certificate: x509.Certificate) -> int:
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.PrecertificateSignedCertificateTimestamps)
+    except x509.ExtensionNotFound:
+        return 0
+    return len(extension.value)
+
+
+def _self_signed(certificate: x509.Certificate) -> bool:
+    if certificate.subject != certificate.issuer:
+        return False
+    try:
+        certificate.verify_directly_issued_by(certificate)
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _attribute(name: x509.Name | None, oid: ObjectIdentifier) -> str | None:

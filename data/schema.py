@@ -217,7 +217,7 @@ CERTIFICATES = _table(
     Column(
         "chain_problem",
         "VARCHAR",
-        "what is wrong with the chain as sent: unreadable, gap (an issuer is missing), order, stranger (one too many)",
+        "what is wrong with the chain as sent: unreadable, gap (the issuer is missing), order, stranger (one too many)",
     ),
     Column("problem", "VARCHAR", "why it could not be read in full"),
 )
@@ -305,7 +305,7 @@ COLOCATION_EVIDENCE = _table(
     Column(
         "kind",
         "VARCHAR",
-        "same_as, same_organisation, edge_alias, edge_network, shared_address, certificate, owner_on_edge, coalesced; "
+        "same_as, same_organisation, same_edge, shared_address, certificate, owner_on_edge, coalesced; "
         "misdirected speaks against",
     ),
     Column("contradicts", "BOOLEAN", "a server of one answered 421 for the other: nothing is proposed between them"),

@@ -1,8 +1,4 @@
-"""How sure it is that one server can answer for two hosts of one AS, from what the study itself saw.
-
-Levels: 0 the same AS alone; 2 an address in common; 3 one certificate covers both, or one owner at one address; 5 both
-were asked for on one connection.
-"""
+"""How sure it is that one server can answer for two hosts: what the study itself saw for it, and against it."""
 
 from __future__ import annotations
 
@@ -10,48 +6,97 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from originset.data.schema import COLOCATION_EVIDENCE
 from originset.models.coverage import covering_certificates
 from originset.models.network import network_requests
 
 MISDIRECTED = 421
+SAME_EDGE, SAME_TENANT = 2, 3
+
+_PAIR = ["host_a", "host_b"]
+_ROW = [*_PAIR, "source", "observed_at"]
 
 
-def levels(tables: Mapping[str, pl.LazyFrame], pairs: pl.LazyFrame) -> pl.LazyFrame:
+def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+    """Rows of ``colocation_evidence``, ordered by their key.
+
+    Only of hosts that one page asked for and that have an AS, an address in no AS, an organisation or an edge in
+    common there: not of all hosts of the study with one another. A pair has one row for each kind of evidence, with
+    the least of several sources. Levels: 0 the same AS, 1 the same organisation, 2 the same edge or address, 3 a
+    certificate that covers both or one owner at one edge or address, 5 asked for on one connection. Level 4, tested,
+    comes from probes alone.
+
+    A request answered with 421 (RFC 9110 section 15.5.20) speaks against its host and the others of its connection,
+    and is no evidence for its address; a connection that was inferred is no evidence either. Nor is an address that is
+    not public: it may be a proxy's.
+    """
+    seen = _seen(tables).collect(engine="streaming").lazy()  # used for nearly everything below
+    pairs = _pairs_of_pages(seen).collect(engine="streaming").lazy()
+    last = seen.group_by("host").agg(pl.col("at").max())
+    hosts = tables["hosts"].join(last, on="host")
+    served = seen.filter("secure", "answered", pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
+    same_edge = _sharing(pairs, hosts.select("host", "at", pl.col("edge").alias("place")), "")
+    shared_address = _sharing(pairs, _places(served, "server_ip"), "address ")
+    kept = pl.concat([pairs.select(pl.col(side).alias("host")) for side in _PAIR]).unique()
+    certified = covering_certificates(tables, kept).join(last, on="host").rename({"certificate_id": "place"})
+    owners = _sharing(pairs, hosts.select("host", "at", pl.col("registrable_domain").alias("place")), "")
+    together = pl.concat([same_edge, shared_address]).select(_PAIR).unique()
+    found = [
+        (0, "same_as", _sharing(pairs, _places(seen, "asn"), "AS")),
+        (1, "same_organisation", _sharing(pairs, _places(seen, "organisation"), "")),
+        (2, "same_edge", same_edge),
+        (2, "shared_address", shared_address),
+        (3, "certificate", _sharing(pairs, certified, "certificate ")),
+        (3, "owner_on_edge", owners.join(together, on=_PAIR, how="semi")),
+        (5, "coalesced", _coalesced(seen)),
+        (0, "misdirected", _misdirected(tables, seen)),
+    ]
+    rows = [
+        frame.select(
+            *_ROW,
+            pl.lit(level).alias("level"),
+            pl.lit(kind).alias("kind"),
+            pl.lit(kind == "misdirected").alias("contradicts"),
+        )
+        for level, kind, frame in found
+    ]
+    return (
+        pl.concat(rows)
+        .select(pl.col(name).cast(kind) for name, kind in COLOCATION_EVIDENCE.polars_schema.items())
+        .sort("host_a", "host_b", "level", "kind")
+        .collect(engine="streaming")
+    )
+
+
+def pair_levels(evidence: pl.LazyFrame) -> pl.LazyFrame:
+    """``host_a``, ``host_b`` (each pair once), ``level`` (the highest), ``contradicts`` (something speaks against)."""
+    return evidence.group_by(_PAIR).agg(pl.col("level").max(), pl.col("contradicts").any())
+
+
+def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl.LazyFrame) -> pl.LazyFrame:
     """``pairs`` (``server``, ``host``) without repetition, with ``level`` and ``same_owner``.
 
-    ``same_owner``: both have one registrable domain; NULL where one of them has none. A request answered with
-    421 (RFC 9110 section 15.5.20) is no evidence that its connection serves its host; nor is a connection that was
-    inferred.
+    ``level`` is that of the best evidence, 0 where there is none or something contradicts, 5 for a host and itself.
+    ``same_owner``: both have one registrable domain; NULL where one of them has none.
     """
-    pairs = pairs.select("server", "host").unique()
-    network = network_requests(tables, "ip").filter("secure", pl.col("status").ne_missing(MISDIRECTED))
     owner = tables["hosts"].select("host", pl.col("registrable_domain").alias("owner"))
-    on_connection = network.filter(
-        pl.col("connection_id").is_not_null(), pl.col("connection_source").ne_missing("inferred")
-    ).select("host", pl.struct("visit_id", "connection_id").alias("place"))
-    at_address = network.filter(pl.col("server_ip").is_not_null()).select("host", pl.col("server_ip").alias("place"))
-    certified = covering_certificates(
-        tables, pl.concat([pairs.select("host"), pairs.select(pl.col("server").alias("host"))])
-    ).rename({"certificate_id": "place"})
+    known = pair_levels(evidence).select(
+        *_PAIR, pl.when("contradicts").then(0).otherwise("level").cast(pl.Int32).alias("level")
+    )
     return (
-        pairs.join(owner.rename({"host": "server", "owner": "server_owner"}), on="server", how="left")
+        pairs.select("server", "host")
+        .unique()
+        .join(owner.rename({"host": "server", "owner": "server_owner"}), on="server", how="left")
         .join(owner, on="host", how="left")
-        .join(_together(pairs, on_connection, "connected"), on=["server", "host"], how="left")
-        .join(_together(pairs, at_address, "neighbours"), on=["server", "host"], how="left")
-        .join(_together(pairs, certified, "certified"), on=["server", "host"], how="left")
-        .with_columns((pl.col("server_owner") == pl.col("owner")).alias("same_owner"))
+        .with_columns(
+            pl.min_horizontal("server", "host").alias("host_a"), pl.max_horizontal("server", "host").alias("host_b")
+        )
+        .join(known, on=_PAIR, how="left")
         .select(
             "server",
             "host",
-            pl.when(pl.col("connected") | (pl.col("server") == pl.col("host")))
-            .then(5)
-            .when(pl.col("certified") | (pl.col("neighbours") & pl.col("same_owner")))
-            .then(3)
-            .when(pl.col("neighbours"))
-            .then(2)
-            .otherwise(0)
-            .alias("level"),
-            "same_owner",
+            pl.when(pl.col("server") == pl.col("host")).then(5).otherwise(pl.col("level").fill_null(0)).alias("level"),
+            (pl.col("server_owner") == pl.col("owner")).alias("same_owner"),
         )
     )
 
@@ -63,12 +108,136 @@ def misdirected_hosts(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     return pl.concat([answered, refused]).unique()
 
 
-def _together(pairs: pl.LazyFrame, places: pl.LazyFrame, name: str) -> pl.LazyFrame:
-    """The pairs of which both hosts were seen at one place."""
-    places = places.unique()
+def _seen(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """Each host at each address and connection of each visit, with what is known of the address and when it was."""
+    addresses = tables["addresses"].select(pl.col("ip").alias("server_ip"), "organisation", "kind")
+    started = tables["visits"].select("visit_id", pl.col("started_at").alias("at"))
+    edges = tables["hosts"].select("host", "edge")
+    certain = pl.col("connection_source").ne_missing("inferred")
     return (
-        pairs.join(places.rename({"host": "server"}), on="server")
-        .join(places, on=["host", "place"], how="semi")
-        .select("server", "host", pl.lit(value=True).alias(name))
+        network_requests(tables, "asn")
+        .filter(pl.col("host").is_not_null(), pl.col("server_ip").is_not_null() | pl.col("connection_id").is_not_null())
+        .group_by("visit_id", "host", "server_ip", "asn", "key", pl.when(certain).then("connection_id"), "secure")
+        .agg(pl.col("status").ne_missing(MISDIRECTED).any().alias("answered"))
+        .join(addresses, on="server_ip", how="left")
+        .join(started, on="visit_id", how="left")
+        .join(edges, on="host", how="left")
+    )
+
+
+def _pairs_of_pages(seen: pl.LazyFrame) -> pl.LazyFrame:
+    groups = pl.concat(
+        [
+            seen.filter(pl.col(name).is_not_null()).select(
+                "visit_id", "host", pl.concat_str(pl.lit(f"{name} "), name).alias("group")
+            )
+            for name in ("key", "organisation", "edge")
+        ]
+    )
+    return _pairs(groups.group_by("visit_id", "group").agg(pl.col("host").unique().sort()).select("host"))
+
+
+def _pairs(lists: pl.LazyFrame) -> pl.LazyFrame:
+    """Every pair of hosts that some list (``host``, sorted, without repetition) holds, once.
+
+    Pages repeat one another: of equal lists one is enough.
+    """
+    members = (
+        lists.filter(pl.col("host").list.len() > 1)
+        .group_by(pl.col("host").list.join("\n").alias("text"))
+        .agg(pl.col("host").first())
+        .select(pl.int_range(pl.len()).alias("list"), "host")
+        .explode("host")
+    )
+    return (
+        members.rename({"host": "host_a"})
+        .join(members.rename({"host": "host_b"}), on="list")
+        .filter(pl.col("host_a") < pl.col("host_b"))
+        .select(_PAIR)
         .unique()
+    )
+
+
+def _places(seen: pl.LazyFrame, name: str) -> pl.LazyFrame:
+    """``host``, ``place`` and when the host was last seen there."""
+    return (
+        seen.filter(pl.col(name).is_not_null())
+        .group_by("host", pl.col(name).cast(pl.String).alias("place"))
+        .agg(pl.col("at").max())
+    )
+
+
+def _sharing(pairs: pl.LazyFrame, places: pl.LazyFrame, prefix: str) -> pl.LazyFrame:
+    """The pairs of which both hosts are at one place; seen when the later of both was not yet gone."""
+    places = places.filter(pl.col("place").is_not_null())
+    return (
+        pairs.join(places.rename({"host": "host_a"}), on="host_a")
+        .join(places.rename({"host": "host_b"}), on=["host_b", "place"])
+        .group_by(_PAIR)
+        .agg(
+            pl.concat_str(pl.lit(prefix), pl.col("place").min()).alias("source"),
+            pl.min_horizontal("at", "at_right").max().alias("observed_at"),
+        )
+    )
+
+
+def _coalesced(seen: pl.LazyFrame) -> pl.LazyFrame:
+    carried = (
+        seen.filter("secure", "answered", pl.col("connection_id").is_not_null())
+        .group_by("visit_id", "connection_id")
+        .agg(pl.col("host").unique().sort(), pl.col("at").first())
+        .filter(pl.col("host").list.len() > 1)
+    )
+    members = carried.explode("host")
+    return _last(
+        members.rename({"host": "host_a"})
+        .join(
+            members.select("visit_id", "connection_id", pl.col("host").alias("host_b")),
+            on=["visit_id", "connection_id"],
+        )
+        .filter(pl.col("host_a") < pl.col("host_b"))
+    )
+
+
+def _misdirected(tables: Mapping[str, pl.LazyFrame], seen: pl.LazyFrame) -> pl.LazyFrame:
+    """Each host that a connection answered 421 for, against the connection's own and the others it answered."""
+    place = ["visit_id", "connection_id"]
+    opened = tables["connections"].select(*place, "first_host", "misdirected")
+    by_log = opened.select(*place, pl.col("misdirected").alias("refused")).explode("refused").drop_nulls()
+    by_status = seen.filter(~pl.col("answered"), pl.col("connection_id").is_not_null()).select(
+        *place, pl.col("host").alias("refused")
+    )
+    started = tables["visits"].select("visit_id", pl.col("started_at").alias("at"))
+    others = pl.concat(
+        [
+            opened.select(*place, pl.col("first_host").alias("host")),
+            seen.filter("answered", pl.col("connection_id").is_not_null()).select(*place, "host"),
+        ]
+    )
+    return _last(
+        pl.concat([by_log, by_status])
+        .unique()
+        .join(others.unique().drop_nulls(), on=place)
+        .filter(pl.col("refused") != pl.col("host"))
+        .join(started, on="visit_id", how="left")
+        .select(
+            *place,
+            "at",
+            pl.min_horizontal("refused", "host").alias("host_a"),
+            pl.max_horizontal("refused", "host").alias("host_b"),
+        )
+    )
+
+
+def _last(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Of several connections that show the same the latest; of equally late ones the first by name."""
+    chosen = pl.concat_str(pl.lit("connection "), "connection_id", pl.lit(" of visit "), "visit_id")
+    return (
+        rows.with_columns(chosen.alias("source"))
+        .group_by(_PAIR)
+        .agg(
+            pl.col("source").sort_by(["at", "source"], descending=[True, False], nulls_last=True).first(),
+            pl.col("at").max(),
+        )
+        .rename({"at": "observed_at"})
     )

@@ -8,6 +8,7 @@ import polars as pl
 
 from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
+from originset.models.evidence import colocation_evidence
 from originset.models.origin_sets import origin_sets
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
@@ -22,11 +23,13 @@ def model_tables(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> 
     """
     own = documents(tables, parameters.colocation).collect(engine="streaming").lazy()
     colocated = colocated_hosts(tables, own, parameters.colocation).lazy()
-    additions = certificate_additions(tables, own, colocated)
+    evidence = colocation_evidence(tables)
+    additions = certificate_additions(tables, evidence.lazy(), own, colocated)
     return {
-        "page_counts": page_counts(tables, parameters),
+        "colocation_evidence": evidence,
+        "page_counts": page_counts(tables, evidence.lazy(), parameters),
         "site_certificates": site_certificates(tables, own, additions.lazy()),
         "certificate_additions": additions,
-        "origin_sets": origin_sets(tables, own, colocated),
+        "origin_sets": origin_sets(tables, evidence.lazy(), own, colocated),
         "page_load_times": page_load_times(tables, parameters),
     }

@@ -12,7 +12,9 @@ from originset.models.evidence import levels, misdirected_hosts
 from originset.models.site_certificates import own_certificates
 
 
-def origin_sets(tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, colocated: pl.LazyFrame) -> pl.DataFrame:
+def origin_sets(
+    tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, documents: pl.LazyFrame, colocated: pl.LazyFrame
+) -> pl.DataFrame:
     """Rows of ``origin_sets``: one for each site, server and host that share the document's key, itself included.
 
     A host asked for on several ports has the one of most visits. ``asn`` is that of most of the server's documents.
@@ -39,7 +41,7 @@ def origin_sets(tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, col
     misdirected = misdirected_hosts(tables).with_columns(pl.lit(value=True).alias("misdirected"))
     return (
         members.join(coverage, on=["certificate_id", "host"], how="left")
-        .join(levels(tables, members), on=["server", "host"])
+        .join(levels(tables, evidence, members), on=["server", "host"])
         .join(misdirected, on="host", how="left")
         .with_columns(
             pl.col("covered").alias("covered_by_certificate"),

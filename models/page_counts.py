@@ -7,21 +7,24 @@ from collections.abc import Mapping
 import polars as pl
 
 from originset.data.schema import PAGE_COUNTS
+from originset.models.merging import merged_counts
 from originset.models.network import network_requests
 from originset.models.parameters import Parameters
 
 _ORIGIN = ("scheme", "host", "port")
 
 
-def page_counts(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> pl.DataFrame:
+def page_counts(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, parameters: Parameters) -> pl.DataFrame:
     """Rows of ``page_counts``, one for every row of ``visits``, ordered by ``visit_id``.
 
     What a recorder cannot know is NULL: ``measured_tls`` where https requests were made but none has a connection id,
     the ideals where no request has an address, the paired ideals where a counted connection has none, lookups where
     the page shows no DNS phase at all, ``wire_dns`` and ``opened_tls`` outside captures. A page that sent nothing needs
-    0 connections.
+    0 connections. ``evidence``: rows of ``colocation_evidence``.
     """
     network = network_requests(tables, parameters.colocation)
+    addressed = network.filter(pl.col("server_ip").is_not_null(), pl.col("host").is_not_null())
+    counted = addressed.filter("secure", pl.col("connection_id").is_not_null())
     per_page = (
         tables["visits"]
         .select("visit_id", (pl.col("source") == "crawl").fill_null(value=False).alias("crawled"))
@@ -29,6 +32,12 @@ def page_counts(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> p
         .join(_without_duplicates(network, tables["connections"]), on="visit_id", how="left")
         .join(_lookups(tables["dns_queries"]), on="visit_id", how="left")
         .join(_handshakes(tables["connections"]), on="visit_id", how="left")
+        .join(merged_counts(addressed, evidence), on="visit_id", how="left")
+        .join(
+            merged_counts(counted, evidence).rename({"edge": "paired_edge", "deployable": "paired_deployable"}),
+            on="visit_id",
+            how="left",
+        )
     )
     return (
         per_page.with_columns(
@@ -36,6 +45,7 @@ def page_counts(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> p
             for name in (
                 *("requests", "hosts", "without_asn", "left_out", "dns_phases", "secure_requests"),
                 *("tls", "addressed_tls", "ip", "origin", "paired_ip", "paired_origin"),
+                *("edge", "deployable", "paired_edge", "paired_deployable"),
             )
         )
         .with_columns(
@@ -52,8 +62,17 @@ def page_counts(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> p
             _known(pl.col("tls_known"), pl.col("origins_first").fill_null(0)).alias("without_duplicates"),
             _known(pl.col("addresses_known"), pl.col("ip")).alias("ideal_ip"),
             _known(pl.col("addresses_known"), pl.col("origin")).alias("ideal_origin"),
+            _known(pl.col("addresses_known"), pl.col("edge")).alias("ideal_edge"),
+            _known(pl.col("addresses_known"), pl.col("deployable")).alias("ideal_deployable"),
             _known(pl.col("paired_known"), pl.col("paired_ip")).alias("paired_ideal_ip"),
             _known(pl.col("paired_known"), pl.col("paired_origin")).alias("paired_ideal_origin"),
+            # What one connection of the page carried, one can carry, whatever else is known of the hosts.
+            _known(
+                pl.col("paired_known"), pl.min_horizontal("paired_edge", pl.col("origins_first").fill_null(0))
+            ).alias("paired_ideal_edge"),
+            _known(
+                pl.col("paired_known"), pl.min_horizontal("paired_deployable", pl.col("origins_first").fill_null(0))
+            ).alias("paired_ideal_deployable"),
             _known(pl.col("netlog"), pl.col("handshakes").fill_null(0)).alias("opened_tls"),
             _known(pl.col("netlog"), pl.col("attempts").fill_null(0)).alias("wire_dns"),
             pl.when("netlog")

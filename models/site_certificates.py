@@ -20,7 +20,7 @@ def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
 
 
 def certificate_additions(
-    tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, colocated: pl.LazyFrame
+    tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, documents: pl.LazyFrame, colocated: pl.LazyFrame
 ) -> pl.DataFrame:
     """Rows of ``certificate_additions``: the co-located names of each site that its certificate does not cover.
 
@@ -49,8 +49,8 @@ def certificate_additions(
         .unique()
         .join(missing.select("site", pl.col("name").alias("host")), on=["site", "host"], how="semi")
     )
-    evidence = (
-        pairs.join(levels(tables, pairs), on=["server", "host"])
+    best = (
+        pairs.join(levels(tables, evidence, pairs), on=["server", "host"])
         .group_by("site", pl.col("host").alias("name"))
         .agg(pl.col("level").max(), pl.col("same_owner").max())
     )
@@ -61,7 +61,7 @@ def certificate_additions(
         "name",
     )
     return (
-        missing.join(evidence, on=["site", "name"])
+        missing.join(best, on=["site", "name"])
         .with_columns(worth.rank("ordinal").over("site").alias("rank"))
         .select(pl.col(name).cast(kind) for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items())
         .sort("site", "rank")

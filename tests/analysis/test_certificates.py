@@ -1,9 +1,12 @@
 """Certificates: what they say, what the library refuses, and real ones against what Chrome said of them."""
 
+import base64
+import contextlib
 import hashlib
 import ipaddress
 import json
 import re
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +15,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
 
+from originset.analysis.alternative_names import alternative_names
+from originset.analysis.certificate_chains import chain_problem
 from originset.analysis.certificates import certificate_tables, from_der, from_details, normalise_name
 from originset.analysis.har.structs import SecurityDetails
 from originset.data.schema import TABLES
@@ -51,6 +58,8 @@ def test_a_certificate_in_full():
     assert (found.subject_cn, found.issuer_cn, found.issuer_org) == ("leaf.test", "leaf.test", "Org")
     assert found.names == ("www.example.test", "*.example.test", "2001:db8::1")
     assert (found.key_type, found.der_bytes, found.chain, found.problem) == ("EC-P256", len(der), ("a", "b"), None)
+    assert found.subject == "O=Org,CN=leaf.test"
+    assert (found.signature, found.sct_count, found.self_signed) == ("ecdsa-with-SHA256", 0, True)
     assert (found.not_before, found.not_after) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
     tables = certificate_tables([found, found])
     for name, rows in tables.items():
@@ -105,38 +114,172 @@ def test_names(name, expected):
     assert normalise_name(name) == expected
 
 
-def pem_certificates(path: Path) -> list[bytes]:
-    text = path.read_bytes()
-    blocks = re.findall(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", text, re.DOTALL)
-    return [x509_der(block) for block in blocks]
+PEM = re.compile(
+    r"(?:# (?P<file>\S[^\n]*?) sha256=(?P<sha256>[0-9a-f]{64})(?: tags=\[(?P<tags>.*?)\])?[^\n]*\n)?"
+    r"-----BEGIN CERTIFICATE-----(?P<body>.*?)-----END CERTIFICATE-----",
+    re.DOTALL,
+)
 
 
-def x509_der(block: bytes) -> bytes:
-    import base64  # noqa: PLC0415 - only here
+def pem_certificates(path: Path) -> list[tuple[str, str | None, set[str], bytes]]:
+    """File, SHA-256 as stated, tags and DER."""
+    return [
+        (
+            (found["file"] or "").rpartition("/")[2],
+            found["sha256"],
+            set(re.findall(r"'(.*?)'", found["tags"] or "")),
+            base64.b64decode(found["body"]),
+        )
+        for found in PEM.finditer(path.read_text())
+    ]
 
-    return base64.b64decode(b"".join(block.splitlines()[1:-1]))
 
-
-@pytest.mark.parametrize("name", ["real_leaf_with_sct.pem", "real_chain_issuers.pem", "edge_leaf.pem"])
-def test_real_and_odd_certificates_are_kept(shared, name):
-    ders = pem_certificates(shared / "data" / "certificates" / name)
-    assert len(ders) > 20
+@pytest.mark.parametrize(("name", "count"), [("real_leaf_with_sct.pem", 57), ("real_chain_issuers.pem", 26)])
+def test_real_certificates_are_read_in_full(shared, name, count):
+    ders = [der for *_, der in pem_certificates(shared / "data" / "certificates" / name)]
+    assert len(ders) == count
     found = [from_der(der) for der in ders]
     rows = certificate_tables(found)["certificates"]
-    assert rows.height == len({hashlib.sha256(der).digest() for der in ders})
-    if not name.startswith("edge"):
-        assert rows["problem"].null_count() == rows.height
-        assert rows["not_after"].null_count() == 0
-    # Whatever the library gives up on has a reason; whatever it reads has names or none, but not an unknown.
-    assert all((certificate.names is None) <= (certificate.problem is not None) for certificate in found)
+    assert rows["certificate_id"].sort().to_list() == sorted(hashlib.sha256(der).hexdigest() for der in ders)
+    assert rows["problem"].null_count() == rows.height
+    for column in (
+        "subject",
+        "not_before",
+        "not_after",
+        "key_type",
+        "signature",
+        "sct_count",
+        "self_signed",
+        "san_count",
+    ):
+        assert rows[column].null_count() == 0, column
+    assert not rows["signature"].str.contains(r"^[0-9.]+$").any()
+    leaf = name.startswith("real_leaf")
+    assert (rows["sct_count"] > 0).sum() == (56 if leaf else 0)
+    assert not (rows["self_signed"].any() and leaf)
+
+
+# Why the library refused something of each, and the names that could be read nevertheless.
+REFUSED = {
+    "SANBareWildcard.pem": ("a relative distinguished name cannot be empty", ()),
+    "SANDNSAsterisk.pem": ("1 of 1 names are no host names", ()),
+    "SANEDIParty.pem": ("x400Address/EDIPartyName are not supported types", ("dns.com",)),
+    "SANWithInvalidEmail2.pem": ("ShortData", ("gov.us",)),
+    "SANdnsbadsyntax.pem": ("1 of 2 names are no host names", ("128.168.45.1",)),
+    "alternate-rsa-sha1-oid.der": ("Unsupported signature algorithm", ()),
+    "badssl-sct-none-hash.der": ("hash algorithm for SCT: 0", ("invalid-expected-sct.badssl.com",)),
+    "caMaxPathLenMissing.pem": ("GeneralName::DNSName", ()),
+    "generalizedAfter2050.pem": ("Invalid netmask", ()),
+    "issuerDNTrailingSpace.pem": ("duplicate attributes are not allowed", ()),
+    "policyMapIssuerNotInCertPolicy.pem": ("authority_cert_issuer", ("*.gov.us", "gov.us")),
+    "rsa_multipurpose_valid_ku_august_2023.pem": ("Signature algorithm does not match issuer key type", ()),
+    "subjectGivenNameToolLong.pem": ("a relative distinguished name cannot be empty", ("www.example.com",)),
+    "san_x400address.der": ("x400Address/EDIPartyName are not supported types", ()),
+}
+
+
+def is_address(name):
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+# What a tag of the collection says that the names must be.
+TAGS = {
+    "no-san": lambda names: names == (),
+    "wildcard": lambda names: any(name.startswith("*.") for name in names),
+    "ip-san": lambda names: any(is_address(name) for name in names),
+    "idn": lambda names: any("xn--" in name for name in names),
+    "big-san": lambda names: len(names) >= 20,
+}
+
+
+def test_odd_certificates_are_kept_each_for_its_reason(shared):
+    certificates = pem_certificates(shared / "data" / "certificates" / "edge_leaf.pem")
+    assert len(certificates) == 137
+    refused = dict(REFUSED)
+    for file, sha256, tags, der in certificates:
+        found = from_der(der)
+        assert found.certificate_id == sha256
+        assert (found.der_bytes, found.not_after is not None, found.key_type is not None) == (len(der), True, True)
+        assert found.names is not None, file
+        for tag, holds in TAGS.items():
+            assert tag not in tags or holds(found.names), (file, tag, found.names)
+        if file in refused:
+            reason, names = refused.pop(file)
+            assert reason in (found.problem or ""), file
+            assert found.names == names, file
+        elif "san-parse-error" not in tags:
+            assert found.problem is None or found.problem.startswith("signature: "), file
+        else:
+            assert found.problem, file
+    assert not refused
+
+
+def test_names_alone_are_the_names_that_the_library_reads(shared):
+    """Two readers of every certificate of which the library reads the names."""
+    compared = 0
+    for path in (shared / "data" / "certificates").glob("*.pem"):
+        for *_, der in pem_certificates(path):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                loaded = x509.load_der_x509_certificate(der)
+                try:
+                    extension = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+                except (ValueError, x509.ExtensionNotFound, x509.UnsupportedGeneralNameType):
+                    continue
+            expected = [*extension.get_values_for_type(x509.DNSName)]
+            expected += [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
+            assert sorted(alternative_names(loaded.tbs_certificate_bytes)) == sorted(expected)
+            compared += 1
+    assert compared > 100
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_certificate(data):
+    with contextlib.suppress(ValueError):
+        assert isinstance(alternative_names(data), list)
+    with contextlib.suppress(ValueError):
+        assert isinstance(alternative_names(b"\x30" + bytes([len(data)]) + data), list)
+
+
+LEAF, INTER, ROOT = ("leaf", "inter"), ("inter", "root"), ("root", "root")
+LONE, OTHER = ("lone", "nobody"), ("other", "other")
+
+
+@pytest.mark.parametrize(
+    ("chain", "problem"),
+    [
+        ([LEAF], None),
+        ([LEAF, INTER], None),
+        ([LEAF, INTER, ROOT], None),
+        ([ROOT], None),
+        ([LEAF, ROOT, INTER], "order"),
+        ([LEAF, ROOT], "gap"),
+        ([LONE, INTER, ROOT], "gap"),
+        ([LEAF, INTER, OTHER], "stranger"),
+        ([LEAF, OTHER, INTER, ROOT], "stranger"),
+        ([LEAF, (None, "root")], "unreadable"),
+        ([LEAF, INTER, INTER], "stranger"),
+    ],
+)
+def test_chains_as_sent(chain, problem):
+    names = {str(number): pair for number, pair in enumerate(chain)}
+    assert chain_problem(list(names), names) == problem
+
+
+def test_a_chain_with_a_certificate_that_is_not_there():
+    assert chain_problem(["a", "b"], {"a": LEAF}) == "unreadable"
 
 
 def test_names_of_chromes_lists_survive(shared):
     lists = [
         json.loads(line) for line in (shared / "data" / "certificates" / "san_lists.jsonl").read_text().splitlines()
     ]
-    for given in lists:
-        details = SecurityDetails(subject=given["subjectName"], issuer=given["issuer"], names=given["sanList"])
+    for leaf in lists:
+        details = SecurityDetails(subject=leaf["subjectName"], issuer=leaf["issuer"], names=leaf["sanList"])
         found = from_details(details)
         assert found.problem is None
-        assert set(found.names or ()) == {name.lower() for name in given["sanList"]}
+        assert set(found.names or ()) == {name.lower() for name in leaf["sanList"]}

@@ -6,14 +6,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from originset.data.schema import TABLES
+from originset.models.evidence import colocation_evidence
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
 
 COLUMNS = TABLES["page_counts"].polars_schema.names()
 
 
+def counts_of(tables, parameters):
+    return page_counts(tables, colocation_evidence(tables).lazy(), parameters)
+
+
 def counted(tables, visit, **parameters):
-    rows = page_counts(tables, Parameters(**parameters))
+    rows = counts_of(tables, Parameters(**parameters))
     assert rows.schema == TABLES["page_counts"].polars_schema
     return rows.row(by_predicate=pl.col("visit_id") == visit, named=True)
 
@@ -33,6 +38,10 @@ def test_a_capture(example_tables) -> None:
         "ideal_origin": 3,
         "paired_ideal_ip": 4,
         "paired_ideal_origin": 3,
+        "ideal_edge": 4,
+        "ideal_deployable": 4,
+        "paired_ideal_edge": 4,
+        "paired_ideal_deployable": 4,
         "without_asn": 1,
         "left_out": 1,
     }
@@ -55,7 +64,8 @@ def test_what_is_not_known_is_null(example_tables) -> None:
     unknown = [name for name in COLUMNS if page[name] is None]
     assert unknown == [
         "measured_dns", "dns_basis", "wire_dns", "measured_tls", "opened_tls", "without_duplicates",
-        "ideal_ip", "ideal_origin", "paired_ideal_ip", "paired_ideal_origin",
+        "ideal_ip", "ideal_origin", "ideal_edge", "ideal_deployable",
+        "paired_ideal_ip", "paired_ideal_origin", "paired_ideal_edge", "paired_ideal_deployable",
     ]  # fmt: skip
 
 
@@ -135,7 +145,7 @@ def test_counts_equal_sets(make_tables, rows, numbers) -> None:
     """Every count against Python sets, request by request."""
     tables = make_tables(page_rows(rows, numbers))
     asn = {f"192.0.2.{i}": each for i, each in enumerate(numbers)}
-    for page in page_counts(tables, Parameters()).iter_rows(named=True):
+    for page in counts_of(tables, Parameters()).iter_rows(named=True):
         network = [
             row for row in rows
             if row["visit_id"] == page["visit_id"]
@@ -161,6 +171,11 @@ def test_counts_equal_sets(make_tables, rows, numbers) -> None:
             assert min(len(tls), 1) <= page["without_duplicates"] <= len(tls)
         if None not in (page["paired_ideal_ip"], page["ideal_ip"]):
             assert page["paired_ideal_origin"] <= page["paired_ideal_ip"] <= page["ideal_ip"]
+        if known:
+            assert page["ideal_origin"] <= page["ideal_edge"] <= page["ideal_deployable"]
+        if page["paired_ideal_edge"] is not None:
+            rungs = ("paired_ideal_edge", "paired_ideal_deployable", "without_duplicates", "measured_tls")
+            assert sorted(page[rung] for rung in rungs) == [page[rung] for rung in rungs]
 
 
 @FEW
@@ -173,4 +188,4 @@ def test_row_order_and_host_names_do_not_matter(make_tables, rows, numbers, data
         "requests": data.draw(st.permutations([{**row, "host": names[row["host"]]} for row in plain["requests"]])),
         "addresses": list(reversed(plain["addresses"])),
     }
-    assert page_counts(make_tables(plain), Parameters()).equals(page_counts(make_tables(other), Parameters()))
+    assert counts_of(make_tables(plain), Parameters()).equals(counts_of(make_tables(other), Parameters()))
