@@ -11,7 +11,7 @@ from originset.cli.rebuild import rebuild
 from originset.data.errors import UsageError
 from originset.data.shards import shard_paths
 from originset.data.study import Study
-from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Parameters, Predecessor
+from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Parameters, Predecessor, Ssl
 
 
 @click.command()
@@ -42,6 +42,13 @@ from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Pa
     default="freed",
     show_default=True,
     help="Timeline: time spent queueing behind a handshake that no longer happens is freed or kept.",
+)
+@click.option(
+    "--ssl",
+    type=click.Choice(get_args(Ssl)),
+    default="inside",
+    show_default=True,
+    help="Timeline: the recorder's connect phase contains its TLS phase, as HAR 1.2 has it, or lies before it.",
 )
 @click.option(
     "--provider-asn",

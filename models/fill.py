@@ -12,24 +12,35 @@ from originset.models.evidence import colocation_evidence
 from originset.models.origin_sets import origin_sets
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
+from originset.models.parts import ROWS, parts
 from originset.models.site_certificates import certificate_additions, site_certificates
 from originset.models.timeline import page_load_times
 
 
-def model_tables(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> dict[str, pl.DataFrame]:
+def model_tables(
+    tables: Mapping[str, pl.LazyFrame], parameters: Parameters, part_rows: int = ROWS
+) -> dict[str, pl.DataFrame]:
     """Every table of stage MODELLED, by name, from the tables of the stages before it (all of them, by name).
 
-    Pure: the same rows give the same tables, whatever their order.
+    Pure: the same rows give the same tables, whatever their order. What is about pages is done for about ``part_rows``
+    requests at a time.
     """
-    own = documents(tables, parameters.colocation).collect(engine="streaming").lazy()
-    colocated = colocated_hosts(tables, own, parameters.colocation).lazy()
     evidence = colocation_evidence(tables)
+    pages: dict[str, list[pl.DataFrame]] = {"documents": [], "colocated": [], "page_counts": [], "page_load_times": []}
+    for part in parts(tables, parameters.colocation, part_rows):
+        own_documents = documents(part, parameters.colocation).collect()
+        pages["documents"].append(own_documents)
+        pages["colocated"].append(colocated_hosts(part, own_documents.lazy(), parameters.colocation))
+        pages["page_counts"].append(page_counts(part, evidence.lazy(), parameters))
+        pages["page_load_times"].append(page_load_times(part, parameters))
+    whole = {name: pl.concat(frames) for name, frames in pages.items()}
+    own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()
     additions = certificate_additions(tables, evidence.lazy(), own, colocated)
     return {
         "colocation_evidence": evidence,
-        "page_counts": page_counts(tables, evidence.lazy(), parameters),
+        "page_counts": whole["page_counts"].sort("visit_id"),
         "site_certificates": site_certificates(tables, own, additions.lazy()),
         "certificate_additions": additions,
         "origin_sets": origin_sets(tables, evidence.lazy(), own, colocated),
-        "page_load_times": page_load_times(tables, parameters),
+        "page_load_times": whole["page_load_times"].sort("visit_id"),
     }

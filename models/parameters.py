@@ -9,6 +9,7 @@ Colocation = Literal["asn", "ip"]
 Predecessor = Literal["initiator", "time"]
 ParallelDns = Literal["own", "minimum"]
 BlockedTime = Literal["freed", "kept"]
+Ssl = Literal["inside", "beside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,12 @@ class Parameters:
     ``colocation`` is what makes two addresses one server in the ORIGIN model: the origin AS of the address (the paper),
     or the address itself. An address in no known AS counts as its own.
 
-    The timeline (:mod:`originset.models.timeline`) has four more. ``predecessor``: whose saving a request inherits; the
+    The timeline (:mod:`originset.models.timeline`) has five more. ``predecessor``: whose saving a request inherits; the
     request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).
     ``parallel_dns``: lookups that overlapped save each their own time (``own``) or each the shortest of them
     (``minimum``). ``blocked_time``: a request that queued behind a handshake which no longer happens stops queueing
-    (``freed``, as the paper's Figure 2) or does not (``kept``). ``provider_asns``: the ASes of the one provider that
+    (``freed``, as the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect phase contains its TLS
+    phase (``inside``, HAR 1.2) or lies before it (``beside``). ``provider_asns``: the ASes of the one provider that
     coalesces in ``provider_ms``; without any that column is unknown.
     """
 
@@ -30,6 +32,7 @@ class Parameters:
     predecessor: Predecessor = "initiator"
     parallel_dns: ParallelDns = "own"
     blocked_time: BlockedTime = "freed"
+    ssl: Ssl = "inside"
     provider_asns: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:

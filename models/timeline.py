@@ -15,181 +15,23 @@ A model, not a measurement: the authors' own live test found no effect on load t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from originset.data.schema import PAGE_LOAD_TIMES
 from originset.models.network import network_requests
 from originset.models.parameters import Parameters
+from originset.models.reconstruction import NONE, Floats, Ints, Requests, Timeline, load_times, reconstruct, timeline
 
-# What one pass needs of each request; NULL phases took no time.
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
+
 # Recordings in which connections, or what waited for them, are not to be seen as they were.
 _LIMITS = ("truncated", "partial", "proxied", "warm_start", "preserved_log", "cached_hosts")
 
-Coalesces = Callable[["Request"], Hashable | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request of a page, times in ms from the page's first request; ``initiator`` is a ``request_id``."""
-
-    request_id: int
-    started: float
-    blocked: float = 0.0
-    dns: float = 0.0
-    connect: float = 0.0
-    send: float = 0.0
-    wait: float = 0.0
-    receive: float = 0.0
-    server_ip: str | None = None
-    key: str | None = None
-    asn: int | None = None
-    initiator: int | None = None
-    lane: Hashable = None  # the connection where its id is known, else the origin
-
-    @property
-    def first_byte(self) -> float:
-        """When the response began."""
-        return self.started + self.blocked + self.dns + self.connect + self.send + self.wait
-
-    @property
-    def ended(self) -> float:
-        """When the response ended."""
-        return self.first_byte + self.receive
-
-    @property
-    def handshake(self) -> tuple[float, float]:
-        """Beginning and end of its DNS and connect phases."""
-        begun = self.started + self.blocked
-        return begun, begun + self.dns + self.connect
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What the model does to one request: it starts ``shift`` ms earlier and then takes less time by the others."""
-
-    shift: float
-    dns: float
-    connect: float
-    blocked: float
-
-    @property
-    def total(self) -> float:
-        """By how much the request ends earlier."""
-        return self.shift + self.dns + self.connect + self.blocked
-
-
-def by_address(request: Request) -> Hashable | None:
-    """IP coalescing: what a request's server is known by."""
-    return request.server_ip
-
-
-def by_key(request: Request) -> Hashable | None:
-    """ORIGIN coalescing: what a request's server is known by."""
-    return request.key
-
-
-def by_provider(asns: frozenset[int]) -> Coalesces:
-    """ORIGIN coalescing if one provider alone offers it, whatever its number of ASes."""
-    return lambda request: request.key if request.asn in asns else None
-
-
-def reconstruct(requests: Sequence[Request], coalesces: Coalesces, parameters: Parameters) -> list[Change]:
-    """What coalescing does to each request of one page, in O(n log n).
-
-    ``requests`` are those that reached the network, by (``started``, ``request_id``); ``coalesces`` gives what a
-    request's server is known by, None where nothing can be coalesced with it.
-    """
-    place = {request.request_id: i for i, request in enumerate(requests)}
-    by_time = _predecessors_by_time(requests)
-    dns = _dns_savings(requests, coalesces, parameters)
-    changes: list[Change] = []
-    openers: dict[Hashable, int] = {}
-    for i, request in enumerate(requests):
-        connect = 0.0 if dns[i] is None else request.connect
-        blocked = 0.0
-        opener = openers.get(request.lane)
-        if parameters.blocked_time == "freed" and opener is not None and dns[opener] is not None:
-            # The handshake that this one queued behind no longer happens.
-            begun, established = requests[opener].handshake
-            overlap = min(established, request.started + request.blocked) - max(begun, request.started)
-            saved = changes[opener].dns + changes[opener].connect
-            blocked = max(0.0, min(overlap, saved))
-        predecessor = by_time[i]
-        if parameters.predecessor == "initiator" and request.initiator is not None:
-            caused_by = place.get(request.initiator)
-            if caused_by is not None and caused_by < i:
-                predecessor = caused_by
-        shift = 0.0
-        if predecessor is not None:
-            before, its = requests[predecessor], changes[predecessor]
-            shift = its.shift + min(its.total - its.shift, request.started - before.started)
-        changes.append(Change(shift, dns[i] or 0.0, connect, blocked))
-        if request.dns + request.connect > 0 and request.lane is not None:
-            openers[request.lane] = i
-    return changes
-
-
-def load_time(requests: Sequence[Request], changes: Sequence[Change], measured: float) -> float:
-    """The load event under ``changes``; ``measured`` where no request had ended by then."""
-    ended = [
-        (request.ended, request.ended - change.total)
-        for request, change in zip(requests, changes, strict=True)
-        if request.ended <= measured
-    ]
-    if not ended:
-        return measured
-    return measured - (max(was for was, _ in ended) - max(now for _, now in ended))
-
-
-def _predecessors_by_time(requests: Sequence[Request]) -> list[int | None]:
-    """For each request the one whose first byte came last before its start."""
-    arrivals = sorted((request.first_byte, i) for i, request in enumerate(requests))
-    found: list[int | None] = []
-    seen = 0
-    for i, request in enumerate(requests):
-        while seen < len(arrivals) and arrivals[seen] < (request.started, i):
-            seen += 1
-        found.append(arrivals[seen - 1][1] if seen else None)
-    return found
-
-
-def _dns_savings(requests: Sequence[Request], coalesces: Coalesces, parameters: Parameters) -> list[float | None]:
-    """The lookup time each coalesced request saves; None for a request that is not coalesced."""
-    known: set[Hashable] = set()
-    savings: list[float | None] = [None] * len(requests)
-    for i, request in enumerate(requests):
-        server = coalesces(request)
-        if server is None:
-            continue
-        if server in known and request.dns + request.connect > 0:
-            savings[i] = request.dns
-        known.add(server)
-    if parameters.parallel_dns == "minimum":
-        for group in _overlapping_lookups(requests, [i for i, saving in enumerate(savings) if saving]):
-            shortest = min(requests[i].dns for i in group)
-            for i in group:
-                savings[i] = shortest
-    return savings
-
-
-def _overlapping_lookups(requests: Sequence[Request], indices: list[int]) -> Iterator[list[int]]:
-    """Groups of requests whose lookups overlapped, directly or through others."""
-    group: list[int] = []
-    until = float("-inf")
-    for i in sorted(indices, key=lambda i: requests[i].handshake[0]):
-        begun = requests[i].handshake[0]
-        if group and begun >= until:
-            yield group
-            group, until = [], float("-inf")
-        group.append(i)
-        until = max(until, begun + requests[i].dns)
-    if group:
-        yield group
+# Lanes are below 2**31: connection ids below this, origins above.
+_ORIGINS = 2**30
 
 
 def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> pl.DataFrame:
@@ -198,52 +40,129 @@ def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) 
     The modelled times are all there or all NULL, so that they compare the same pages; ``left_out_reason`` is then one
     of failed, truncated, partial, proxied, warm_start, preserved_log, cached_hosts (what the recording lacks, as in
     visits.quality), no_load_time, no_requests, no_addresses (no server is known), no_handshakes (the recorder shows no
-    DNS or connect phase, so that nothing is known of what could be saved), no_request_before_load.
+    DNS or connect phase, so that nothing is known of what could be saved), no_request_before_load. Takes memory for all
+    requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`).
     """
-    visits = tables["visits"].select("visit_id", "status", "quality", "load_ms").sort("visit_id").collect()
+    rows = _rows(tables, parameters)
+    visits = tables["visits"].select("visit_id", "status", "quality", "load_ms").collect()
+    pages = (
+        rows.select(pl.col("visit_id").unique(maintain_order=True))
+        .join(visits.select("visit_id", "load_ms"), on="visit_id", how="left", maintain_order="left")
+        .with_columns(pl.col("load_ms").cast(pl.Float64))
+    )
+    measured = pages["load_ms"].fill_null(float("nan")).to_numpy()
+    requests = _requests(rows)
+    times = timeline(requests, parameters.predecessor)
+
+    by_key = _codes(rows["key"])
+    servers = {"ip_ms": _codes(rows["server_ip"]), "origin_ms": by_key}
+    if parameters.provider_asns:
+        of_provider = rows["asn"].is_in(parameters.provider_asns).fill_null(value=False).to_numpy()
+        servers["provider_ms"] = np.where(of_provider, by_key, NONE)
+    modelled = {
+        name: load_times(requests, times, reconstruct(requests, times, by, parameters).total, measured)
+        for name, by in servers.items()
+    }
+    known = pages.select("visit_id", pl.lit(None, pl.Float64).alias("provider_ms")).with_columns(
+        *(pl.Series(name, values) for name, values in modelled.items()), *_facts(rows, requests, times, measured)
+    )
+    reasons = {
+        "failed": pl.col("status") == "failed",
+        **{limit: pl.col("quality").list.contains(limit) for limit in _LIMITS},
+        "no_load_time": pl.col("measured_ms").is_null() | (pl.col("measured_ms") <= 0),
+        "no_requests": pl.col("addressed").is_null(),
+        "no_addresses": ~pl.col("addressed"),
+        "no_handshakes": ~pl.col("handshakes"),
+        "no_request_before_load": ~pl.col("before_load"),
+    }
+    reason = pl.coalesce(pl.when(applies).then(pl.lit(name)) for name, applies in reasons.items())
+    return (
+        visits.rename({"load_ms": "measured_ms"})
+        .join(known, on="visit_id", how="left")
+        .with_columns(reason.alias("left_out_reason"))
+        .with_columns(
+            pl.when(pl.col("left_out_reason").is_null()).then(pl.col(name)).alias(name)
+            for name in ("ip_ms", "origin_ms", "provider_ms")
+        )
+        .select(pl.col(name).cast(kind) for name, kind in PAGE_LOAD_TIMES.polars_schema.items())
+        .sort("visit_id")
+    )
+
+
+def _rows(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> pl.DataFrame:
+    """The network's requests by page, start and number, phases as numbers."""
+    phases = {name: pl.col(name).fill_null(0.0).clip(lower_bound=0.0) for name in _PHASES}
+    if parameters.ssl == "beside":
+        phases["connect_ms"] += pl.col("ssl_ms").fill_null(0.0).clip(lower_bound=0.0)
     rows = (
         network_requests(tables, parameters.colocation)
         .filter(pl.col("started_ms").is_not_null())
-        .with_columns(pl.col(name).fill_null(0.0).clip(lower_bound=0.0) for name in _PHASES)
-        .with_columns(
-            pl.when(pl.col("connection_id").is_not_null())
-            .then(pl.format("{}", "connection_id"))
-            .otherwise(pl.format("{}://{}:{}", "scheme", "host", "port"))
-            .alias("lane")
+        .select(
+            "visit_id",
+            pl.col("visit_id").rle_id().cast(pl.Int64).alias("page"),
+            pl.col("request_id").cast(pl.Int64),
+            pl.col("initiator_id").cast(pl.Int64),
+            "connection_id",
+            *("scheme", "host", "port", "server_ip", "asn", "key", "started_ms"),
+            **phases,
         )
-        .select("visit_id", "request_id", "started_ms", *_PHASES, "server_ip", "key", "asn", "initiator_id", "lane")
-        .sort("visit_id", "started_ms", "request_id")
-        .collect(engine="streaming")
+        .collect()
     )
-    starts = [0, *rows["visit_id"].rle().struct.field("len").cum_sum().to_list()]
-    pages = {rows["visit_id"][begin]: (begin, end) for begin, end in pairwise(starts)}
-    fields = rows.drop("visit_id")
-    modelled = []
-    for visit_id, status, quality, load_ms in visits.iter_rows():
-        begin, end = pages.get(visit_id, (0, 0))
-        requests = [Request(*row) for row in fields.slice(begin, end - begin).rows()]
-        reason = _why_not(status, quality or [], load_ms, requests)
-        times = (None, None, None) if reason else _times(requests, load_ms, parameters)
-        modelled.append((visit_id, load_ms, *times, reason))
-    return pl.DataFrame(modelled, schema=PAGE_LOAD_TIMES.polars_schema, orient="row")
+    if not _in_order(rows):
+        rows = rows.sort("visit_id", "started_ms", "request_id").with_columns(
+            pl.col("visit_id").rle_id().cast(pl.Int64).alias("page")
+        )
+    return rows
 
 
-def _why_not(status: str | None, quality: list[str], load_ms: float | None, requests: Sequence[Request]) -> str | None:
-    reasons = {
-        "failed": status == "failed",
-        **{limit: limit in quality for limit in _LIMITS},
-        "no_load_time": load_ms is None or load_ms <= 0,
-        "no_requests": not requests,
-        "no_addresses": all(request.server_ip is None for request in requests),
-        "no_handshakes": all(request.dns + request.connect == 0 for request in requests),
-        "no_request_before_load": load_ms is not None and all(request.ended > load_ms for request in requests),
+def _in_order(rows: pl.DataFrame) -> bool:
+    """Whether each page's rows stand together, by start and number: as they do in what import and analyze write."""
+    page, started, number = (rows[name].to_numpy() for name in ("page", "started_ms", "request_id"))
+    same, later = page[1:] == page[:-1], started[1:] > started[:-1]
+    tied = (started[1:] == started[:-1]) & (number[1:] > number[:-1])
+    return bool(np.all(~same | later | tied)) and rows["visit_id"].n_unique() == (int(page[-1]) + 1 if page.size else 0)
+
+
+def _requests(rows: pl.DataFrame) -> Requests:
+    return Requests(
+        rows["page"].to_numpy(),
+        rows["request_id"].to_numpy(),
+        rows["initiator_id"].fill_null(NONE).to_numpy(),
+        _lanes(rows),
+        *(rows[name].to_numpy() for name in ("started_ms", *_PHASES)),
+    )
+
+
+def _lanes(rows: pl.DataFrame) -> Ints:
+    """The connection where its id is known, else the origin."""
+    ids = rows["connection_id"]
+    numbers = ids.fill_null(NONE).to_numpy()
+    if numbers.size and (numbers.max() >= _ORIGINS or (ids.min() or 0) < 0):  # type: ignore[operator]  # an integer
+        numbers = ids.rank("dense").cast(pl.Int64).fill_null(NONE).to_numpy()
+    unnumbered = np.flatnonzero(ids.is_null().to_numpy())
+    if not unnumbered.size:
+        return numbers
+    lanes = numbers.copy()
+    origins = rows[unnumbered].select(pl.format("{}://{}:{}", "scheme", "host", "port")).to_series()
+    codes = _codes(origins)
+    lanes[unnumbered] = np.where(codes == NONE, NONE, codes + _ORIGINS)
+    return lanes
+
+
+def _codes(texts: pl.Series) -> Ints:
+    """Numbers for texts, the same for the same; ``NONE`` for NULL."""
+    return texts.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(NONE).to_numpy()
+
+
+def _facts(rows: pl.DataFrame, requests: Requests, times: Timeline, measured: Floats) -> list[pl.Series]:
+    """What decides whether a page can be modelled."""
+    flags = {
+        "addressed": rows["server_ip"].is_not_null().to_numpy(),
+        "handshakes": requests.dns + requests.connect > 0,
+        "before_load": times.ended <= measured[requests.page],
     }
-    return next((reason for reason, applies in reasons.items() if applies), None)
-
-
-def _times(requests: Sequence[Request], load_ms: float, parameters: Parameters) -> tuple[float, float, float | None]:
-    def modelled(coalesces: Coalesces) -> float:
-        return load_time(requests, reconstruct(requests, coalesces, parameters), load_ms)
-
-    provider = by_provider(frozenset(parameters.provider_asns)) if parameters.provider_asns else None
-    return modelled(by_address), modelled(by_key), None if provider is None else modelled(provider)
+    starts = requests.starts
+    return [
+        pl.Series(name, np.logical_or.reduceat(flag, starts) if starts.size else [], dtype=pl.Boolean)
+        for name, flag in flags.items()
+    ]

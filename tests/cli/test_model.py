@@ -35,6 +35,7 @@ def test_other_parameters(study, run) -> None:
         "predecessor": "time",
         "parallel_dns": "own",
         "blocked_time": "freed",
+        "ssl": "inside",
         "provider_asns": [13335],
     }
     assert study.manifest()["models"] == expected

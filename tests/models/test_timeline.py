@@ -1,129 +1,239 @@
-"""The paper's Figure 2, to the unit, and what no reconstruction may do."""
+"""The paper's Figure 2, to the unit, what no reconstruction may do, and the columns against one request at a time."""
 
 from dataclasses import replace
+from itertools import chain
 
+import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+import timeline_oracle as oracle
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from timeline_oracle import Request
 
 from originset.data.schema import TABLES
+from originset.models import reconstruction
 from originset.models.parameters import Parameters
-from originset.models.timeline import (
-    Request,
-    by_address,
-    by_key,
-    by_provider,
-    load_time,
-    page_load_times,
-    reconstruct,
-)
+from originset.models.timeline import page_load_times
 
 # Figure 2, before: start, then blocked, dns, connect, send, wait, receive. The site and cdnhost share a provider.
-SITE, TRACKER = "13335", "15169"
+SITE, TRACKER = 13335, 15169
 FIGURE_2 = [
-    Request(1, 78, 20, 20, 30, 10, 40, 189, "192.0.2.1", SITE, 13335, None, "www.example.com"),
-    Request(2, 208, 20, 20, 30, 10, 40, 62, "192.0.2.2", SITE, 13335, 1, "assets.cdnhost.com"),
-    Request(3, 218, 20, 20, 30, 10, 40, 102, "192.0.2.3", SITE, 13335, 1, "static.example.com"),
-    Request(4, 218, 70, 0, 0, 10, 50, 62, "192.0.2.3", SITE, 13335, 1, "static.example.com"),
-    Request(5, 358, 20, 20, 30, 10, 50, 42, "192.0.2.4", SITE, 13335, 4, "fonts.cdnhost.com"),
-    Request(6, 500, 20, 20, 30, 10, 20, 30, "192.0.2.5", TRACKER, 15169, 5, "analytics.tracker.com"),
+    Request(1, 78, 20, 20, 30, 10, 40, 189, 1, SITE, None, "www.example.com"),
+    Request(2, 208, 20, 20, 30, 10, 40, 62, 2, SITE, 1, "assets.cdnhost.com"),
+    Request(3, 218, 20, 20, 30, 10, 40, 102, 3, SITE, 1, "static.example.com"),
+    Request(4, 218, 70, 0, 0, 10, 50, 62, 3, SITE, 1, "static.example.com"),
+    Request(5, 358, 20, 20, 30, 10, 50, 42, 4, SITE, 4, "fonts.cdnhost.com"),
+    Request(6, 500, 20, 20, 30, 10, 20, 30, 5, TRACKER, 5, "analytics.tracker.com"),
 ]
 PAGE_LOADED = 630
+BY_KEY = [request.key for request in FIGURE_2]
+
+
+def codes(values) -> np.ndarray:
+    known = sorted({str(value) for value in values if value is not None})
+    return np.array([reconstruction.NONE if value is None else known.index(str(value)) for value in values], np.int64)
+
+
+def columns(pages):
+    """Pages of requests as the reconstruction takes them."""
+    flat = [(number, request) for number, page in enumerate(pages) for request in page]
+
+    def numbers(name):
+        values = [getattr(request, name) for _, request in flat]
+        return np.array([reconstruction.NONE if value is None else value for value in values], np.int64)
+
+    return reconstruction.Requests(
+        np.array([number for number, _ in flat], np.int64),
+        numbers("request_id"),
+        numbers("initiator"),
+        codes([request.lane for _, request in flat]),
+        *(
+            np.array([getattr(request, name) for _, request in flat], np.float64)
+            for name in ("started", "blocked", "dns", "connect", "send", "wait", "receive")
+        ),
+    )
+
+
+def changed(pages, servers, parameters, loads):
+    """For each page its requests' changes, then all load times."""
+    requests = columns(pages)
+    times = reconstruction.timeline(requests, parameters.predecessor)
+    changes = reconstruction.reconstruct(requests, times, codes(servers), parameters)
+    rows = list(zip(*(getattr(changes, name).tolist() for name in ("shift", "dns", "connect", "blocked")), strict=True))
+    ends = np.cumsum([len(page) for page in pages])
+    split = [rows[end - len(page) : end] for page, end in zip(pages, ends, strict=True)]
+    return split, reconstruction.load_times(requests, times, changes.total, np.array(loads)).tolist()
+
+
+def figure_2(servers=BY_KEY, page=FIGURE_2, **parameters):
+    (changes,), (loaded,) = changed([page], servers, Parameters(**parameters), [float(PAGE_LOADED)])
+    return changes, loaded
 
 
 @pytest.mark.parametrize("parallel_dns", ["own", "minimum"])
 @pytest.mark.parametrize("predecessor", ["initiator", "time"])
 def test_figure_2(predecessor, parallel_dns) -> None:
-    parameters = Parameters(predecessor=predecessor, parallel_dns=parallel_dns)
-    changes = reconstruct(FIGURE_2, by_key, parameters)
-    assert [-change.shift for change in changes] == [0, 0, 0, 0, -50, -100]
-    assert [(request.dns - change.dns, request.connect - change.connect)
-            for request, change in zip(FIGURE_2, changes, strict=True)] == [
-        (20, 30), (0, 0), (0, 0), (0, 0), (0, 0), (20, 30),
-    ]  # fmt: skip
+    changes, loaded = figure_2(predecessor=predecessor, parallel_dns=parallel_dns)
+    assert [-shift for shift, *_ in changes] == [0, 0, 0, 0, -50, -100]
+    assert [
+        (request.dns - dns, request.connect - connect)
+        for request, (_, dns, connect, _) in zip(FIGURE_2, changes, strict=True)
+    ] == [(20, 30), (0, 0), (0, 0), (0, 0), (0, 0), (20, 30)]
     # 70 - 50 = 20 where the drawing has 22: its bars are a few units off wherever nothing can have changed.
-    assert [request.blocked - change.blocked for request, change in zip(FIGURE_2, changes, strict=True)] == [20] * 6
-    assert load_time(FIGURE_2, changes, PAGE_LOADED) - PAGE_LOADED == -100
+    assert [request.blocked - freed for request, (*_, freed) in zip(FIGURE_2, changes, strict=True)] == [20] * 6
+    assert loaded - PAGE_LOADED == -100
 
 
 def test_figure_2_by_initiator_without_initiators_is_by_time() -> None:
     unnamed = [replace(request, initiator=None) for request in FIGURE_2]
-    assert reconstruct(unnamed, by_key, Parameters()) == reconstruct(FIGURE_2, by_key, Parameters(predecessor="time"))
+    assert figure_2(page=unnamed) == figure_2(predecessor="time")
 
 
 def test_figure_2_by_address_and_provider() -> None:
-    def saved(coalesces) -> float:
-        return PAGE_LOADED - load_time(FIGURE_2, reconstruct(FIGURE_2, coalesces, Parameters()), PAGE_LOADED)
+    def saved(servers) -> float:
+        return PAGE_LOADED - figure_2(servers)[1]
 
-    assert saved(by_address) == 0  # five addresses; the one seen twice was reused already
-    assert saved(by_provider(frozenset({13335}))) == 100
-    assert saved(by_provider(frozenset({15169}))) == 0
+    assert saved([request.ip for request in FIGURE_2]) == 0  # five addresses; the one seen twice was reused already
+    assert saved([key if key == SITE else None for key in BY_KEY]) == 100
+    assert saved([key if key == TRACKER else None for key in BY_KEY]) == 0
 
 
 def test_blocked_time_kept() -> None:
-    changes = reconstruct(FIGURE_2, by_key, Parameters(blocked_time="kept"))
-    assert [change.blocked for change in changes] == [0] * 6
-    assert [change.shift for change in changes] == [0, 0, 0, 0, 0, 50]  # the font's predecessor saved nothing
+    changes, _ = figure_2(blocked_time="kept")
+    assert [blocked for *_, blocked in changes] == [0] * 6
+    assert [shift for shift, *_ in changes] == [0, 0, 0, 0, 0, 50]  # the font's predecessor saved nothing
 
 
 def test_overlapping_lookups_save_the_shortest() -> None:
-    requests = [
-        Request(0, 0, dns=10, connect=10, key="k", lane="a"),
-        Request(1, 20, dns=30, connect=5, key="k", lane="b"),
-        Request(2, 25, dns=8, connect=5, key="k", lane="c"),
-        Request(3, 60, dns=7, connect=5, key="k", lane="d"),
+    page = [
+        Request(0, 0, dns=10, connect=10, lane="a"),
+        Request(1, 20, dns=30, connect=5, lane="b"),
+        Request(2, 25, dns=8, connect=5, lane="c"),
+        Request(3, 60, dns=7, connect=5, lane="d"),
     ]
-    saved = [change.dns for change in reconstruct(requests, by_key, Parameters(parallel_dns="minimum"))]
-    assert saved == [0, 8, 8, 7]
-    assert [change.dns for change in reconstruct(requests, by_key, Parameters())] == [0, 30, 8, 7]
+    for parallel_dns, expected in {"minimum": [0, 8, 8, 7], "own": [0, 30, 8, 7]}.items():
+        changes, _ = figure_2("kkkk", page, parallel_dns=parallel_dns)
+        assert [dns for _, dns, *_ in changes] == expected
+
+
+def test_a_tree_of_any_depth() -> None:
+    """Each waits for the one before it, which saved its 2 ms: a chain longer than any recursion may be."""
+    chain = [Request(i, 10.0 * i, dns=1, connect=1, initiator=i - 1, lane=i) for i in range(5000)]
+    changes, _ = figure_2(["k"] * 5000, chain)
+    assert [shift for shift, *_ in changes] == [0, 0, *(2.0 * i for i in range(1, 4999))]
 
 
 @st.composite
 def pages(draw):
-    phase = st.integers(0, 60).map(float)
-    starts = sorted(draw(st.lists(st.integers(0, 400).map(float), min_size=1, max_size=12)))
+    phase = st.sampled_from([0, 0, 1, 7, 20, 33, 60]).map(float)
+    starts = sorted(draw(st.lists(st.integers(0, 40).map(lambda tens: tens * 10.0), min_size=1, max_size=12)))
     requests = []
     for number, start in enumerate(starts):
-        server = draw(st.integers(0, 4))
+        server = draw(st.none() | st.integers(0, 4))
         requests.append(
             Request(
-                number,
+                number * 3,  # requests that did not reach the network left gaps
                 start,
                 *(draw(phase) for _ in range(6)),
-                f"192.0.2.{server}",
-                str(server // 2),
-                server // 2,
-                draw(st.none() | st.integers(0, len(starts))),
-                draw(st.integers(0, 5)),
+                server,
+                None if server is None else server // 2,
+                draw(st.none() | st.integers(0, len(starts)).map(lambda place: place * 3)),
+                draw(st.none() | st.integers(0, 4)),
             )
         )
     return requests
 
 
-@given(
-    page=pages(),
-    load=st.integers(1, 700).map(float),
-    parameters=st.builds(
-        Parameters,
-        predecessor=st.sampled_from(["initiator", "time"]),
-        parallel_dns=st.sampled_from(["own", "minimum"]),
-        blocked_time=st.sampled_from(["freed", "kept"]),
-    ),
+PARAMETERS = st.builds(
+    Parameters,
+    predecessor=st.sampled_from(["initiator", "time"]),
+    parallel_dns=st.sampled_from(["own", "minimum"]),
+    blocked_time=st.sampled_from(["freed", "kept"]),
 )
+
+
+@settings(max_examples=300)
+@given(several=st.lists(pages(), min_size=1, max_size=4), load=st.integers(1, 700).map(float), parameters=PARAMETERS)
+def test_columns_equal_one_request_at_a_time(several, load, parameters) -> None:
+    for name in ("ip", "key"):
+        servers = [[getattr(request, name) for request in page] for page in several]
+        expected = [oracle.reconstruct(page, known, parameters) for page, known in zip(several, servers, strict=True)]
+        changes, loaded = changed(several, list(chain.from_iterable(servers)), parameters, [load] * len(several))
+        assert changes == expected
+        assert loaded == [oracle.load_time(page, one, load) for page, one in zip(several, expected, strict=True)]
+
+
+@given(page=pages(), load=st.integers(1, 700).map(float), parameters=PARAMETERS)
 def test_what_no_reconstruction_may_do(page, load, parameters) -> None:
-    for coalesces in (by_address, by_key, by_provider(frozenset({1}))):
-        changes = reconstruct(page, coalesces, parameters)
-        for request, change in zip(page, changes, strict=True):
-            assert 0 <= change.dns <= request.dns
-            assert 0 <= change.connect <= request.connect
-            assert 0 <= change.blocked <= request.blocked
-            assert 0 <= change.shift <= request.started - page[0].started  # nothing starts before the page
-        modelled = load_time(page, changes, load)
+    for name in ("ip", "key"):
+        (changes,), (modelled,) = changed([page], [getattr(request, name) for request in page], parameters, [load])
+        for request, (shift, dns, connect, blocked) in zip(page, changes, strict=True):
+            assert 0 <= dns <= request.dns
+            assert 0 <= connect <= request.connect
+            assert 0 <= blocked <= request.blocked
+            assert 0 <= shift <= request.started - page[0].started  # nothing starts before the page
         assert modelled <= load
-        waited_for = [r.ended - c.total for r, c in zip(page, changes, strict=True) if r.ended <= load]
+        waited_for = [r.ended - sum(c) for r, c in zip(page, changes, strict=True) if r.ended <= load]
         assert modelled >= max(waited_for, default=0)
-    assert load_time(page, reconstruct(page, lambda _: None, parameters), load) == load
+    assert changed([page], [None] * len(page), parameters, [load])[1] == [load]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(several=st.lists(pages(), min_size=1, max_size=3), parameters=PARAMETERS, data=st.data())
+def test_tables_equal_one_request_at_a_time(make_tables, several, parameters, data) -> None:
+    """From rows in any order to load times, with connection ids and without."""
+    requests, addresses, expected = [], {}, {}
+    for number, page in enumerate(several):
+        for request in page:
+            ip = None if request.ip is None else f"192.0.2.{request.ip}"
+            addresses[ip] = request.key
+            phases = zip(("blocked", "dns", "connect", "send", "wait", "receive"), range(6), strict=True)
+            requests.append(
+                {"visit_id": f"v{number}", "request_id": request.request_id, "scheme": "https", "status": 200,
+                 "host": "x" if request.lane is None else f"h{request.lane}", "port": 443, "server_ip": ip,
+                 "connection_id": None if request.lane is None or request.lane < 2 else request.lane,
+                 "initiator_id": request.initiator, "started_ms": request.started,
+                 **{f"{name}_ms": getattr(request, name) for name, _ in phases}}
+            )  # fmt: skip
+        # Here every request has an origin, so none is without a lane.
+        laned = [replace(request, lane="x" if request.lane is None else request.lane) for request in page]
+        changes = {
+            name: oracle.reconstruct(laned, [getattr(request, name) for request in page], parameters)
+            for name in ("ip", "key")
+        }
+        expected[f"v{number}"] = [oracle.load_time(page, changes[name], 500.0) for name in ("ip", "key")]
+    rows = {
+        "visits": [{"visit_id": visit, "status": "ok", "load_ms": 500.0} for visit in expected],
+        "requests": data.draw(st.permutations(requests)),
+        "addresses": [{"ip": ip, "asn": asn} for ip, asn in addresses.items() if ip],
+    }
+    table = page_load_times(make_tables(rows), parameters)
+    for visit, _, ip_ms, origin_ms, _, reason in table.iter_rows():
+        assert reason is not None or [ip_ms, origin_ms] == expected[visit]
+
+
+def test_ssl_beside_connect(make_tables) -> None:
+    """Where a recorder's connect phase ends before TLS begins, the handshake that is saved is both."""
+    base = {"visit_id": "v", "scheme": "https", "host": "h", "port": 443, "status": 200, "server_ip": "192.0.2.1"}
+    rows = {
+        "visits": [{"visit_id": "v", "status": "ok", "load_ms": 100.0}],
+        "requests": [
+            {**base, "request_id": 0, "started_ms": 0.0, "connection_id": 1, "wait_ms": 5.0},
+            {**base, "request_id": 1, "started_ms": 10.0, "connection_id": 2, "connect_ms": 20.0, "ssl_ms": 15.0},
+        ],
+    }
+    saved = [
+        100.0 - page_load_times(make_tables(rows), Parameters(ssl=ssl))["ip_ms"].item() for ssl in ("inside", "beside")
+    ]
+    assert saved == [20.0, 35.0]
+
+
+@pytest.mark.parametrize("limit", ["truncated", "proxied", "preserved_log"])
+def test_what_a_recording_lacks_is_named(make_tables, example_rows, limit) -> None:
+    visits = [{**row, "quality": ["cached", limit]} for row in example_rows["visits"]]
+    table = page_load_times(make_tables({**example_rows, "visits": visits}), Parameters())
+    assert table["left_out_reason"].value_counts().sort("count").rows() == [("failed", 1), (limit, 5)]
 
 
 def test_table(make_tables, example_rows) -> None:
