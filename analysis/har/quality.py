@@ -3,7 +3,7 @@
 ==================  ==================================================================================================
 warm_sockets        a connection's first use had no connect phase: it was opened ahead of need, or before the page
 warm_start          the page's very first connection had none: the browser came from somewhere with connections open
-preserved_log       a later page of one log: its connections and names are in part those of the page before
+preserved_log       it follows another page load in one log, or holds several: connections of the one serve the other
 cached              an answer came from the cache
 cached_hosts        all answers of some host came from the cache or a service worker: its connection is not to be seen
 service_worker      an answer came from a service worker
@@ -33,10 +33,11 @@ _WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}
 _SITES_OF_A_PROXY = 3
 
 
-def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series) -> pl.Series:
+def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
     """A list of words for each visit, in the order of ``visits``.
 
-    ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it.
+    ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it;
+    ``titled``: where the title is one.
     """
     on_network = requests.filter(ON_NETWORK)
     from_cache = pl.col("from_cache").fill_null(value=False)
@@ -53,6 +54,8 @@ def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series) 
             "preserved_log": [facts.later and facts.recorder.name in _PRESERVING for facts in visits],
             "truncated": [facts.truncated for facts in visits],
             "asked": asked,
+            "titled": titled,
+            "preserving": [facts.recorder.name in _PRESERVING for facts in visits],
             "unloaded": [_unloaded(facts) for facts in visits],
         },
         schema_overrides={"visit": pl.Int64},
@@ -62,15 +65,18 @@ def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series) 
         .join(_warm(on_network), on="visit", how="left")
         .join(_cached_hosts(on_network), on="visit", how="left")
         .join(_begun(requests), on="visit", how="left")
+        .join(_loads(on_network), on="visit", how="left")
         .sort("visit")
     )
     frame = frame.with_columns(
         pl.col("visit").is_in(_proxied(on_network)).alias("proxied"),
+        (pl.col("preserved_log") | (pl.col("preserving") & _several_loads())).alias("preserved_log"),
         (pl.col("unloaded") | _without_document()).alias("partial"),
     )
     names = (
         *(
             "warm_sockets",
+            "warm_start",
             "preserved_log",
             "cached",
             "cached_hosts",
@@ -98,6 +104,25 @@ def _without_document() -> pl.Expr:
         pl.col("addresses").list.contains(bare.str.strip_suffix("/").fill_null("")),
     )
     return bare.is_not_null() & pl.col("addresses").is_not_null() & ~known
+
+
+def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
+    """The documents of a visit in order: HTML that was got from the network."""
+    html = (pl.col("mime_type") == "text/html") & pl.col("status").is_between(200, 299) & (pl.col("method") == "GET")
+    return (
+        on_network.filter(html.fill_null(value=False) & ~pl.col("from_cache").fill_null(value=False))
+        .sort("visit", "request_id")
+        .group_by("visit", maintain_order=True)
+        .agg(pl.col("bare").alias("documents"), (pl.col("bare") == pl.col("bare").first()).sum().alias("first_loads"))
+    )
+
+
+def _several_loads() -> pl.Expr:
+    """The first document was got again, or is another than the page's own, which came later."""
+    first, title = pl.col("documents").list.first(), pl.col("titled").str.replace("#.*", "")
+    again = pl.col("first_loads") > 1
+    moved = (title != first) & pl.col("documents").list.contains(title)
+    return (again | moved.fill_null(value=False)).fill_null(value=False)
 
 
 def _unloaded(facts: VisitFacts) -> bool:

@@ -7,6 +7,7 @@ import re
 # Strings are matched whole, so that brackets in them count for nothing; one that never ends is matched to the end.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\],:]', re.DOTALL)
 _CLOSED_BY = {ord("{"): b"}", ord("["): b"]"}
+_WITHIN = [ord("{"), ord("{"), ord("[")]
 
 
 def whole_entries(text: bytes) -> tuple[bytes, int] | None:
@@ -29,7 +30,7 @@ def whole_entries(text: bytes) -> tuple[bytes, int] | None:
             if not open_brackets or _CLOSED_BY[open_brackets.pop()] != token[0]:
                 return None
             keys.pop()
-            if len(open_brackets) == 3 and keys[:2] == [b'"log"', b'"entries"'] and kind == 0x7D:
+            if open_brackets == _WITHIN and keys[:2] == [b'"log"', b'"entries"'] and kind == 0x7D:
                 end = token.end()
         elif kind == 0x3A and open_brackets and open_brackets[-1] == 0x7B:
             keys[-1] = last

@@ -68,7 +68,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
         .then(pl.lit("no_response"))
         .alias("error"),
         pl.col("document_error").alias("error_code"),
-        quality(visits, requests, frame["asked_url"]),
+        quality(visits, requests, frame["asked_url"], frame["title_url"]),
     )
     return frame.select(
         pl.col(name).cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)

@@ -325,19 +325,6 @@ def test_no_creator_at_all():
     )
 
 
-def test_quality_says_what_limits_a_recording():
-    def quality(*entries: dict[str, Any], creator: str = "chrome-har") -> set[str]:
-        return set(tables_of(har_of(*entries, creator=creator))["visits"]["quality"][0])
-
-    fresh = {"timings": {"connect": 5, "ssl": 2}}
-    assert quality(entry("https://a.test/", connection="1", serverIPAddress="192.0.2.1", **fresh)) == set()
-    assert "warm_sockets" in quality(entry("https://a.test/", connection="1"))
-    assert "cached" in quality(entry("https://a.test/", _fromCache="disk"))
-    behind_proxy = [entry(f"https://h{n}.test/", connection=str(n), serverIPAddress="10.0.0.1") for n in range(10)]
-    assert "proxied" in quality(*behind_proxy)
-    assert "proxied" not in quality(*behind_proxy[:9])
-
-
 def test_text_that_utf8_cannot_hold_is_replaced():
     text = json.dumps(har_of(entry("https://a.test/\ud800x\U0001f600y"), creator="\udfff")).encode()
     assert tables_of(text)["requests"]["url"].to_list() == ["https://a.test/\ufffdx\U0001f600y"]

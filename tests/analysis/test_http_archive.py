@@ -1,0 +1,242 @@
+"""Rows of HTTP Archive's tables, made by hand from their public schema, to visits."""
+
+import base64
+import gzip
+import json
+import random
+import resource
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.progress import Progress
+
+from originset.analysis import http_archive
+from originset.analysis.import_batch import ImportSummary
+from originset.analysis.importing import import_hars
+from originset.crawler.testbed.authority import Authority
+from originset.data.shards import scan
+from originset.data.study import Study
+
+EXAMPLE = "https://www.example.com/"
+_END = "-----END CERTIFICATE-----\n"
+
+
+def request_row(page: str, number: int, host: str, socket: int, **payload: Any) -> dict[str, Any]:
+    """A row of crawl.requests, with the fields of the documented example's payload that tell something."""
+    url = f"https://{host}/{number}?token=S3CRET"
+    opened = payload.pop("opened", True)
+    entry = {
+        "pageref": "page_1_0_1",
+        "_run": 1,
+        "_cached": 0,
+        "startedDateTime": f"2024-07-12T12:44:{30 + number}.448119",
+        "time": 1080,
+        "request": {"method": "GET", "url": url, "httpVersion": "HTTP/2",
+                    "headers": [{"name": "cookie", "value": "S3CRET"}]},
+        "response": {"status": 200, "httpVersion": "HTTP/2", "headersSize": 354, "bodySize": 648,
+                     "content": {"size": 648, "mimeType": "text/html" if number == 0 else "text/css"}},
+        "timings": {"blocked": 172, "dns": 182, "connect": 539, "ssl": 363, "send": 0, "wait": 186, "receive": 1}
+        if opened else {"blocked": 0, "dns": -1, "connect": -1, "ssl": -1, "send": 0, "wait": 186, "receive": 1},
+        "_ip_addr": "192.0.2.7",
+        "_full_url": url,
+        "_request_type": "Document" if number == 0 else "Stylesheet",
+        "_socket": socket,
+        "_protocol": "HTTP/2",
+        "_initiator": "" if number == 0 else page,
+        **payload,
+    }  # fmt: skip
+    return {
+        "date": "2024-07-01",
+        "client": "mobile",
+        "page": page,
+        "is_root_page": page == EXAMPLE,
+        "root_page": EXAMPLE,
+        "url": url,
+        "is_main_document": number == 0,
+        "type": "html" if number == 0 else "css",
+        "index": str(number),  # BigQuery writes 64-bit integers as text
+        "payload": json.dumps(entry),
+        "summary": "{}",
+        "request_headers": [{"name": "cookie", "value": "S3CRET"}],
+        "response_body": "S3CRET",
+    }
+
+
+def page_row(page: str) -> dict[str, Any]:
+    payload = {
+        "startedDateTime": "2024-07-12T12:44:29.0",
+        "title": f"Run 1, First View for {page}",
+        "id": "page_1_0_1",
+        "pageTimings": {"onLoad": 218, "onContentLoad": 200},
+        "_URL": page,
+        "_browser_name": "Chrome",
+        "_browser_version": "126.0.0.0",
+    }
+    return {"date": "2024-07-01", "client": "mobile", "page": page, "is_root_page": page == EXAMPLE, "rank": "1000",
+            "wptid": "240712_x", "payload": json.dumps(payload), "custom_metrics": {"x": "{}"}}  # fmt: skip
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    return path
+
+
+def run(study: Study, *paths: Path) -> ImportSummary:
+    with study.changing("import", {}), Progress(disable=True) as progress:
+        return import_hars(study, paths, progress)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return Study(tmp_path / "study")
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    issued = Authority(tmp_path_factory.mktemp("ca")).issue(["www.example.com", "*.example.com"])
+    return [pem + _END for pem in issued.chain.read_text().split(_END)[:-1]]
+
+
+ROWS = [
+    request_row(EXAMPLE, 0, "www.example.com", 91),
+    request_row("https://www.example.com/about", 0, "www.example.com", 12),
+    request_row(EXAMPLE, 2, "static.example.com", 91, opened=False),
+    request_row(EXAMPLE, 1, "cdn.test", 95),
+]
+
+
+def test_rows_of_pages_and_requests_meet(study, tmp_path):
+    pages = write(tmp_path / "pages-000.json", [page_row(EXAMPLE), page_row("https://alone.test/")])
+    requests = write(tmp_path / "requests-000.json", ROWS)
+    summary = run(study, pages, requests)
+    assert (summary.refused, summary.pages_without_requests) == ([], 1)
+    visits = scan(study, "visits").sort("source").collect()
+    assert visits.select(
+        "source", "site", "rank", "page_kind", "profile", "recorder", "browser", "browser_version", "load_ms", "status"
+    ).rows() == [
+        ("httparchive/2024-07-01/mobile/https://www.example.com/", "www.example.com", 1000, "landing", "mobile",
+         "webpagetest", "chromium", "126.0.0.0", 218.0, "ok"),
+        ("httparchive/2024-07-01/mobile/https://www.example.com/about", "www.example.com", None, "internal", "mobile",
+         "webpagetest", None, None, None, "ok"),
+    ]  # fmt: skip
+    rows = scan(study, "requests").filter(visit_id=visits["visit_id"][0]).sort("request_id").collect()
+    assert rows.select(
+        "host", "connection_id", "connection_source", "server_ip", "protocol", "resource_type"
+    ).rows() == [
+        ("www.example.com", 91, "inferred", "192.0.2.7", "h2", "document"),
+        ("cdn.test", 95, "inferred", "192.0.2.7", "h2", "stylesheet"),
+        ("static.example.com", 91, "inferred", "192.0.2.7", "h2", "stylesheet"),
+    ]
+    assert rows["started_ms"].to_list() == [0.0, 1000.0, 2000.0]
+    assert rows["dns_ms"].to_list() == [182.0, 182.0, None]
+
+
+def test_certificates_and_resumption_of_the_entry_that_opened_the_connection(study, tmp_path, chain):
+    details = {"protocol": "TLS 1.3", "subjectName": "www.example.com", "sanList": ["www.example.com"], "issuer": "x"}
+    opened = {"_certificates": chain, "_securityDetails": details, "_tls_version": "TLS 1.3", "_tls_resumed": "False"}
+    rows = [request_row(EXAMPLE, 0, "www.example.com", 91, **opened), ROWS[2]]
+    rows.append(request_row(EXAMPLE, 3, "other.test", 7, _securityDetails=details, _tls_resumed="True"))
+    run(study, write(tmp_path / "requests.json", rows))
+    connections = scan(study, "connections").sort("connection_id", descending=True).collect()
+    certificates = scan(study, "certificates").collect()
+    real = certificates.row(by_predicate=pl.col("chain").list.len() == 2, named=True)
+    assert set(real["chain"]) <= set(certificates["certificate_id"])
+    assert real["chain"][0] == real["certificate_id"]
+    assert connections.select("connection_id", "certificate_id", "tls_version", "resumed", "hosts").row(0) == (
+        91, real["certificate_id"], "TLS 1.3", False, ["www.example.com", "static.example.com"],
+    )  # fmt: skip
+    der = base64.b64decode("".join(chain[0].split("-----")[2].split()))
+    assert real["der_bytes"] == len(der)
+    assert connections["certificate_id"][1].startswith("fields-")
+    assert connections["resumed"][1] is True
+    names = scan(study, "certificate_names").filter(certificate_id=real["certificate_id"]).collect()["name"]
+    assert sorted(names) == ["*.example.com", "www.example.com"]
+
+
+def test_parquet_says_what_json_lines_say(tmp_path):
+    rows = [*ROWS, page_row(EXAMPLE)]
+    by_kind = {}
+    for kind in ("json", "gz", "parquet"):
+        study = Study(tmp_path / f"study-{kind}")
+        if kind == "parquet":
+            pl.DataFrame(ROWS).drop("request_headers").write_parquet(tmp_path / "requests.parquet")
+            pl.DataFrame(rows[-1:]).drop("custom_metrics").write_parquet(tmp_path / "pages.parquet")
+            run(study, tmp_path / "requests.parquet", tmp_path / "pages.parquet")
+        else:
+            file = write(tmp_path / "all.jsonl", rows)
+            if kind == "gz":
+                file = tmp_path / "all.jsonl.gz"
+                file.write_bytes(gzip.compress((tmp_path / "all.jsonl").read_bytes()))
+            run(study, file)
+        by_kind[kind] = [
+            scan(study, table).sort("visit_id").collect() for table in ("visits", "requests", "connections")
+        ]
+    for kind in ("gz", "parquet"):
+        for one, other in zip(by_kind["json"], by_kind[kind], strict=True):
+            assert one.sort(one.columns[:2]).equals(other.sort(other.columns[:2])), kind
+    assert by_kind["json"][1].height == 4
+
+
+def test_the_same_rows_in_any_order_and_files_add_nothing(study, tmp_path):
+    run(study, write(tmp_path / "requests.json", ROWS))
+    shuffled = random.Random(1).sample(ROWS, len(ROWS))  # noqa: S311 - an order
+    first, second = write(tmp_path / "a.json", shuffled[:2]), write(tmp_path / "b.json", shuffled[2:])
+    summary = run(study, first, second)
+    assert (summary.imported, summary.already, summary.refused) == (0, 2, [])
+
+
+def test_many_parts_hold_what_one_holds(tmp_path, monkeypatch):
+    whole, parts = Study(tmp_path / "whole"), Study(tmp_path / "parts")
+    file = write(
+        tmp_path / "requests.json", [request_row(f"https://{n % 50}.test/", n // 50, "x.test", 1) for n in range(200)]
+    )
+    run(whole, file)
+    monkeypatch.setattr(http_archive, "_PART_BYTES", 10_000)
+    run(parts, file)
+    for table in ("visits", "requests"):
+        rows = [scan(study, table).sort("visit_id").collect() for study in (whole, parts)]
+        assert rows[0].equals(rows[1])
+    assert rows[0].height == 200
+
+
+def test_bad_rows_are_refused_by_themselves(study, tmp_path):
+    file = write(tmp_path / "requests.json", ROWS)
+    lines = file.read_bytes().splitlines(keepends=True)
+    bad = [
+        b'{"page": "x", "payload": "{"}\n',
+        b'{"page": 1\n',
+        b'{"payload": "{}"}\n',
+        b'{"page": "x", "payload": "[1]"}\n',
+    ]
+    deep = b'{"page": "x", "payload": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+    file.write_bytes(b"".join([lines[0], *bad, deep, *lines[1:], lines[0][: len(lines[0]) // 2]]))
+    summary = run(study, file)
+    assert sorted(error.source for error in summary.refused) == sorted(
+        f"requests.json#{number}" for number in (2, 3, 4, 5, 6, 10)
+    )
+    assert scan(study, "requests").collect().height == 4
+    assert scan(study, "rejects").collect().height == 6
+
+
+def test_no_secret_of_a_row_is_kept(study, tmp_path):
+    run(study, write(tmp_path / "requests.json", ROWS))
+    for table in ("visits", "requests", "connections"):
+        assert "S3CRET" not in json.dumps(scan(study, table).collect().to_dicts(), default=str)
+
+
+def test_memory_does_not_grow_with_the_export(tmp_path, monkeypatch):
+    monkeypatch.setattr(http_archive, "_PART_BYTES", 4 << 20)
+
+    def peak_after(rows: int) -> int:
+        file = tmp_path / f"{rows}.json"
+        with file.open("wb") as opened:
+            for number in range(rows):
+                row = request_row(f"https://{number % (rows // 20)}.test/", number % 20, "x.test", 1)
+                opened.write(json.dumps({**row, "response_body": "x" * 20_000}).encode() + b"\n")
+        run(Study(tmp_path / f"study-{rows}"), file)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    small = peak_after(1000)
+    assert peak_after(5000) - small < 100 << 10  # the file is 115 MB
