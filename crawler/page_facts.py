@@ -57,10 +57,8 @@ _CHALLENGE_TITLES = ("Just a moment...", "DDoS-Guard")
 # RFC 9110 section 5.1: names are compared without case. Values: Cloudflare's and AWS WAF's documentation.
 _CHALLENGE_FIELDS = {"cf-mitigated": ("challenge",), "x-amzn-waf-action": ("challenge", "captcha")}
 
-_LISTS = f"const BANNERS = {json.dumps(_BANNERS)}, CHALLENGES = {json.dumps(_CHALLENGES)}, MOST = {_MOST_LINKS};"
-_SCRIPT = (
-    f"(() => {{ {_LISTS}"
-    + """
+_SCRIPT = """\
+((BANNERS, CHALLENGES, MOST) => {
   const drawn = (one) => one.getClientRects().length > 0 && getComputedStyle(one).visibility !== "hidden";
   const any = (lists, wanted) => lists.some((list) => [...document.querySelectorAll(list)].some(wanted));
   const follow = (link) => !link.hasAttribute("download") && /^https?:/.test(link.href);
@@ -71,8 +69,8 @@ _SCRIPT = (
     viewport: `${innerWidth}x${innerHeight}`,
     links: [...document.links].filter(follow).slice(0, MOST).map((link) => link.href.split("#")[0]),
   });
-})()"""
-)
+})"""
+_CALL = f"{_SCRIPT}({json.dumps(_BANNERS)}, {json.dumps(_CHALLENGES)}, {_MOST_LINKS})"
 
 
 class PageFacts(msgspec.Struct):
@@ -99,7 +97,7 @@ def look(devtools: DevTools, session: str, frame: str) -> PageFacts | None:
         DevToolsLost: the browser is gone.
     """
     world = devtools.call("Page.createIsolatedWorld", session, _PATIENCE_S, frameId=frame)["executionContextId"]
-    answer = devtools.call("Runtime.evaluate", session, _PATIENCE_S, expression=_SCRIPT, contextId=world)
+    answer = devtools.call("Runtime.evaluate", session, _PATIENCE_S, expression=_CALL, contextId=world)
     text = answer["result"].get("value")
     return None if text is None else _decoder.decode(text)
 

@@ -38,12 +38,13 @@ class Ranking:
     data: bytes
 
 
-def fetch(source: str, server: str = SERVER, cache: Path | None = None) -> Ranking:
+def fetch(source: str, server: str | None = None, cache: Path | None = None) -> Ranking:
     """The list that ``tranco:ID[:N]`` names, from the cache where it was downloaded before.
 
     Raises:
         InputError: it is not named so, cannot be downloaded, or is none.
     """
+    server = SERVER if server is None else server
     named = _SOURCE.fullmatch(source)
     if named is None:
         raise InputError(source, "not-tranco", "a Tranco list is tranco:ID, tranco:ID:N or tranco:latest[:N]")

@@ -8,12 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from originset.crawler.testbed import pages
-from originset.crawler.testbed.scenario import Host, Resource, Scenario
+from originset.crawler.testbed.scenario import Host, Resource, Rough, Scenario
 from originset.crawler.testbed.truth import Log, Request
 
 Headers = list[tuple[str, str]]
 
 NEVER = 0  # the status of what is not answered
+DROPPED = -1  # the status of what ends the connection
+ENDLESS_PAUSE_S = 0.02
+
+_ROUGH_PAGES = {
+    "hangs": "<!doctype html><title>hangs</title><script>while (true) {}</script>",
+    "crashes": "<!doctype html><title>crash</title><script>for (const a = [];;) a.push(Array(9999).fill(1))</script>",
+    "endless": "<!doctype html><title>endless</title>" + "<p>and on</p>" * 64,
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Answer:
     status: int
     headers: Headers
     body: bytes = b""
+    endless: bool = False  # the body again and again
 
 
 class Answers:
@@ -87,6 +96,8 @@ class Answers:
             return _text(301, ("location", f"https://{name}{path}"))
         if host.redirect is not None:
             return _text(301, ("location", host.redirect))
+        if host.rough is not None:
+            return _rough(host.rough)
         resource = self._scenario.served.get((name, path))
         fields = _host_headers(host)
         return _text(404, *fields) if resource is None else _content(resource, arrival.protocol, origin, fields)
@@ -153,6 +164,15 @@ def _content(resource: Resource, protocol: str, origin: str | None, fields: Head
     if resource.kind == "link":
         headers.append(("content-disposition", "attachment"))
     return Answer(resource.status, headers, body.content)
+
+
+def _rough(kind: Rough) -> Answer:
+    if kind == "silent":
+        return Answer(NEVER, [])
+    if kind == "drops":
+        return Answer(DROPPED, [])
+    headers = [("content-type", "text/html; charset=utf-8"), ("cache-control", "no-store")]
+    return Answer(200, headers, _ROUGH_PAGES[kind].encode(), endless=kind == "endless")
 
 
 def _text(status: int, *headers: tuple[str, str]) -> Answer:

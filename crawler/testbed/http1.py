@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import h11
 
-from originset.crawler.testbed.answers import Answers, Arrival, joined
+from originset.crawler.testbed.answers import DROPPED, ENDLESS_PAUSE_S, Answers, Arrival, joined
 from originset.crawler.testbed.websocket import is_upgrade, serve_websocket
 
 
@@ -29,7 +29,15 @@ async def serve_http1(
             if answer.status == 101:
                 await serve_websocket(reader, writer, request, arrival, answers)
                 return
+            if answer.status == DROPPED:
+                writer.transport.abort()
+                return
             response = h11.Response(status_code=answer.status, headers=answer.headers)
+            while answer.endless:
+                writer.write((connection.send(response) or b"") if connection.our_state is h11.SEND_RESPONSE else b"")
+                writer.write(connection.send(h11.Data(data=answer.body)) or b"")
+                await writer.drain()
+                await asyncio.sleep(ENDLESS_PAUSE_S)
             for event in (response, h11.Data(data=answer.body), h11.EndOfMessage()):
                 writer.write(connection.send(event) or b"")
             await writer.drain()

@@ -11,7 +11,7 @@ import h2.errors
 import h2.events
 import h2.exceptions
 
-from originset.crawler.testbed.answers import Answer, Answers, Arrival, joined
+from originset.crawler.testbed.answers import DROPPED, ENDLESS_PAUSE_S, Answer, Answers, Arrival, joined
 
 
 async def serve_http2(
@@ -82,6 +82,9 @@ class _Http2:
             headers.get(":path", ""),
             headers,
         )
+        if answer.status == DROPPED:
+            self._writer.transport.abort()
+            return
         try:
             await self._send(stream, answer)
         except h2.exceptions.ProtocolError:
@@ -89,7 +92,12 @@ class _Http2:
 
     async def _send(self, stream: int, answer: Answer) -> None:
         self._h2.send_headers(stream, [(":status", str(answer.status)), *answer.headers], end_stream=not answer.body)
-        rest = answer.body
+        await self._send_body(stream, answer.body, last=not answer.endless)
+        while answer.endless:
+            await asyncio.sleep(ENDLESS_PAUSE_S)
+            await self._send_body(stream, answer.body, last=False)
+
+    async def _send_body(self, stream: int, rest: bytes, *, last: bool) -> None:
         while rest:
             room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
             if room <= 0:
@@ -98,5 +106,5 @@ class _Http2:
                 await self._window_opened.wait()
                 continue
             part, rest = rest[:room], rest[room:]
-            self._h2.send_data(stream, part, end_stream=not rest)
+            self._h2.send_data(stream, part, end_stream=last and not rest)
         self._writer.write(self._h2.data_to_send())

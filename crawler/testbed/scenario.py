@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 Protocol = Literal["h2", "http/1.1"]
 Http3 = Literal["forced", "advertised"]
+Rough = Literal["hangs", "crashes", "silent", "endless", "drops"]
 Credentials = Literal["include", "same-origin", "omit"]
 Kind = Literal[
     "page",
@@ -65,6 +66,8 @@ class Host:
     ``external``: DNS, address and certificate exist, but the testbed's own server stays away: somebody else's listens.
     ``http3``: QUIC is answered too; "forced": browsers are told to use nothing else, "advertised": they have to find
     it.
+    ``rough``: instead of what it has, it answers with a page whose script never ends or takes all memory, or never, or
+    without an end, or it drops the connection.
     ``alt_svc``, ``hsts`` and ``cookies`` (names) go with every answer over TLS.
     """
 
@@ -85,6 +88,7 @@ class Host:
     alt_svc: str | None = None
     hsts: bool = False
     cookies: tuple[str, ...] = ()
+    rough: Rough | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from originset.crawler.testbed.scenario import (
     Kind,
     Protocol,
     Resource,
+    Rough,
     Scenario,
 )
 from originset.data.errors import InputError
@@ -85,6 +86,7 @@ class _RawHost(_Raw, frozen=True):
     alt_svc: str | None = None
     hsts: bool = False
     cookies: list[str] = []
+    rough: Rough | None = None
 
 
 class _RawResource(_Raw, frozen=True):
@@ -214,6 +216,7 @@ class _Reader:
             alt_svc=None if raw.alt_svc is None else self._matching(_ALT_SVC, raw.alt_svc, f"{place}.alt_svc"),
             hsts=raw.hsts,
             cookies=tuple(self._matching(_COOKIE, one, f"{place}.cookies") for one in raw.cookies),
+            rough=raw.rough,
         )
 
     def _https_record(self, raw: _RawHttpsRecord | None, place: str) -> HttpsRecord | None:

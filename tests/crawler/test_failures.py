@@ -39,6 +39,8 @@ def test_only_what_may_pass_is_tried_again() -> None:
         "hang",
         "connect",
     }
+    codes = ["HTTP 404", "HTTP 403", "HTTP 429", "HTTP 503", "net::ERR_NAME_NOT_RESOLVED", "net::ERR_DNS_TIMED_OUT"]
+    assert [code for code in codes if may_pass("http", code)] == ["HTTP 429", "HTTP 503", "net::ERR_DNS_TIMED_OUT"]
     assert port_is_closed("connect")
     assert not port_is_closed("tls"), "somebody answers for https: http would be another page"
     assert not port_is_closed(None)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.site_list import Site, normalised_host, parse_site, read_site_list
+from originset.crawler.site_list import Site, normalised_host, parse_site, read_exclusions, read_site_list
 from originset.data.errors import InputError
 
 
@@ -37,6 +37,30 @@ def test_list_of_every_kind(tmp_path: Path) -> None:
     )
     assert read.duplicates == (5, 11)
     assert read.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_column_of_a_csv(tmp_path: Path) -> None:
+    file = tmp_path / "sites.csv"
+    file.write_text(
+        'rank,origin,"a, b"\n10,https://a.test,x\n,"b.test",\n"20","c.test:8443","two\nlines"\n3,not a site,\n'
+    )
+    with pytest.raises(InputError) as refused:
+        read_site_list(str(file), "origin")
+    assert refused.value.source == f"{file}:6"
+    file.write_text(file.read_text().rpartition("3,not")[0])
+    assert read_site_list(str(file), "origin").sites == (
+        Site("a.test", "https://a.test/", 10),
+        Site("b.test"),
+        Site("c.test:8443", "https://c.test:8443/", 20),
+    )
+    with pytest.raises(InputError, match="no column 'domain'; there are 'rank', 'origin', 'a, b'"):
+        read_site_list(str(file), "domain")
+
+
+def test_exclusions(tmp_path: Path) -> None:
+    file = tmp_path / "no.txt"
+    file.write_text("# who asked\nExample.com\nhttps://b.test/page\n[2001:db8::1]:8443\n")
+    assert read_exclusions(file) == {"example.com", "b.test", "2001:db8::1"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""What a crawl says of itself while it runs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from originset.cli.crawl_display import Display, Pace
+from originset.data.capture import Visit
+
+
+def visit(status: str, error: str | None = None) -> Visit:
+    return Visit(
+        visit_id="0" * 16,
+        site="a.test",
+        url="https://a.test/",
+        started_at="2026-01-01T00:00:00Z",
+        status=status,
+        error=error,
+    )
+
+
+def test_a_line_for_people() -> None:
+    pace = Pace(100.0)
+    assert pace.line(9, 100.0).startswith("0 done · 0 failed · 9 left")
+    for second, (status, error) in enumerate([("ok", None), ("partial", "hang"), ("failed", "dns"), ("failed", "dns")]):
+        pace.add(visit(status, error), 101.0 + second)
+    assert pace.line(100, 104.0) == "2 done · 2 failed · 100 left · 60/min · 2 min to go · last: 2 dns, 1 hang"
+    for second in range(200):
+        pace.add(visit("ok"), 1000.0 + second / 2)
+    assert pace.per_minute(1100.0) == pytest.approx(120, rel=0.02), "of late, not since the beginning"
+
+
+def test_a_line_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display(lines=True) as display:
+        display.begin(2)
+        display.visited(visit("ok"), 1)
+        display.visited(visit("failed", "dns"), 0)
+    said = capsys.readouterr()
+    rows: list[dict[str, Any]] = [json.loads(line) for line in said.out.splitlines()]
+    assert [(row["status"], row["error"]) for row in rows] == [("ok", None), ("failed", "dns")]
+    assert all("challenge" in row and row["rank"] is None for row in rows), "every field on every line"
+    assert said.err == "", "no display where there is no terminal"

@@ -1,0 +1,84 @@
+"""Robots, those who do not want visits, and the pace of visits to one server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from originset.crawler.manners import Manners, is_excluded, site_of
+from originset.crawler.schedule import Pace
+from originset.crawler.settings import CrawlSettings, VisitSettings
+from originset.data.ledger import Row
+
+
+class Robots(BaseHTTPRequestHandler):
+    rules: ClassVar[tuple[int, str]] = (200, "")
+    agents: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.agents.append(self.headers["User-Agent"])
+        assert self.path == "/robots.txt"
+        status, body = self.rules
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Robots.agents.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Robots) as running:
+        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "permitted"),
+    [
+        (200, "User-agent: *\nDisallow: /private\n", {"/": True, "/private/x": False}),
+        (200, "User-agent: originset\nDisallow: /\n\nUser-agent: *\nAllow: /\n", {"/": False}),
+        (200, "User-agent: other\nDisallow: /\n", {"/": True}),
+        (404, "", {"/": True}),
+        (503, "", {"/": False}),
+    ],
+)
+def test_robots(server: str, status: int, text: str, permitted: dict[str, bool]) -> None:
+    Robots.rules = status, text
+    manners = Manners(CrawlSettings(visit=VisitSettings(contact="+https://crawl.example/"), respect_robots=True))
+    assert {path: manners.permits(server + path) for path in permitted} == permitted
+    assert Robots.agents == ["originset (+https://crawl.example/)"], "asked once for a site"
+
+
+def test_robots_where_nobody_answers_or_nobody_asks(server: str) -> None:
+    Robots.rules = 200, "User-agent: *\nDisallow: /\n"
+    assert Manners(CrawlSettings(respect_robots=True)).permits("http://127.0.0.1:9/"), "the visit says what is wrong"
+    assert Manners(CrawlSettings()).permits(server)
+    assert Robots.agents == []
+
+
+def test_exclusions() -> None:
+    excluded = frozenset({"example.com", "sub.example.org"})
+    hosts = ["example.com", "www.example.com", "notexample.com", "example.org", "a.sub.example.org"]
+    assert [host for host in hosts if is_excluded(host, excluded)] == [hosts[0], hosts[1], hosts[4]]
+
+
+def test_sites() -> None:
+    hosts = ["www.a.co.uk", "a.co.uk", "192.0.2.1", "localhost", "x.alice.github.io"]
+    assert [site_of(host) for host in hosts] == ["a.co.uk", "a.co.uk", "192.0.2.1", "localhost", "alice.github.io"]
+
+
+def test_paces() -> None:
+    row = Row("8.8.8.8", "here", 1, 1)
+    assert Manners(CrawlSettings()).paces(row) == ()
+    assert Manners(CrawlSettings(per_address=30)).paces(row) == (Pace("8.8.8.8", 2.0),)
+    assert Manners(CrawlSettings(per_as=60)).paces(row) == (Pace(15169, 1.0),)
+    assert Manners(CrawlSettings(per_address=1, per_as=1)).paces(Row("nowhere.invalid", "here", 1, 1)) == ()
