@@ -26,6 +26,7 @@ from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.database import open_database
 from originset.data.errors import UsageError
+from originset.data.reference.snapshot import built_in
 from originset.data.study import Study
 from originset.queries.figures import draw
 from originset.queries.ladder import ladder, rests_on
@@ -77,7 +78,7 @@ def command(out: Path) -> None:
             "TLS connections with a request": len({r.connection for r in testbed.requests() if r.scheme == "https"}),
             "DNS queries": len(testbed.dns_queries()),
         }
-    analyze(study)
+    analyze(study, built_in())  # a demo is the same everywhere
     _show(study, out, logged)
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "model": "originset.cli.model",
     "plan": "originset.cli.plan",
     "query": "originset.cli.query",
+    "reference": "originset.cli.reference",
 }
 
 INTERRUPTED = 130

@@ -35,7 +35,9 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     last = seen.group_by("host").agg(pl.col("at").max())
     hosts = tables["hosts"].join(last, on="host")
     served = seen.filter("secure", "answered", pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
-    same_edge = _sharing(pairs, hosts.select("host", "at", pl.col("edge").alias("place")), "")
+    # A host with several CDNs is on this edge at times, and nobody knows when.
+    on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
+    same_edge = _sharing(pairs, on_edge.select("host", "at", pl.col("edge").alias("place")), "")
     shared_address = _sharing(pairs, _places(served, "server_ip"), "address ")
     kept = pl.concat([pairs.select(pl.col(side).alias("host")) for side in _PAIR]).unique()
     certified = covering_certificates(tables, kept).join(last, on="host").rename({"certificate_id": "place"})

@@ -1,6 +1,8 @@
--- TLS connections of all pages, rung by rung: as measured, without same-host duplicates, and at the paper's best. Every
--- rung counts the same requests: https and wss requests with a known connection, on pages where each of these
--- connections has a known address. Rungs marked aside are not steps between their neighbours.
+-- TLS connections of all pages, rung by rung: as measured, without same-host duplicates, deployable (hosts merge where a
+-- certificate covers both, one owner has both on one edge, or they were seen on one connection), same edge (or an address
+-- in common), and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was
+-- seen never merge above the AS. Every rung counts the same requests: https and wss requests with a known connection, on
+-- pages where each of these connections has a known address. Rungs marked aside are not steps between their neighbours.
 -- paper: table 1 and figure 3 as totals
 -- counts: TLS connections
 -- rung: the step
@@ -24,7 +26,8 @@ pages AS (
       WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections open from before'
       WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
       WHEN c.measured_tls IS NULL THEN 'without connection ids'
-      WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address'
+      WHEN c.paired_ideal_origin IS NULL OR c.paired_ideal_edge IS NULL OR c.paired_ideal_deployable IS NULL
+        THEN 'with a connection to an unknown address'
     END AS reason
   FROM page_counts AS c
   JOIN visits AS v USING (visit_id)
@@ -51,8 +54,12 @@ rungs AS (
   UNION ALL
   SELECT 3, 'same address (the paper''s ideal IP)', true, paired_ideal_ip FROM pages WHERE reason IS NULL
   UNION ALL
+  SELECT 4, 'deployable: same tenant', false, paired_ideal_deployable FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 5, 'same edge', false, paired_ideal_edge FROM pages WHERE reason IS NULL
+  UNION ALL
   SELECT
-    4,
+    6,
     CASE colocation
       WHEN 'asn' THEN 'same AS (the paper''s ideal ORIGIN)'
       WHEN 'ip' THEN 'same address'

@@ -145,6 +145,12 @@ def test_one_edge_and_one_owner_on_it(make_tables):
     assert (A, C, "owner_on_edge") not in found
 
 
+def test_a_host_with_several_cdns_is_on_no_edge_for_sure(make_tables):
+    hosts = [{"host": host, "edge": "Some CDN", "multi_cdn": host == C} for host in HOSTS]
+    found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", B, 2, 2, 200), ("v", C, 3, 3, 200)], hosts=hosts))
+    assert {key[:2] for key in found if key[2] == "same_edge"} == {(A, B)}
+
+
 def test_an_address_of_a_proxy_says_nothing(make_tables):
     addresses = [{"ip": "192.0.2.1", "kind": "private"}]
     found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", C, 1, 2, 200)], addresses=addresses))
