@@ -7,81 +7,47 @@ milliseconds (DOUBLE), ``*_ms`` within a visit counts from the visit's first req
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from originset.data.columns import VISIT_ID, Column, Stage, Table, polars_type, table
+from originset.data.schema_modelled import (
+    CERTIFICATE_ADDITIONS,
+    COLOCATION_EVIDENCE,
+    ORIGIN_SETS,
+    PAGE_COUNTS,
+    PAGE_LOAD_TIMES,
+    SITE_CERTIFICATES,
+)
 
-import polars as pl
+__all__ = [
+    "ADDRESSES",
+    "CERTIFICATES",
+    "CERTIFICATE_ADDITIONS",
+    "CERTIFICATE_NAMES",
+    "COLOCATION_EVIDENCE",
+    "CONNECTIONS",
+    "DNS_QUERIES",
+    "HOSTS",
+    "ORIGIN_SETS",
+    "PAGE_COUNTS",
+    "PAGE_LOAD_TIMES",
+    "PROVIDERS",
+    "REJECTS",
+    "REQUESTS",
+    "RUNS",
+    "SITE_CERTIFICATES",
+    "TABLES",
+    "VISITS",
+    "Column",
+    "Stage",
+    "Table",
+    "polars_type",
+]
 
-
-class Stage(Enum):
-    """Which step of the way of the data writes a table."""
-
-    ROWS = "import and analyze, from captures and HARs"
-    RESOLVED = "analyze, once per distinct value of the study"
-    MODELLED = "analyze and model, from the tables above"
-    STUDY = "every command that changes the study"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: ``type`` is DuckDB's name of the type."""
-
-    name: str
-    type: str
-    description: str
-    unit: str | None = None
-
-    @property
-    def comment(self) -> str:
-        """The text of the column's COMMENT."""
-        return self.description if self.unit is None else f"{self.description} [{self.unit}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table; ``key`` names the columns that identify a row, empty where rows have no identity."""
-
-    name: str
-    stage: Stage
-    description: str
-    key: tuple[str, ...]
-    columns: tuple[Column, ...]
-
-    @property
-    def polars_schema(self) -> pl.Schema:
-        """The columns as polars types, in order: what a shard of this table must have."""
-        return pl.Schema({column.name: polars_type(column.type) for column in self.columns})
-
-
-_POLARS_TYPES: dict[str, pl.DataType] = {
-    "VARCHAR": pl.String(),
-    "INTEGER": pl.Int32(),
-    "BIGINT": pl.Int64(),
-    "DOUBLE": pl.Float64(),
-    "BOOLEAN": pl.Boolean(),
-    "TIMESTAMP": pl.Datetime("us"),
-}
-
-
-def polars_type(duckdb_type: str) -> pl.DataType:
-    """The polars type that holds a DuckDB type of this schema."""
-    if duckdb_type.endswith("[]"):
-        return pl.List(polars_type(duckdb_type.removesuffix("[]")))
-    return _POLARS_TYPES[duckdb_type]
-
-
-def _table(name: str, stage: Stage, key: str, description: str, *columns: Column) -> Table:
-    return Table(name, stage, description, tuple(key.split()), columns)
-
-
-_VISIT_ID = Column("visit_id", "VARCHAR", "the visit: first 16 hex digits of SHA-256 over its source's identity")
-
-VISITS = _table(
+VISITS = table(
     "visits",
     Stage.ROWS,
     "visit_id",
     "One row per page load: a crawled visit, or a page of an imported HAR.",
-    _VISIT_ID,
+    VISIT_ID,
     Column("site", "VARCHAR", "the site list's entry, or the host of the page's document"),
     Column("rank", "INTEGER", "the site's rank in its list"),
     Column("url", "VARCHAR", "the address that was asked for"),
@@ -112,12 +78,12 @@ VISITS = _table(
     Column("dom_content_loaded_ms", "DOUBLE", "DOMContentLoaded event", "ms"),
 )
 
-REQUESTS = _table(
+REQUESTS = table(
     "requests",
     Stage.ROWS,
     "visit_id request_id",
     "One row per HAR entry, none dropped.",
-    _VISIT_ID,
+    VISIT_ID,
     Column("request_id", "INTEGER", "order of start within the visit, from 0"),
     Column("url", "VARCHAR", "without fragment, user information and secrets"),
     Column("scheme", "VARCHAR", "https, http, wss, ws, data, blob, ..."),
@@ -148,12 +114,12 @@ REQUESTS = _table(
     Column("bytes", "BIGINT", "response as transferred, headers included", "bytes"),
 )
 
-CONNECTIONS = _table(
+CONNECTIONS = table(
     "connections",
     Stage.ROWS,
     "visit_id connection_id",
     "One row per connection; captures know every one, HARs only those that carried a request.",
-    _VISIT_ID,
+    VISIT_ID,
     Column("connection_id", "BIGINT", "the recorder's id; within a visit one id is one connection"),
     Column("first_host", "VARCHAR", "the host it was opened for (TLS server name)"),
     Column("hosts", "VARCHAR[]", "hosts of the requests it carried, in order of first use"),
@@ -176,12 +142,12 @@ CONNECTIONS = _table(
     Column("source", "VARCHAR", "netlog or har"),
 )
 
-DNS_QUERIES = _table(
+DNS_QUERIES = table(
     "dns_queries",
     Stage.ROWS,
     "",
     "One row per name and record type asked for in a lookup.",
-    _VISIT_ID,
+    VISIT_ID,
     Column("lookup_id", "INTEGER", "the browser's resolver job within the visit; A, AAAA and HTTPS share one"),
     Column("host", "VARCHAR", "the name asked for, lower-case A-label"),
     Column("rtype", "VARCHAR", "A, AAAA, HTTPS"),
@@ -195,7 +161,7 @@ DNS_QUERIES = _table(
     Column("asked_ms", "DOUBLE", "from the visit's first request", "ms"),
 )
 
-CERTIFICATES = _table(
+CERTIFICATES = table(
     "certificates",
     Stage.ROWS,
     "certificate_id",
@@ -222,7 +188,7 @@ CERTIFICATES = _table(
     Column("problem", "VARCHAR", "why it could not be read in full"),
 )
 
-CERTIFICATE_NAMES = _table(
+CERTIFICATE_NAMES = table(
     "certificate_names",
     Stage.ROWS,
     "certificate_id name",
@@ -232,7 +198,7 @@ CERTIFICATE_NAMES = _table(
     Column("wildcard", "BOOLEAN", "the left-most label is *"),
 )
 
-REJECTS = _table(
+REJECTS = table(
     "rejects",
     Stage.ROWS,
     "source",
@@ -243,7 +209,7 @@ REJECTS = _table(
     Column("byte_offset", "BIGINT", "where reading stopped"),
 )
 
-HOSTS = _table(
+HOSTS = table(
     "hosts",
     Stage.RESOLVED,
     "host",
@@ -259,7 +225,7 @@ HOSTS = _table(
     ),
 )
 
-PROVIDERS = _table(
+PROVIDERS = table(
     "providers",
     Stage.RESOLVED,
     "provider",
@@ -277,7 +243,7 @@ PROVIDERS = _table(
     Column("dated", "VARCHAR", "when that was read"),
 )
 
-ADDRESSES = _table(
+ADDRESSES = table(
     "addresses",
     Stage.RESOLVED,
     "ip",
@@ -290,151 +256,7 @@ ADDRESSES = _table(
     Column("kind", "VARCHAR", "public, private or bogon"),
 )
 
-COLOCATION_EVIDENCE = _table(
-    "colocation_evidence",
-    Stage.MODELLED,
-    "host_a host_b kind",
-    "Why one server may be able to answer for two hosts that some page asked for; and why it cannot.",
-    Column("host_a", "VARCHAR", "the host that comes first in the alphabet"),
-    Column("host_b", "VARCHAR", "the other"),
-    Column(
-        "level",
-        "INTEGER",
-        "0 same AS, 1 same organisation, 2 same edge, 3 same tenant, 4 tested (answered, no 421), 5 seen coalesced",
-    ),
-    Column(
-        "kind",
-        "VARCHAR",
-        "same_as, same_organisation, same_edge, shared_address, certificate, owner_on_edge, coalesced; "
-        "misdirected speaks against",
-    ),
-    Column("contradicts", "BOOLEAN", "a server of one answered 421 for the other: nothing is proposed between them"),
-    Column("source", "VARCHAR", "what was seen: an address, a certificate, a provider, a connection of a visit"),
-    Column("observed_at", "TIMESTAMP", "when that was last seen, UTC"),
-)
-
-PAGE_COUNTS = _table(
-    "page_counts",
-    Stage.MODELLED,
-    "visit_id",
-    "Connections and lookups of a page, measured and at best.",
-    _VISIT_ID,
-    Column("hosts", "INTEGER", "distinct hosts with a known address"),
-    Column("requests", "INTEGER", "requests that reached the network"),
-    Column("measured_dns", "INTEGER", "lookups made for the page", "lookups"),
-    Column("dns_basis", "VARCHAR", "resolver_jobs (capture) or dns_phases (HAR entries with one, as the paper)"),
-    Column("wire_dns", "INTEGER", "queries sent: A, AAAA and HTTPS are three", "queries"),
-    Column("measured_tls", "INTEGER", "TLS connections that carried at least one request", "connections"),
-    Column("opened_tls", "INTEGER", "completed TLS handshakes, speculative ones included", "connections"),
-    Column(
-        "without_duplicates",
-        "INTEGER",
-        "measured_tls less those whose hosts all had an earlier one",
-        "connections",
-    ),
-    Column("ideal_ip", "INTEGER", "the paper's IP coalescing: distinct server addresses", "connections"),
-    Column(
-        "ideal_origin",
-        "INTEGER",
-        "the paper's ORIGIN coalescing: distinct ASes (or other keys)",
-        "connections",
-    ),
-    Column(
-        "ideal_edge",
-        "INTEGER",
-        "ideal_origin, less merges of hosts that no evidence of level 2 or more connects",
-        "connections",
-    ),
-    Column("ideal_deployable", "INTEGER", "the same with evidence of level 3 or more", "connections"),
-    Column("paired_ideal_ip", "INTEGER", "ideal_ip over the requests that measured_tls counts", "connections"),
-    Column(
-        "paired_ideal_origin",
-        "INTEGER",
-        "ideal_origin over the requests that measured_tls counts",
-        "connections",
-    ),
-    Column(
-        "paired_ideal_edge",
-        "INTEGER",
-        "ideal_edge over the requests that measured_tls counts, never above without_duplicates",
-        "connections",
-    ),
-    Column(
-        "paired_ideal_deployable",
-        "INTEGER",
-        "ideal_deployable likewise",
-        "connections",
-    ),
-    Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
-    Column("left_out", "INTEGER", "requests that reached the network without a known address", "requests"),
-)
-
-SITE_CERTIFICATES = _table(
-    "site_certificates",
-    Stage.MODELLED,
-    "site",
-    "What the paper's ideal does to each site's own certificate, over all its visits.",
-    Column("site", "VARCHAR", "the site"),
-    Column("certificate_id", "VARCHAR", "leaf of the site's document; NULL where not recorded"),
-    Column("existing_names", "INTEGER", "names in it"),
-    Column("ideal_names", "INTEGER", "existing names plus additions"),
-    Column("additions", "INTEGER", "hosts in the site's AS that it does not cover"),
-    Column("visits", "INTEGER", "visits that this rests on"),
-    Column("vantages", "INTEGER", "vantages that this rests on"),
-)
-
-CERTIFICATE_ADDITIONS = _table(
-    "certificate_additions",
-    Stage.MODELLED,
-    "site name",
-    "Names missing from a site's certificate by the paper's rule.",
-    Column("site", "VARCHAR", "the site"),
-    Column("name", "VARCHAR", "the missing host"),
-    Column("certificate_id", "VARCHAR", "the site's certificate"),
-    Column("rank", "INTEGER", "order of worth within the site, from 1"),
-    Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
-    Column("same_owner", "BOOLEAN", "site and name share a registrable domain"),
-    Column(
-        "connections_saved_paper",
-        "INTEGER",
-        "connections to it, over the site's visits, that the paper's ideal saves",
-    ),
-)
-
-ORIGIN_SETS = _table(
-    "origin_sets",
-    Stage.MODELLED,
-    "site server host",
-    "Hosts that each site's server could announce in an ORIGIN frame.",
-    Column("site", "VARCHAR", "the site"),
-    Column("server", "VARCHAR", "the host of the site's document: the server that would send the frame"),
-    Column("host", "VARCHAR", "a host in the same AS; the server itself included"),
-    Column("port", "INTEGER", "the host's port"),
-    Column("asn", "BIGINT", "the AS that both are in"),
-    Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
-    Column(
-        "covered_by_certificate", "BOOLEAN", "the server's certificate covers it; NULL where its names are not known"
-    ),
-    Column("misdirected", "BOOLEAN", "some server answered 421 for this host: not to be announced"),
-    Column("requests", "BIGINT", "requests to it, over the site's visits"),
-    Column("visits", "INTEGER", "visits that asked for it"),
-    Column("seen_share", "DOUBLE", "visits / the site's visits"),
-)
-
-PAGE_LOAD_TIMES = _table(
-    "page_load_times",
-    Stage.MODELLED,
-    "visit_id",
-    "The paper's timeline model; a model, not a measurement.",
-    _VISIT_ID,
-    Column("measured_ms", "DOUBLE", "load event as recorded", "ms"),
-    Column("ip_ms", "DOUBLE", "modelled under IP coalescing", "ms"),
-    Column("origin_ms", "DOUBLE", "modelled under ORIGIN coalescing", "ms"),
-    Column("provider_ms", "DOUBLE", "modelled if one provider alone coalesces; NULL without a provider", "ms"),
-    Column("left_out_reason", "VARCHAR", "why the page could not be modelled"),
-)
-
-RUNS = _table(
+RUNS = table(
     "runs",
     Stage.STUDY,
     "run_id",
@@ -449,8 +271,8 @@ RUNS = _table(
 )
 
 TABLES: dict[str, Table] = {
-    table.name: table
-    for table in (
+    each.name: each
+    for each in (
         VISITS,
         REQUESTS,
         CONNECTIONS,

@@ -1,0 +1,72 @@
+"""What a table and a column are, for the schema: their types, keys, units, descriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import polars as pl
+
+
+class Stage(Enum):
+    """Which step of the way of the data writes a table."""
+
+    ROWS = "import and analyze, from captures and HARs"
+    RESOLVED = "analyze, once per distinct value of the study"
+    MODELLED = "analyze and model, from the tables above"
+    STUDY = "every command that changes the study"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: ``type`` is DuckDB's name of the type."""
+
+    name: str
+    type: str
+    description: str
+    unit: str | None = None
+
+    @property
+    def comment(self) -> str:
+        """The text of the column's COMMENT."""
+        return self.description if self.unit is None else f"{self.description} [{self.unit}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table; ``key`` names the columns that identify a row, empty where rows have no identity."""
+
+    name: str
+    stage: Stage
+    description: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def polars_schema(self) -> pl.Schema:
+        """The columns as polars types, in order: what a shard of this table must have."""
+        return pl.Schema({column.name: polars_type(column.type) for column in self.columns})
+
+
+_POLARS_TYPES: dict[str, pl.DataType] = {
+    "VARCHAR": pl.String(),
+    "INTEGER": pl.Int32(),
+    "BIGINT": pl.Int64(),
+    "DOUBLE": pl.Float64(),
+    "BOOLEAN": pl.Boolean(),
+    "TIMESTAMP": pl.Datetime("us"),
+}
+
+
+def polars_type(duckdb_type: str) -> pl.DataType:
+    """The polars type that holds a DuckDB type of this schema."""
+    if duckdb_type.endswith("[]"):
+        return pl.List(polars_type(duckdb_type.removesuffix("[]")))
+    return _POLARS_TYPES[duckdb_type]
+
+
+def table(name: str, stage: Stage, key: str, description: str, *columns: Column) -> Table:
+    return Table(name, stage, description, tuple(key.split()), columns)
+
+
+VISIT_ID = Column("visit_id", "VARCHAR", "the visit: first 16 hex digits of SHA-256 over its source's identity")

@@ -1,0 +1,149 @@
+"""The tables that models fill."""
+
+from __future__ import annotations
+
+from originset.data.columns import VISIT_ID, Column, Stage, table
+
+COLOCATION_EVIDENCE = table(
+    "colocation_evidence",
+    Stage.MODELLED,
+    "host_a host_b kind",
+    "Why one server may be able to answer for two hosts that some page asked for; and why it cannot.",
+    Column("host_a", "VARCHAR", "the host that comes first in the alphabet"),
+    Column("host_b", "VARCHAR", "the other"),
+    Column(
+        "level",
+        "INTEGER",
+        "0 same AS, 1 same organisation, 2 same edge, 3 same tenant, 4 tested (answered, no 421), 5 seen coalesced",
+    ),
+    Column(
+        "kind",
+        "VARCHAR",
+        "same_as, same_organisation, same_edge, shared_address, certificate, owner_on_edge, coalesced; "
+        "misdirected speaks against",
+    ),
+    Column("contradicts", "BOOLEAN", "a server of one answered 421 for the other: nothing is proposed between them"),
+    Column("source", "VARCHAR", "what was seen: an address, a certificate, a provider, a connection of a visit"),
+    Column("observed_at", "TIMESTAMP", "when that was last seen, UTC"),
+)
+
+PAGE_COUNTS = table(
+    "page_counts",
+    Stage.MODELLED,
+    "visit_id",
+    "Connections and lookups of a page, measured and at best.",
+    VISIT_ID,
+    Column("hosts", "INTEGER", "distinct hosts with a known address"),
+    Column("requests", "INTEGER", "requests that reached the network"),
+    Column("measured_dns", "INTEGER", "lookups made for the page", "lookups"),
+    Column("dns_basis", "VARCHAR", "resolver_jobs (capture) or dns_phases (HAR entries with one, as the paper)"),
+    Column("wire_dns", "INTEGER", "queries sent: A, AAAA and HTTPS are three", "queries"),
+    Column("measured_tls", "INTEGER", "TLS connections that carried at least one request", "connections"),
+    Column("opened_tls", "INTEGER", "completed TLS handshakes, speculative ones included", "connections"),
+    Column(
+        "without_duplicates",
+        "INTEGER",
+        "measured_tls less those whose hosts all had an earlier one",
+        "connections",
+    ),
+    Column("ideal_ip", "INTEGER", "the paper's IP coalescing: distinct server addresses", "connections"),
+    Column(
+        "ideal_origin",
+        "INTEGER",
+        "the paper's ORIGIN coalescing: distinct ASes (or other keys)",
+        "connections",
+    ),
+    Column(
+        "ideal_edge",
+        "INTEGER",
+        "ideal_origin, less merges of hosts that no evidence of level 2 or more connects",
+        "connections",
+    ),
+    Column("ideal_deployable", "INTEGER", "the same with evidence of level 3 or more", "connections"),
+    Column("paired_ideal_ip", "INTEGER", "ideal_ip over the requests that measured_tls counts", "connections"),
+    Column(
+        "paired_ideal_origin",
+        "INTEGER",
+        "ideal_origin over the requests that measured_tls counts",
+        "connections",
+    ),
+    Column(
+        "paired_ideal_edge",
+        "INTEGER",
+        "ideal_edge over the requests that measured_tls counts, never above without_duplicates",
+        "connections",
+    ),
+    Column(
+        "paired_ideal_deployable",
+        "INTEGER",
+        "ideal_deployable likewise",
+        "connections",
+    ),
+    Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
+    Column("left_out", "INTEGER", "requests that reached the network without a known address", "requests"),
+)
+
+SITE_CERTIFICATES = table(
+    "site_certificates",
+    Stage.MODELLED,
+    "site",
+    "What the paper's ideal does to each site's own certificate, over all its visits.",
+    Column("site", "VARCHAR", "the site"),
+    Column("certificate_id", "VARCHAR", "leaf of the site's document; NULL where not recorded"),
+    Column("existing_names", "INTEGER", "names in it"),
+    Column("ideal_names", "INTEGER", "existing names plus additions"),
+    Column("additions", "INTEGER", "hosts in the site's AS that it does not cover"),
+    Column("visits", "INTEGER", "visits that this rests on"),
+    Column("vantages", "INTEGER", "vantages that this rests on"),
+)
+
+CERTIFICATE_ADDITIONS = table(
+    "certificate_additions",
+    Stage.MODELLED,
+    "site name",
+    "Names missing from a site's certificate by the paper's rule.",
+    Column("site", "VARCHAR", "the site"),
+    Column("name", "VARCHAR", "the missing host"),
+    Column("certificate_id", "VARCHAR", "the site's certificate"),
+    Column("rank", "INTEGER", "order of worth within the site, from 1"),
+    Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
+    Column("same_owner", "BOOLEAN", "site and name share a registrable domain"),
+    Column(
+        "connections_saved_paper",
+        "INTEGER",
+        "connections to it, over the site's visits, that the paper's ideal saves",
+    ),
+)
+
+ORIGIN_SETS = table(
+    "origin_sets",
+    Stage.MODELLED,
+    "site server host",
+    "Hosts that each site's server could announce in an ORIGIN frame.",
+    Column("site", "VARCHAR", "the site"),
+    Column("server", "VARCHAR", "the host of the site's document: the server that would send the frame"),
+    Column("host", "VARCHAR", "a host in the same AS; the server itself included"),
+    Column("port", "INTEGER", "the host's port"),
+    Column("asn", "BIGINT", "the AS that both are in"),
+    Column("level", "INTEGER", "evidence that one server can answer for both: 0 same AS ... 5 seen coalesced"),
+    Column(
+        "covered_by_certificate", "BOOLEAN", "the server's certificate covers it; NULL where its names are not known"
+    ),
+    Column("misdirected", "BOOLEAN", "some server answered 421 for this host: not to be announced"),
+    Column("requests", "BIGINT", "requests to it, over the site's visits"),
+    Column("visits", "INTEGER", "visits that asked for it"),
+    Column("seen_share", "DOUBLE", "visits / the site's visits"),
+)
+
+PAGE_LOAD_TIMES = table(
+    "page_load_times",
+    Stage.MODELLED,
+    "visit_id",
+    "The paper's timeline model; a model, not a measurement.",
+    VISIT_ID,
+    Column("measured_ms", "DOUBLE", "load event as recorded", "ms"),
+    Column("ip_ms", "DOUBLE", "modelled under IP coalescing", "ms"),
+    Column("origin_ms", "DOUBLE", "modelled under ORIGIN coalescing", "ms"),
+    Column("provider_ms", "DOUBLE", "modelled if one provider alone coalesces; NULL without a provider", "ms"),
+    Column("left_out_reason", "VARCHAR", "why the page could not be modelled"),
+)
