@@ -36,6 +36,7 @@ class CaptureBatch:
     def __init__(self) -> None:
         self._gathered = Gathered()
         self._extensions: list[Extension] = []
+        self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
 
     def add(self, text: bytes, source: str) -> None:
         """Take one capture's text.
@@ -56,6 +57,11 @@ class CaptureBatch:
             recorder_version=log.creator.version if log.creator is not None else None,
             zero=parse_timestamp(visit.started_at),
         )
+        self._credentials += [
+            (len(self._extensions), place, entry.credentials)
+            for place, entry in enumerate(log.entries)
+            if entry.credentials in {"include", "omit"}
+        ]
         log.pages = None  # a capture is one page
         self._gathered.add(log, [facts])
         self._extensions.append(extension)
@@ -101,8 +107,15 @@ class CaptureBatch:
             schema={"visit_id": pl.String, "connection_id": pl.Int64, "credentials": pl.String},
         ).unique(["visit_id", "connection_id"])
         rows = rows.join(modes, on=["visit_id", "connection_id"], how="left", maintain_order="left")
+        said = pl.DataFrame(
+            self._credentials,
+            schema={"visit": rows.schema["visit"], "place": rows.schema["place"], "said": pl.String},
+            orient="row",
+        )
+        rows = rows.join(said, on=["visit", "place"], how="left", maintain_order="left")
         return rows.with_columns(
-            pl.col("credentials").fill_null("unknown"), map_distinct(rows["frame_url"], _site_of).alias("frame_site")
+            pl.coalesce("said", "credentials", pl.lit("unknown")).alias("credentials"),
+            map_distinct(rows["frame_url"], _site_of).alias("frame_site"),
         )
 
     def _connections(self, requests: pl.DataFrame) -> pl.DataFrame:

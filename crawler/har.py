@@ -9,6 +9,7 @@ Beyond HAR 1.2 an entry has, where known:
 ``_initiatorIndex``   index of the entry that caused it: the hop before, the script, sheet or document
 ``_frameUrl``         address of the document that asked (of the parent for a subframe's own document)
 ``_frameId``          the frame; ``_mainFrame`` true where it is the page's own
+``_credentials``      include or omit: whether cookies were to be sent and kept (Fetch's credentials flag)
 ``_fromCache``        memory, disk, prefetch, service_worker, internal (a redirect that Chromium made up: HSTS)
 ``_securityDetails``  DevTools' SecurityDetails without SCTs
 ``response._transferSize``  bytes as transferred, headers included
@@ -28,7 +29,14 @@ from urllib.parse import parse_qsl, urlsplit
 import originset
 from originset.crawler.netlog import VisitLog
 from originset.crawler.page_log import Exchange, PageLog, Response, Timing
-from originset.crawler.request_links import Frames, Initiators, cache_kind, connection_ids, initiator_url
+from originset.crawler.request_links import (
+    Frames,
+    Initiators,
+    cache_kind,
+    connection_ids,
+    credentials,
+    initiator_url,
+)
 from originset.data.redaction import redact_headers, redact_url
 
 _SECURITY_FIELDS = (
@@ -88,6 +96,7 @@ class _Entries:
         self._exchanges = exchanges
         self._index = {id(exchange): number for number, exchange in enumerate(exchanges)}
         self._connections = connection_ids(exchanges, log.requests)
+        self._credentials = credentials(exchanges, log.requests, self._connections)
         self._initiators = Initiators(exchanges)
         self._frames = Frames(exchanges, page.parents)
 
@@ -126,6 +135,8 @@ class _Entries:
             found["_initiatorIndex"] = self._index[id(cause)]
         if sent.request.initial_priority is not None:
             found["_priority"] = sent.request.initial_priority
+        if (mode := self._credentials.get(id(exchange))) is not None:
+            found["_credentials"] = mode
         if (asking := self._frames.asking(exchange)) is not None:
             found["_frameUrl"] = redact_url(asking)
         if sent.frame_id:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from originset.crawler.netlog_stream import Constants, Event, parameters
+from originset.crawler.sockets import parse_group
 
 BEGIN, END = 1, 2
 
@@ -35,7 +36,11 @@ class Query:
 
 @dataclass(slots=True)
 class Lookup:
-    """One resolver job; times in NetLog's ms. ``system`` tells that the operating system's resolver was asked too."""
+    """One resolver job; times in NetLog's ms.
+
+    ``system`` tells that the operating system's resolver was asked too, ``cache_hits`` how many later requests for the
+    name the browser's cache answered. ``cached``: there was no job at all, the cache answered from the first.
+    """
 
     id: int
     host: str
@@ -44,6 +49,9 @@ class Lookup:
     queries: dict[str, Query]
     error: str | None = None
     system: bool = False
+    answered: int | None = None
+    cache_hits: int = 0
+    cached: bool = False
 
 
 class LookupLog:
@@ -54,10 +62,21 @@ class LookupLog:
         self._lookups: dict[int, Lookup] = {}
         self._owners: dict[int, int] = {}  # DNS transaction -> resolver job
         self._queries: dict[int, Query] = {}  # DNS transaction -> query
+        self._askers: dict[int, tuple[str, str]] = {}  # who wants a name's addresses -> name, partition key
+        self._hits: dict[int, Event] = {}  # who wanted them -> the cache's first answer
 
     def lookups(self) -> list[Lookup]:
-        """All lookups, in the order asked."""
-        return list(self._lookups.values())
+        """All lookups, in the order asked; then the names that the cache knew without any."""
+        found = dict(self._lookups)
+        latest = {(lookup.host, lookup.partition_key): lookup for lookup in found.values()}
+        for asker, event in self._hits.items():
+            if (name := self._askers.get(asker)) is None:
+                continue
+            lookup = latest.get(name)
+            if lookup is None:
+                lookup = latest[name] = found[asker] = Lookup(asker, *name, event.time, _known(event), cached=True)
+            lookup.cache_hits += 1
+        return list(found.values())
 
     def add(self, event: Event) -> None:
         """Take in one event; others than those in ``EVENT_NAMES`` are passed over."""
@@ -68,8 +87,9 @@ class LookupLog:
         """A resolver job begins or ends."""
         values = parameters(event)
         if event.phase == END:
-            if (lookup := self._lookups.get(event.source)) and values.get("net_error"):
-                lookup.error = self._constants.errors.get(values["net_error"])
+            if (lookup := self._lookups.get(event.source)) is not None:
+                lookup.answered = event.time
+                lookup.error = self._constants.errors.get(values.get("net_error", 0))
                 for query in lookup.queries.values():
                     query.status = query.status or _ERRORS.get(lookup.error or "")
             return
@@ -81,6 +101,22 @@ class LookupLog:
             event.time,
             {rtype: Query(rtype) for rtype in types},
         )
+
+    def asker(self, event: Event) -> None:
+        """Somebody wants a name's addresses: a QUIC job says so itself, a TCP job by its socket group."""
+        values = parameters(event)
+        # The estimator of the network's quality asks what the cache knows, for itself.
+        if event.source_type == "NETWORK_QUALITY_ESTIMATOR" or event.phase == END:
+            return
+        if "host" in values:
+            name = _host(str(values["host"])), str(values.get("network_anonymization_key", ""))
+            self._askers[event.source] = name
+        elif (group := parse_group(values.get("group_id"))) is not None:
+            self._askers[event.source] = group.host, group.partition_key
+
+    def cache_hit(self, event: Event) -> None:
+        """The cache answered, once for each record type that it was asked for."""
+        self._hits.setdefault(event.source, event)
 
     def transaction(self, event: Event) -> None:
         """A transaction is named by its job, then begins; its end names the error."""
@@ -151,6 +187,18 @@ class LookupLog:
                 query.attempts += 1
 
 
+def _known(event: Event) -> dict[str, Query]:
+    """The addresses in an answer of the cache."""
+    results = parameters(event).get("results")
+    endpoints = results.get("ip_endpoints") if isinstance(results, dict) else None
+    queries: dict[str, Query] = {}
+    for item in endpoints if isinstance(endpoints, list) else []:
+        address = str(item.get("endpoint_address", "")) if isinstance(item, dict) else ""
+        rtype = "AAAA" if ":" in address else "A"
+        queries.setdefault(rtype, Query(rtype, status="NOERROR")).answers.append(address)
+    return queries
+
+
 def _services(result: dict[str, Any]) -> list[str]:
     """Service parameters of HTTPS records, in the presentation form of RFC 9460 as far as the log gives them."""
     answers = []
@@ -183,6 +231,9 @@ def _host(text: str) -> str:
 
 _HANDLERS: dict[str, Callable[[LookupLog, Event], None]] = {
     "HOST_RESOLVER_MANAGER_JOB": LookupLog.job,
+    "HOST_RESOLVER_MANAGER_REQUEST": LookupLog.asker,
+    "SOCKET_POOL_CONNECT_JOB_CREATED": LookupLog.asker,
+    "HOST_RESOLVER_MANAGER_CACHE_HIT": LookupLog.cache_hit,
     "DNS_TRANSACTION": LookupLog.transaction,
     "DNS_TRANSACTION_ATTEMPT": LookupLog.attempt,
     "DNS_TRANSACTION_TCP_ATTEMPT": LookupLog.attempt,

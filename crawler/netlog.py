@@ -7,28 +7,21 @@ address that the visit's main frame asked for. Everything else is the browser's 
 
 from __future__ import annotations
 
-import re
+import binascii
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from originset.crawler import lookups
+from originset.crawler import chains, lookups
+from originset.crawler.chains import ChainLog
 from originset.crawler.lookups import Lookup, LookupLog
-from originset.crawler.netlog_stream import Constants, Event, parameters
-from originset.crawler.sockets import SentRequest, Socket, endpoint, pem_to_der, top_site
+from originset.crawler.netlog_stream import Constants, Event, dependency, parameters
+from originset.crawler.server_hello import is_resumed
+from originset.crawler.sockets import Group, SentRequest, Socket, endpoint, parse_group, top_site
 
 BEGIN, END = 1, 2
-
-# Prefixes of a socket group's name (net/socket/client_socket_pool.cc); the names are those that NetLog uses elsewhere.
-_PRIVACY_MODES = {
-    "": "disabled",
-    "pm/": "enabled",
-    "pmwocc/": "enabled without client certs",
-    "pmpsa/": "enabled partitioned state allowed",
-}
-_GROUP = re.compile(r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>.+?)(?::(?P<port>\d+))? <(?P<key>.*)>$")
 
 
 @dataclass(slots=True)
@@ -47,26 +40,28 @@ class _Stream:
 
     socket: int | None = None
     session: int | None = None
+    pooled_by_ip: bool = False
 
 
 class _Reader:
     def __init__(self, constants: Constants) -> None:
         self.errors = constants.errors
+        self._without_credentials = constants.without_credentials
         self.sockets: dict[int, Socket] = {}
         self.requests: list[SentRequest] = []
         self._current: dict[int, SentRequest] = {}
-        self._groups: dict[int, re.Match[str]] = {}  # of connect jobs and stream jobs
+        self._groups: dict[int, Group] = {}  # of connect jobs and stream jobs
         self._connect_jobs: dict[int, int] = {}  # socket -> connect job
         self._streams: dict[int, _Stream] = {}
         self._request_streams: dict[int, int] = {}
         self._session_sockets: dict[int, int] = {}
-        self._verified: dict[int, Event] = {}  # jobs of the certificate verifier
+        self._hellos: dict[int, dict[int, bytes]] = {}  # QUIC session -> offset -> handshake bytes of the server
 
     # -- sockets -------------------------------------------------------------------------------------------------
 
     def group_named(self, event: Event) -> None:
-        if match := _GROUP.match(str(parameters(event).get("group_id", ""))):
-            self._groups[event.source] = match
+        if group := parse_group(parameters(event).get("group_id")):
+            self._groups[event.source] = group
 
     def socket_alive(self, event: Event) -> None:
         if event.source_type != "SOCKET":
@@ -76,12 +71,12 @@ class _Reader:
                 socket.closed = event.time
             return
         self.sockets[event.source] = Socket(event.source)
-        if (job := _dependency(parameters(event))) is not None:
+        if (job := dependency(parameters(event))) is not None:
             self._connect_jobs[event.source] = job
 
     def connect_job_bound(self, event: Event) -> None:
         """A stream job has a connect job of its own, whose sockets are of its group."""
-        job, group = _dependency(parameters(event)), self._groups.get(event.source)
+        job, group = dependency(parameters(event)), self._groups.get(event.source)
         if job is not None and group is not None:
             self._groups.setdefault(job, group)
 
@@ -90,10 +85,8 @@ class _Reader:
         for number, job in self._connect_jobs.items():
             if (group := self._groups.get(job)) is not None:
                 socket = self.sockets[number]
-                socket.host = group["host"].strip("[]").lower()
-                socket.partition_key = group["key"]
-                privacy = group["privacy"] or ""
-                socket.privacy_mode = _PRIVACY_MODES.get(privacy, privacy.rstrip("/"))
+                socket.host, socket.partition_key = group.host, group.partition_key
+                socket.privacy_mode = group.privacy_mode
 
     def tcp_connect(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is None:
@@ -128,14 +121,10 @@ class _Reader:
                 values.get("next_proto") if values.get("next_proto") not in {None, "unknown"} else "http/1.1"
             )
 
-    def certificates(self, event: Event) -> None:
-        if (socket := self.sockets.get(event.source)) is not None:
-            socket.chain = _chain(event)
-
     # -- HTTP/2 --------------------------------------------------------------------------------------------------
 
     def session_initialized(self, event: Event) -> None:
-        if (socket := _dependency(parameters(event))) is not None:
+        if (socket := dependency(parameters(event))) is not None:
             self._session_sockets[event.source] = socket
 
     def session_headers(self, event: Event) -> None:
@@ -143,7 +132,7 @@ class _Reader:
         if socket is None:
             return
         socket.used = True
-        if (stream := _dependency(parameters(event))) is not None:
+        if (stream := dependency(parameters(event))) is not None:
             self._streams.setdefault(stream, _Stream()).session = event.source
 
     # -- QUIC ----------------------------------------------------------------------------------------------------
@@ -173,11 +162,23 @@ class _Reader:
         if (local := endpoint(values.get("self_address"))) is not None:
             socket.local_port = local[1]
 
+    def quic_crypto(self, event: Event) -> None:
+        """Handshake bytes; those of the first level, which are not encrypted, hold the ServerHello."""
+        values = parameters(event)
+        if (
+            event.source in self.sockets
+            and values.get("encryption_level") == "ENCRYPTION_INITIAL"
+            and "bytes" in values
+        ):
+            part = binascii.a2b_base64(str(values["bytes"]))
+            self._hellos.setdefault(event.source, {})[int(values.get("offset", 0))] = part
+
     def quic_handshake(self, event: Event) -> None:
         socket = self.sockets.get(event.source)
         if socket is not None and not socket.tls:
             socket.tls = True
             socket.tls_version = "QUIC"
+            socket.resumed = is_resumed(_joined(self._hellos.get(event.source, {})))
             socket.established = event.time
 
     def quic_headers(self, event: Event) -> None:
@@ -189,17 +190,6 @@ class _Reader:
         if socket is not None and not socket.tls:
             socket.error = "net::ERR_QUIC_HANDSHAKE_FAILED"
 
-    def verifier_job(self, event: Event) -> None:
-        if event.phase == BEGIN:
-            self._verified[event.source] = event
-
-    def verifier_bound(self, event: Event) -> None:
-        """A QUIC session's chain is in the log only where it is verified."""
-        socket = self.sockets.get(event.source)
-        job = _dependency(parameters(event))
-        if socket is not None and event.source_type == "QUIC_SESSION" and job in self._verified:
-            socket.chain = _chain(self._verified[job])
-
     def request_session(self, event: Event) -> None:
         """A request is given to a QUIC session without a stream job of its own."""
         self._request_streams[event.source] = event.source
@@ -209,6 +199,24 @@ class _Reader:
         if (socket := self.sockets.get(event.source)) is not None:
             origins = [str(origin) for origin in parameters(event).get("origins", [])]
             socket.origin_set = [*(socket.origin_set or []), *origins]
+
+    def quic_pooled(self, event: Event) -> None:
+        """A host's addresses lead to the session of another."""
+        values = parameters(event)
+        socket, host = self.sockets.get(dependency(values) or -1), _host(str(values.get("destination", "")))
+        if socket is not None and host is not None and host not in (socket.host, *socket.pooled_by_ip):
+            socket.pooled_by_ip.append(host)
+
+    def name_pooled(self) -> None:
+        """Tell the sessions which hosts joined them because of their ORIGIN frame: those that nothing else explains."""
+        for request in self.requests:
+            socket, host = self.sockets.get(request.socket or -1), _host(request.url)
+            if socket is None or socket.origin_set is None or host is None:
+                continue
+            if host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
+                continue
+            if any(_host(origin) == host for origin in socket.origin_set):
+                socket.pooled_by_origin.append(host)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -223,21 +231,32 @@ class _Reader:
             event.time,
             key,
             values.get("request_type") == "main frame",
+            self._credentials(values.get("load_flags")),
         )
         self._current[event.source] = request
         self.requests.append(request)
 
     def stream_bound(self, event: Event) -> None:
-        if (stream := _dependency(parameters(event))) is not None:
+        if (stream := dependency(parameters(event))) is not None:
             self._request_streams[event.source] = stream
 
     def stream_socket(self, event: Event) -> None:
-        if (socket := _dependency(parameters(event))) is not None:
+        if (socket := dependency(parameters(event))) is not None:
             self._streams.setdefault(event.source, _Stream()).socket = socket
 
+    def _credentials(self, load_flags: object) -> str | None:
+        if not self._without_credentials or not isinstance(load_flags, int):
+            return None
+        return "omit" if load_flags & self._without_credentials else "include"
+
     def stream_session(self, event: Event) -> None:
-        if (session := _dependency(parameters(event))) is not None:
+        if (session := dependency(parameters(event))) is not None:
             self._streams.setdefault(event.source, _Stream()).session = session
+
+    def stream_pooled(self, event: Event) -> None:
+        """A stream job was given a session of another host, to whose address its own host's lookup leads."""
+        self.stream_session(event)
+        self._streams.setdefault(event.source, _Stream()).pooled_by_ip = True
 
     def headers_sent(self, event: Event) -> None:
         """The request's headers went out: what its stream job is bound to now is what carries it."""
@@ -249,12 +268,15 @@ class _Reader:
         if (socket := self.sockets.get(number if number is not None else -1)) is not None:
             socket.used = True
             request.socket = socket.id
+            host = _host(request.url)
+            if stream.pooled_by_ip and host is not None and host not in socket.pooled_by_ip:
+                socket.pooled_by_ip.append(host)
 
     def misdirected(self, event: Event) -> None:
         """421 (RFC 9110 section 15.5.20): the browser asks again elsewhere and tells nobody but its log."""
         request = self._current.get(event.source)
         socket = self.sockets.get(request.socket) if request is not None and request.socket is not None else None
-        host = urlsplit(request.url).hostname if request is not None else None
+        host = _host(request.url) if request is not None else None
         if socket is not None and host is not None and host not in socket.misdirected:
             socket.misdirected.append(host)
 
@@ -270,32 +292,31 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "SOCKET_ALIVE": _Reader.socket_alive,
     "TCP_CONNECT": _Reader.tcp_connect,
     "SSL_CONNECT": _Reader.ssl_connect,
-    "SSL_CERTIFICATES_RECEIVED": _Reader.certificates,
     "HTTP2_SESSION_INITIALIZED": _Reader.session_initialized,
     "HTTP2_SESSION_SEND_HEADERS": _Reader.session_headers,
     "QUIC_SESSION": _Reader.quic_session,
     "QUIC_SESSION_PACKET_RECEIVED": _Reader.quic_packet,
+    "QUIC_SESSION_CRYPTO_FRAME_RECEIVED": _Reader.quic_crypto,
     "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": _Reader.quic_handshake,
     "HTTP3_HEADERS_SENT": _Reader.quic_headers,
     "QUIC_SESSION_CLOSED": _Reader.quic_closed,
     "QUIC_SESSION_ORIGIN_FRAME_RECEIVED": _Reader.quic_origin,
+    "QUIC_SESSION_POOL_MATCHING_IP_SESSION_FOUND": _Reader.quic_pooled,
     "URL_REQUEST_START_JOB": _Reader.request_started,
     "HTTP_STREAM_REQUEST_BOUND_TO_JOB": _Reader.stream_bound,
     "SOCKET_POOL_BOUND_TO_SOCKET": _Reader.stream_socket,
     "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET": _Reader.stream_session,
     "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
-    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_pooled,
     "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
     "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.request_session,
-    "CERT_VERIFIER_JOB": _Reader.verifier_job,
-    "CERT_VERIFIER_REQUEST_BOUND_TO_JOB": _Reader.verifier_bound,
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _Reader.misdirected,
 }
 
-EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES
+EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES | chains.EVENT_NAMES
 
 
 def read_visit(
@@ -308,12 +329,16 @@ def read_visit(
     """
     reader = _Reader(constants)
     lookup_log = LookupLog(constants)
+    chain_log = ChainLog()
     for event in events:
         if (handler := _HANDLERS.get(event.name)) is not None:
             handler(reader, event)
-        else:
-            lookup_log.add(event)
+        lookup_log.add(event)
+        chain_log.add(event)
     reader.name_groups()
+    reader.name_pooled()
+    for number, socket in reader.sockets.items():
+        socket.chain, socket.verified = chain_log.sent(number), chain_log.verified(number)
     top_sites = {
         request.partition_key for request in reader.requests if request.main_frame and request.url in main_frame_urls
     } - {"", "null"}
@@ -329,11 +354,18 @@ def read_visit(
     )
 
 
-def _chain(event: Event) -> list[bytes]:
-    return [der for pem in parameters(event).get("certificates", []) for der in pem_to_der(str(pem))]
+def _joined(parts: dict[int, bytes]) -> bytes:
+    """The bytes from offset 0 up to the first gap; parts may come twice."""
+    joined = b""
+    for offset, part in sorted(parts.items()):
+        if offset > len(joined):
+            break
+        joined = joined[:offset] + part if offset + len(part) > len(joined) else joined
+    return joined
 
 
-def _dependency(values: dict[str, Any]) -> int | None:
-    dependency = values.get("source_dependency")
-    number = dependency.get("id") if isinstance(dependency, dict) else None
-    return number if isinstance(number, int) else None
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -48,6 +48,7 @@ class _Constants(msgspec.Struct, rename="camel"):
     log_source_type: dict[str, int]
     net_error: dict[str, int]
     time_tick_offset: int
+    load_flag: dict[str, int] = {}
 
 
 class _Head(msgspec.Struct):
@@ -60,10 +61,14 @@ class _UrlParams(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms."""
+    """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms.
+
+    ``without_credentials`` is the load flag of requests that neither send nor keep cookies; 0 if it has none.
+    """
 
     errors: dict[int, str]
     time_offset_ms: int
+    without_credentials: int = 0
 
 
 _line_decoder = msgspec.json.Decoder(_Line)
@@ -104,7 +109,8 @@ class Parser:
         self._wanted = {number: name for name, number in constants.log_event_types.items() if name in self._names}
         self._sources = {number: name for name, number in constants.log_source_type.items()}
         errors = {number: f"net::{name}" for name, number in constants.net_error.items()}
-        self.constants = Constants(errors, constants.time_tick_offset)
+        without_credentials = constants.load_flag.get("DO_NOT_SAVE_COOKIES", 0)
+        self.constants = Constants(errors, constants.time_tick_offset, without_credentials)
 
 
 class NetLogStream:
@@ -185,6 +191,13 @@ def _url(params: msgspec.Raw) -> str:
         return _url_decoder.decode(params).url
     except msgspec.DecodeError:
         return ""
+
+
+def dependency(values: dict[str, Any]) -> int | None:
+    """The source that an event's parameters point at."""
+    pointed = values.get("source_dependency")
+    number = pointed.get("id") if isinstance(pointed, dict) else None
+    return number if isinstance(number, int) else None
 
 
 def parameters(event: Event) -> dict[str, Any]:

@@ -37,6 +37,32 @@ def connection_ids(exchanges: Sequence[Exchange], sent: Sequence[SentRequest]) -
     return found
 
 
+def credentials(
+    exchanges: Sequence[Exchange], sent: Sequence[SentRequest], connections: Mapping[int, int]
+) -> dict[int, str]:
+    """id(exchange) -> include or omit: whether the browser was to send and to keep cookies with it.
+
+    From the NetLog, where the network stack was given the request: by address and method; where these do not tell the
+    mode, by the connection too, else in order. ``connections`` is that of :func:`connection_ids`.
+    """
+    found: dict[int, str] = {}
+    asked: dict[tuple[str, str], list[SentRequest]] = {}
+    for request in sent:
+        if request.credentials is not None:
+            asked.setdefault((request.url, request.method), []).append(request)
+    for exchange in exchanges:
+        candidates = asked.get((_wire_url(exchange), exchange.sent.request.method), [])
+        number = connections.get(id(exchange))
+        on_connection = [request for request in candidates if number is not None and request.socket == number]
+        chosen = on_connection or candidates
+        if not chosen or chosen[0].credentials is None:
+            continue
+        found[id(exchange)] = chosen[0].credentials
+        if len({request.credentials for request in candidates}) > 1:
+            candidates.remove(chosen[0])
+    return found
+
+
 class _Spare:
     """Connections of sent requests that no response has named."""
 

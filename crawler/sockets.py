@@ -9,7 +9,24 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 
+# Prefixes of a socket group's name (net/socket/client_socket_pool.cc); the names are those that NetLog uses elsewhere.
+_PRIVACY_MODES = {
+    "": "disabled",
+    "pm/": "enabled",
+    "pmwocc/": "enabled without client certs",
+    "pmpsa/": "enabled partitioned state allowed",
+}
+_GROUP = re.compile(r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>.+?)(?::(?P<port>\d+))? <(?P<key>.*)>$")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A key of Chromium's socket pools: what a connection has to share to be shared."""
+
+    host: str
+    partition_key: str
+    privacy_mode: str
 
 
 @dataclass(slots=True)
@@ -28,12 +45,15 @@ class Socket:
     resumed: bool | None = None
     ech: bool | None = None
     chain: list[bytes] | None = None  # DER, as sent
+    verified: list[bytes] | None = None  # DER, as the browser completed it
     opened: int | None = None
     established: int | None = None
     closed: int | None = None
     used: bool = False
     origin_set: list[str] | None = None
     misdirected: list[str] = field(default_factory=list)  # hosts for which it answered 421
+    pooled_by_ip: list[str] = field(default_factory=list)  # hosts that joined it because their addresses name its own
+    pooled_by_origin: list[str] = field(default_factory=list)  # hosts that joined it because of its ORIGIN frame
     error: str | None = None
 
 
@@ -46,7 +66,17 @@ class SentRequest:
     started: int
     partition_key: str
     main_frame: bool
+    credentials: str | None = None  # include, omit
     socket: int | None = None
+
+
+def parse_group(name: object) -> Group | None:
+    """The parts of a socket group's name such as ``pm/https://site.test <https://site.test same_site>``."""
+    match = _GROUP.match(name) if isinstance(name, str) else None
+    if match is None:
+        return None
+    privacy = match["privacy"] or ""
+    return Group(match["host"].strip("[]").lower(), match["key"], _PRIVACY_MODES.get(privacy, privacy.rstrip("/")))
 
 
 def top_site(partition_key: str | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import time
 from collections.abc import Callable, Iterator
@@ -12,17 +11,15 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler import har, netlog
+from originset.crawler import har, netlog, netlog_records
 from originset.crawler.chromium import Chromium
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
 from originset.crawler.failures import error_kind
-from originset.crawler.lookups import Lookup
 from originset.crawler.netlog_stream import Event
 from originset.crawler.page_facts import PageFacts, is_challenge, look
 from originset.crawler.page_log import Exchange, PageLog
-from originset.crawler.sockets import Socket, certificate_id
 from originset.crawler.user_agent import Guise
-from originset.data.capture import Connection, DnsQuery, Extension, Visit
+from originset.data.capture import Extension, Visit
 from originset.data.redaction import redact_url
 
 # How often a visit looks whether the sockets that outlived its context have ended.
@@ -272,8 +269,7 @@ def _capture(
     carried = {int(entry["connection"]) for entry in har_log["entries"] if "connection" in entry}
     documents = page.main_exchanges()
     timings = har_log["pages"][0]["pageTimings"]
-    certificates: dict[str, str] = {}
-    connections = [_connection(socket, zero_ms, carried, certificates) for socket in log.sockets.values()]
+    connections, certificates = netlog_records.connections(log, zero_ms, carried)
     extension = Extension(
         visit=Visit(
             visit_id=request.visit_id,
@@ -293,7 +289,7 @@ def _capture(
             browser="chromium",
             browser_version=chromium.version,
             third_party_cookies=chromium.settings.third_party_cookies,
-            ip_families=_ip_families(log),
+            ip_families=netlog_records.ip_families(log),
             consent_banner=_consent_banner(outcome.facts),
             challenge=outcome.error == "challenge" if outcome.facts is not None else None,
             user_agent=_user_agent(documents),
@@ -303,7 +299,7 @@ def _capture(
             dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
         ),
         connections=connections,
-        dns=[query for lookup in log.lookups for query in _queries(lookup, zero_ms)],
+        dns=netlog_records.dns_queries(log, zero_ms),
         certificates=certificates,
         links=_links(request, documents, outcome.facts),
     )
@@ -329,63 +325,3 @@ def _quality(exchanges: list[Exchange]) -> list[str]:
     """What limits the recording: Chromium drops its connections when the machine's addresses change."""
     changed = any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges)
     return ["network_changed"] if changed else []
-
-
-def _ip_families(log: netlog.VisitLog) -> str | None:
-    """What the machine could reach: Chromium asks for AAAA only where its probe finds a way to IPv6."""
-    if not log.lookups:
-        return None
-    if not any("AAAA" in lookup.queries for lookup in log.lookups):
-        return "4"
-    reached = [socket.remote[0] for socket in log.sockets.values() if socket.remote and socket.established is not None]
-    return "both" if any("." in address for address in reached) else None
-
-
-def _connection(socket: Socket, zero_ms: float | None, carried: set[int], certificates: dict[str, str]) -> Connection:
-    chain = None
-    if socket.chain is not None:
-        chain = [certificate_id(der) for der in socket.chain]
-        certificates.update((key, base64.b64encode(der).decode()) for key, der in zip(chain, socket.chain, strict=True))
-    return Connection(
-        id=socket.id,
-        first_host=socket.host,
-        server_ip=socket.remote[0] if socket.remote else None,
-        port=socket.remote[1] if socket.remote else None,
-        local_port=socket.local_port,
-        protocol=socket.protocol,
-        tls=socket.tls,
-        tls_version=socket.tls_version,
-        resumed=socket.resumed,
-        ech=socket.ech,
-        chain=chain,
-        opened_ms=_ms(socket.opened, zero_ms),
-        established_ms=_ms(socket.established, zero_ms),
-        closed_ms=_ms(socket.closed, zero_ms),
-        used=socket.used or socket.id in carried,
-        privacy_mode=socket.privacy_mode,
-        partition_key=socket.partition_key,
-        origin_set=socket.origin_set,
-        misdirected=socket.misdirected,
-        error=socket.error,
-    )
-
-
-def _queries(lookup: Lookup, zero_ms: float | None) -> list[DnsQuery]:
-    return [
-        DnsQuery(
-            lookup_id=lookup.id,
-            host=lookup.host,
-            rtype=query.rtype,
-            status=query.status,
-            answers=query.answers,
-            cname_chain=query.aliases,
-            ttl=query.ttl,
-            attempts=query.attempts,
-            asked_ms=_ms(lookup.asked, zero_ms),
-        )
-        for query in lookup.queries.values()
-    ]
-
-
-def _ms(time_ms: int | None, zero_ms: float | None) -> float | None:
-    return None if time_ms is None or zero_ms is None else round(time_ms - zero_ms, 3)

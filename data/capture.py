@@ -70,6 +70,7 @@ class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     resumed: bool | None = None
     ech: bool | None = None
     chain: list[str] | None = None  # certificate ids as sent, leaf first
+    verified_chain: list[str] | None = None  # as the browser completed it, up to the root
     opened_ms: float | None = None
     established_ms: float | None = None
     closed_ms: float | None = None
@@ -78,6 +79,8 @@ class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     partition_key: str | None = None
     origin_set: list[str] | None = None
     misdirected: list[str] = []  # hosts for which it answered 421, which the browser hides by asking elsewhere
+    pooled_by_ip: list[str] = []  # other hosts that joined it because their addresses lead to it
+    pooled_by_origin: list[str] = []  # other hosts that joined it because its ORIGIN frame lists them
     error: str | None = None  # net::ERR_* when it failed
 
 
@@ -92,9 +95,11 @@ class DnsQuery(msgspec.Struct, kw_only=True, omit_defaults=True):
     cname_chain: list[str] = []
     ttl: int | None = None
     attempts: int = 0
+    cache_hits: int | None = None  # later requests for the name that the browser's cache answered
     source: str = "browser"
     resolver: str | None = None
     asked_ms: float | None = None
+    took_ms: float | None = None
 
 
 class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):
