@@ -1,3 +1,5 @@
+"""What a site list may look like, and what it may not."""
+
 import hashlib
 from pathlib import Path
 

@@ -42,6 +42,10 @@ BY_HAND = {
         "median_ideal_names": 4.0, "additions": 2,
     },
     "sans_site_dist": {"original_san_list": 2, "updated_san_list": 4, "mapped_san_additions": 2},
+    # Pages a and b are two visits of one page: 6 and 2 connections, 5 and 1 lookups. One page has no variance between.
+    "variance_site_summary": {
+        "counts": "TLS connections", "sites": 1, "visits": 2, "within_variance": 8.0, "between_variance": None,
+    },
     "visits_status_summary": {"status": "ok", "visits": 5, "sites": 4},
 }  # fmt: skip
 

@@ -1,0 +1,224 @@
+"""What a crawl visits, in which order and how politely: the whole command against sites of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from originset.crawler.crawl import crawl
+from originset.crawler.plan import plan_crawl
+from originset.crawler.settings import CrawlSettings
+from originset.crawler.site_list import parse_site_list
+from originset.data.capture import capture_path, decode_extension, read_capture_bytes
+from originset.data.ledger import Ledger, Row
+from originset.data.study import Study
+
+pytestmark = [pytest.mark.testbed, pytest.mark.browser]
+
+PATIENCE_S = 120
+
+
+class Sites(BaseHTTPRequestHandler):
+    """Sites at addresses of loopback, told apart by their Host field."""
+
+    pages: ClassVar[dict[str, str]] = {
+        "/": "".join(f"<a href='/page{n}'>{n}</a>" for n in range(8)) + "<a href='/file.pdf'>f</a><a href='/no'>n</a>",
+        "/robots.txt": "User-agent: originset\nDisallow: /no\n",
+    }
+    statuses: ClassVar[list[int]] = []
+    asked: ClassVar[list[tuple[str, str]]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append((self.headers["Host"], self.path))
+        status = self.statuses.pop(0) if self.path == "/flaky" and self.statuses else 200
+        body = self.pages.get(self.path, "<p>a page").encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain" if self.path == "/robots.txt" else "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[None]:
+    with ThreadingHTTPServer(("0.0.0.0", 80), Sites) as server:  # noqa: S104 - nobody else is in the namespace
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield
+        server.shutdown()
+
+
+class Command:
+    def __init__(self, folder: Path, scratch: Path) -> None:
+        self.study = Study(folder / "study")
+        self.list = folder / "sites.txt"
+        self._environment = {**os.environ, "TMPDIR": str(scratch)}
+
+    def run(self, *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+        command = [sys.executable, "-m", "originset", "--study", str(self.study.root), "crawl", str(self.list)]
+        ended = subprocess.run(
+            [*command, "--format", "jsonl", "--jobs", "1", "--retries", "0", *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return ended.returncode, [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
+
+    def ledger(self) -> dict[tuple[str, str], tuple[str, str | None, int]]:
+        with sqlite3.connect(self.study.ledger_path) as connection:
+            rows = connection.execute("SELECT site, page, state, error, attempts FROM visits").fetchall()
+        connection.close()
+        return {(site, page): (state, error, attempts) for site, page, state, error, attempts in rows}
+
+
+@pytest.fixture
+def command(sites: None, tmp_path: Path) -> Iterator[Command]:
+    scratch = Path(tempfile.mkdtemp(prefix="crawl-"))
+    Sites.asked.clear()
+    yield Command(tmp_path, scratch)
+    shutil.rmtree(scratch)
+
+
+def test_internal_pages_and_robots(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/\n")
+    polite = ("--respect-robots", "--contact", "ask@crawl.example")
+    code, lines, said = command.run("--internal", "9", "--seed", "7", *polite)
+    assert code == 0, said
+    assert [line["page_kind"] for line in lines] == ["landing"] + ["internal"] * 8
+    assert {line["url"] for line in lines[1:]} == {f"http://127.0.0.1/page{n}" for n in range(8)}
+    assert {line["status"] for line in lines} == {"ok"}
+    assert all(line["user_agent"].endswith("(ask@crawl.example)") for line in lines)
+    assert "1 skipped" in said
+    assert command.ledger()["http://127.0.0.1/", "http://127.0.0.1/no"] == ("skipped", "robots", 1)
+    assert {path for _, path in Sites.asked if path in {"/no", "/file.pdf"}} == set()
+    assert json.loads(command.study.manifest_path.read_text())["seed"] == 7
+    again = command.run("--internal", "9", "--respect-robots")
+    assert (again[0], again[1]) == (0, []), "nothing is left"
+    code, _, said = command.run("--seed", "8")
+    assert code == 2
+    assert "shuffled with seed 7" in said
+
+
+def test_shards_in_a_recorded_order_without_those_who_asked(command: Command, tmp_path: Path) -> None:
+    hosts = [f"127.0.0.{n}" for n in range(2, 10)]
+    command.list.write_text("name,address\n" + "\n".join(f"x,http://{host}/page" for host in hosts))
+    (tmp_path / "no.txt").write_text("127.0.0.5\n")
+    arguments = ("--column", "address", "--exclude", str(tmp_path / "no.txt"), "--seed", "3")
+    order = []
+    left_out = 0
+    for shard in ("1/2", "2/2"):
+        code, lines, said = command.run(*arguments, "--shard", shard)
+        assert code == 0, said
+        order += [line["site"] for line in lines]
+        left_out += said.count("1 sites do not want to be visited")
+    assert sorted(order) == [f"http://{host}/page" for host in hosts if host != "127.0.0.5"]
+    assert order != sorted(order)
+    assert left_out == 1
+    other = Command(tmp_path / "other", tmp_path)
+    other.list = command.list
+    for shard in ("1/2", "2/2"):
+        _, lines, _ = other.run(*arguments, "--shard", shard)
+        assert [line["site"] for line in lines] == order[: len(lines)]
+        order = order[len(lines) :]
+
+
+def test_what_may_pass_is_tried_again(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/flaky\n")
+    Sites.statuses[:] = [503, 429]
+    code, lines, said = command.run("--retries", "2")
+    assert (code, [line["status"] for line in lines]) == (0, ["ok"]), said
+    assert list(command.ledger().values()) == [("done", None, 3)]
+    Sites.statuses[:] = [404, 200]
+    command.list.write_text("http://127.0.0.2/flaky\n")
+    code, lines, said = command.run("--retries", "2")
+    assert [(line["status"], line["error_code"]) for line in lines] == [("failed", "HTTP 404")], said
+
+
+def test_profiles(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/page\n")
+    code, lines, said = command.run("--profile", "paper-2022", "--device", "mobile")
+    assert code == 0, said
+    assert [(line["profile"], "Mobile" in line["user_agent"]) for line in lines] == [("paper-2022", True)]
+    parameters = json.loads(command.study.manifest_path.read_text())["runs"][0]["parameters"]
+    assert (parameters["device"], parameters["third_party_cookies"]) == ("mobile", "allowed")
+
+
+def test_a_crawl_stops_where_the_machine_runs_short(sites: None, tmp_path: Path) -> None:
+    listed = parse_site_list("list", [(1, "http://127.0.0.1/page"), (2, "http://127.0.0.2/page")], "0")
+    settings = CrawlSettings(jobs=1, least_memory=1 << 60)
+    summary = crawl(Study(tmp_path), listed, settings, lambda _visit, _left: None, lambda _plan: None)
+    assert (summary.made, summary.left_over) == ({}, 2)
+    assert summary.shortage is not None
+    assert "of memory left" in summary.shortage
+
+
+def test_browsers_are_replaced(command: Command) -> None:
+    """By visits and by time."""
+    bounds: tuple[dict[str, Any], ...] = ({"browser_visits": 1}, {"browser_s": 0.0}, {})
+    browsers = []
+    for number, bound in enumerate(bounds):
+        listed = parse_site_list("list", [(n, f"http://127.0.{number}.{n}/page") for n in range(1, 4)], "0")
+        study = Study(command.study.root / str(number))
+        seen: set[int] = set()
+
+        def look(_visit: object, _left: int, seen: set[int] = seen) -> None:
+            with os.scandir("/proc") as processes:
+                for process in processes:
+                    if process.name.isdecimal() and _is_browser(int(process.name)):
+                        seen.add(int(process.name))
+
+        crawl(study, listed, CrawlSettings(jobs=1, **bound), look, lambda _plan: None)
+        browsers.append(len(seen))
+    assert browsers == [3, 3, 1]
+
+
+def _is_browser(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.startswith(b"--log-net-log=") for word in words) and not any(b"--type=" in word for word in words)
+
+
+def test_a_capture_that_its_crawl_could_not_report_is_not_made_again(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/\nhttp://127.0.0.2/page\n")
+    code, lines, said = command.run("--internal", "2", "--seed", "1")
+    assert code == 0, said
+    landing = next(line for line in lines if line["site"] == "http://127.0.0.1/" and line["page_kind"] == "landing")
+    path = capture_path(command.study.captures, landing["visit_id"])
+    half = path.with_name(f".{path.name}.1.tmp")
+    half.write_bytes(b"half")
+    row = Row("http://127.0.0.1/", "default", 1, 1, address="http://127.0.0.1/")
+    with sqlite3.connect(command.study.ledger_path) as connection:
+        # As a crawl leaves it that was killed between the capture's rename and the ledger's commit.
+        connection.execute("DELETE FROM visits WHERE page <> ''")
+        since = "2000-01-01T00:00:00+00:00"
+        connection.execute("UPDATE visits SET state = 'leased', changed_at = ? WHERE site = ?", (since, row.site))
+    connection.close()
+    listed = parse_site_list("list", [(1, "http://127.0.0.1/")], "0")
+    with Ledger(command.study.ledger_path) as ledger:
+        plan = plan_crawl(command.study, ledger, listed, CrawlSettings(internal=2))
+        assert (plan.recovered, plan.skipped) == (1, {"done": 1})
+        extension = decode_extension(read_capture_bytes(path), str(path))
+        assert sorted(one.page for one in plan.pending) == sorted(extension.links)
+        assert len(plan.pending) == 2
+        assert not half.exists()
+        # An older capture is of a visit that was to be made again.
+        ledger.lease(row)
+        assert plan_crawl(command.study, ledger, listed, CrawlSettings()).recovered == 0
