@@ -85,6 +85,7 @@ def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     show_default=True,
     help="Blocked, Chromium does not share connections across sites.",
 )
+@click.option("--family", type=click.Choice(["4", "6", "both"]), help="Begin only where the machine reaches these.")
 @click.option("--contact", metavar="TEXT", callback=_contact, help="Whom to ask, in the user agent: an address or URL.")
 @click.option("--respect-robots", is_flag=True, help="Leave out what a site's robots.txt forbids.")
 @click.option(

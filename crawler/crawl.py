@@ -13,7 +13,7 @@ from typing import Any
 
 from originset.crawler.chromium import Chromium, flags
 from originset.crawler.failures import may_pass
-from originset.crawler.machine import shortage
+from originset.crawler.machine import families, shortage
 from originset.crawler.manners import Manners
 from originset.crawler.plan import OUTCOMES, Plan, further, plan_crawl
 from originset.crawler.schedule import Schedule
@@ -21,7 +21,7 @@ from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
 from originset.crawler.slot import Captured, Slot
 from originset.data.capture import Visit, write_capture
-from originset.data.errors import BrowserError
+from originset.data.errors import BrowserError, UsageError
 from originset.data.ledger import Key, Ledger, Row
 from originset.data.study import Study
 
@@ -30,6 +30,7 @@ Progress = Callable[[Visit, int], None]
 # Before the second attempt; four times as long before each one more.
 _RETRY_PAUSE_S = 2.0
 _LOOK_S = 1.0
+_FAMILIES = {"4": "IPv4 alone", "6": "IPv6 alone", "both": "IPv4 and IPv6", None: "neither IPv4 nor IPv6"}
 
 
 @dataclass(slots=True)
@@ -58,8 +59,14 @@ def crawl(
     Raises:
         KeyboardInterrupt: it was told to end.
         BrowserError: no browser could be started and visits are left over.
+        UsageError: the machine does not reach the address families that it should.
         StudyError: the study cannot be changed.
     """
+    if settings.family is not None and (reached := families()) != settings.family:
+        raise UsageError(
+            f"this machine reaches {_FAMILIES[reached]}, not {_FAMILIES[settings.family]}",
+            "browsers use what it has: run the crawl where the routes are as wanted, or leave --family out",
+        )
     with study.changing("crawl", _parameters(sites, settings)) as counts, Ledger(study.ledger_path) as ledger:
         plan = plan_crawl(study, ledger, sites, settings)
         planned(plan)
@@ -94,6 +101,7 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "internal": settings.internal,
         "profile": settings.profile,
         "device": settings.visit.device,
+        "family": settings.family,
         "contact": settings.visit.contact,
         "respect_robots": settings.respect_robots,
         "per_address": settings.per_address,

@@ -9,6 +9,7 @@ from typing import Literal
 
 ThirdPartyCookies = Literal["allowed", "blocked"]
 Device = Literal["desktop", "mobile"]
+Family = Literal["4", "6", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class VisitSettings:
 class CrawlSettings:
     """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time.
 
+    ``family`` names the address families that the machine has to reach, no more and no fewer.
     ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
     ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
     one address and to one AS. A browser is replaced after ``browser_visits``, ``browser_s`` or with ``browser_memory``
@@ -48,6 +50,7 @@ class CrawlSettings:
     round_number: int = 1
     repeats: int = 1
     only_failed: bool = False
+    family: Family | None = None
     seed: int | None = None
     shard: tuple[int, int] = (1, 1)
     internal: int = 0

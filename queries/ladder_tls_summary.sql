@@ -19,6 +19,7 @@ pages AS (
   SELECT
     c.*,
     CASE
+      WHEN v.challenge THEN 'with a bot challenge in place of the page'
       WHEN v.status = 'failed' THEN 'failed'
       WHEN list_contains(v.quality, 'truncated') THEN 'in a file that was cut off'
       WHEN list_contains(v.quality, 'partial') THEN 'recorded in part'

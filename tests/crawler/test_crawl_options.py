@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from originset.crawler.crawl import crawl
+from originset.crawler.machine import families
 from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import parse_site_list
@@ -159,6 +160,38 @@ def test_profiles(command: Command) -> None:
     assert (parameters["device"], parameters["third_party_cookies"]) == ("mobile", "allowed")
 
 
+def test_address_families_are_those_that_were_wanted(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/page\n")
+    code, _, said = command.run("--family", "4")
+    assert code == 2
+    assert "this machine reaches IPv4 and IPv6, not IPv4 alone" in said
+    assert not command.study.root.exists(), "nothing was begun"
+    code, _, said = command.run("--family", "both")
+    assert code == 0, said
+    alone = [("4", ["-6"]), ("6", [])]
+    for family, words in alone:
+        subprocess.run(["ip", *(words or ["-4"]), "route", "del", "default"], check=True)
+        try:
+            assert families() == family
+        finally:
+            destination = "::/0" if words else "default"
+            subprocess.run(["ip", *words, "route", "add", destination, "dev", "uplink"], check=True)
+    assert families() == "both"
+
+
+def test_a_crawl_stops_where_the_disk_is_full(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/page\n")
+    command.study.root.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "small", str(command.study.root)], check=True)
+    try:
+        code, lines, said = command.run()
+        assert (code, lines) == (1, [])
+        assert "MB left on the study's disk" in said
+        assert "1 visits left over" in said
+    finally:
+        subprocess.run(["umount", str(command.study.root)], check=True)
+
+
 def test_a_crawl_stops_where_the_machine_runs_short(sites: None, tmp_path: Path) -> None:
     listed = parse_site_list("list", [(1, "http://127.0.0.1/page"), (2, "http://127.0.0.2/page")], "0")
     settings = CrawlSettings(jobs=1, least_memory=1 << 60)
@@ -169,11 +202,13 @@ def test_a_crawl_stops_where_the_machine_runs_short(sites: None, tmp_path: Path)
 
 
 def test_browsers_are_replaced(command: Command) -> None:
-    """By visits and by time."""
-    bounds: tuple[dict[str, Any], ...] = ({"browser_visits": 1}, {"browser_s": 0.0}, {})
+    """By visits, by time, and by memory, at which every tenth visit looks."""
+    bounds: list[dict[str, Any]] = [{"browser_visits": 1}, {"browser_s": 0.0}, {}, {"browser_memory": 0}]
     browsers = []
     for number, bound in enumerate(bounds):
-        listed = parse_site_list("list", [(n, f"http://127.0.{number}.{n}/page") for n in range(1, 4)], "0")
+        listed = parse_site_list(
+            "list", [(n, f"http://127.0.{number}.{n}/page") for n in range(1, 12 if number == 3 else 4)], "0"
+        )
         study = Study(command.study.root / str(number))
         seen: set[int] = set()
 
@@ -185,7 +220,7 @@ def test_browsers_are_replaced(command: Command) -> None:
 
         crawl(study, listed, CrawlSettings(jobs=1, **bound), look, lambda _plan: None)
         browsers.append(len(seen))
-    assert browsers == [3, 3, 1]
+    assert browsers == [3, 3, 1, 2]
 
 
 def _is_browser(pid: int) -> bool:

@@ -81,3 +81,15 @@ def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_stu
         rows = ladder(connection)
     assert rows.filter(counts="TLS connections")["pages"][0] == 4
     assert rows.filter(counts="DNS lookups").height == 0 or rows.filter(counts="DNS lookups")["pages"][0] == 0
+
+
+def test_a_bot_challenge_is_no_page(build_study, example_rows) -> None:
+    visits = [
+        {**row, "status": "failed", "challenge": True} if row["visit_id"] == "a" else row
+        for row in example_rows["visits"]
+    ]
+    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+        rows = ladder(connection)
+    assert rows.filter(counts="TLS connections")["pages"][0] == 3
+    for half in ("TLS connections", "DNS lookups"):
+        assert "1 with a bot challenge in place of the page" in rows.filter(counts=half)["left_out_why"][0]
