@@ -1,9 +1,18 @@
 """Coverage by joins against a plain reading of RFC 9525."""
 
+import datetime as dt
 import ipaddress
 import json
+import os
+import random
 
 import polars as pl
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509 import verification
+from cryptography.x509.oid import NameOID
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -113,3 +122,120 @@ def test_real_certificates(make_tables, shared) -> None:
     assert sum(seen) / len(seen) > 0.9  # a browser had accepted nearly all of them for these hosts
     found = covering_certificates(tables, pl.LazyFrame({"host": hosts})).collect()
     assert found.height == sum(value for value in answers.values())
+
+
+@pytest.mark.parametrize(
+    ("common_name", "names", "host", "answer"),
+    [
+        ("a.test", [], "a.test", (False, True)),
+        ("A.test", ["b.test"], "a.test", (False, True)),
+        ("*.a.test", ["b.test"], "www.a.test", (False, True)),
+        ("a.test", ["a.test"], "a.test", (True, False)),
+        ("a.test", ["b.test"], "c.test", (False, False)),
+        ("Some Company", [], "a.test", (False, False)),
+        ("a.test", None, "a.test", (None, None)),
+        (None, [], "a.test", (False, False)),
+    ],
+)
+def test_a_common_name_covers_nothing_but_is_told(make_tables, common_name, names, host, answer) -> None:
+    certificate = {"certificate_id": "x", "subject_cn": common_name, "san_count": None if names is None else len(names)}
+    rows = [{"certificate_id": "x", "name": name} for name in names or []]
+    tables = make_tables({"certificates": [certificate], "certificate_names": rows})
+    pair = pl.LazyFrame({"certificate_id": ["x"], "host": [host]})
+    assert covered(tables, pair).select("covered", "common_name_alone").collect().rows() == [answer]
+
+
+LABELS = ["a", "b", "c", "www", "xn--bcher-kva", "a-b", "1"]
+PAIRS = 100_000 if os.environ.get("ORIGINSET_SOAK") == "full" else 10_000
+HOSTS_EACH = 50
+
+
+class Verifier:
+    """cryptography's verifier of server certificates, asked about leaves that one authority signs."""
+
+    def __init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
+        self.now = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+        usage = x509.KeyUsage(
+            digital_signature=False,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=True,
+            crl_sign=True,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        own = self._builder(self.name).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
+        own = own.add_extension(usage, critical=True).add_extension(identifier, critical=False)
+        self.policy = (
+            verification.PolicyBuilder().time(self.now).store(verification.Store([own.sign(self.key, hashes.SHA256())]))
+        )
+
+    def _builder(self, subject):
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self.name)
+            .public_key(self.key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self.now - dt.timedelta(days=1))
+            .not_valid_after(self.now + dt.timedelta(days=1))
+        )
+
+    def leaf(self, names):
+        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        return (
+            self._builder(x509.Name([]))
+            .add_extension(x509.SubjectAlternativeName([general_name(name) for name in names]), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(identifier, critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+
+    def covers(self, leaf, host) -> bool:
+        try:
+            self.policy.build_server_verifier(general_name(host)).verify(leaf, [])
+        except verification.VerificationError as error:
+            if "no matching subjectAltName" not in str(error):
+                raise  # it found something else to say, and was no oracle
+            return False
+        return True
+
+
+def general_name(text):
+    return x509.IPAddress(ipaddress.ip_address(text)) if is_ip(text) else x509.DNSName(text)
+
+
+@pytest.mark.soak
+def test_equal_to_a_verifier_of_certificates(make_tables) -> None:
+    """100,000 generated pairs; a tenth of that in an ordinary run."""
+    source = random.Random(9525)  # noqa: S311 - the same pairs every time
+    addresses = ["192.0.2.1", "192.0.2.2", "2001:db8::1"]
+
+    def some_name(*, wildcard: bool) -> str:
+        if source.random() < 0.1:
+            return source.choice(addresses)
+        labels = [source.choice(LABELS) for _ in range(source.randint(0, 2))]
+        return ".".join(
+            [*(["*"] if wildcard and source.random() < 0.4 else []), *labels, source.choice(["x", "y"]), "test"]
+        )
+
+    verifier = Verifier()
+    certificates = [
+        list(dict.fromkeys(some_name(wildcard=True) for _ in range(source.randint(1, 5))))
+        for _ in range(PAIRS // HOSTS_EACH)
+    ]
+    pairs, expected = [], {}
+    for number, names in enumerate(certificates):
+        leaf = verifier.leaf(names)
+        for _ in range(HOSTS_EACH):
+            near = source.choice(names).replace("*", source.choice(LABELS))
+            host = near if source.random() < 0.3 else some_name(wildcard=False)
+            pairs.append((str(number), host))
+            expected[str(number), host] = verifier.covers(leaf, host)
+    assert ask(tables_of(make_tables, certificates), pairs) == expected
+    assert 0.2 < sum(expected.values()) / len(expected) < 0.8

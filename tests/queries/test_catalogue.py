@@ -15,11 +15,14 @@ BY_HAND = {
     "asns_page_pct": {"asns": 1, "pages": 2, "pct": 50.0, "cumulative_pct": 75.0},
     # 17 requests reached the network, 9 of them Cloudflare's.
     "asns_top_summary": {"asn": 13335, "as_name": "Cloudflare", "requests": 9, "hosts": 5, "visits": 2},
+    # Seven of the ten showed a certificate whose names are known; each covers the host.
+    "certificates_check_summary": {"check_name": "host not covered", "connections": 7, "found": 0},
     "connections_page_dist": {"dns": 5, "tls": 6, "ip_dns_tls": 4, "origin_dns_tls": 3},
     "failures_error_summary": {
         "status": "failed", "error": "dns", "error_code": "net::ERR_NAME_NOT_RESOLVED", "visits": 1, "sites": 1,
     },
     "hosts_top_summary": {"host": "cdn.other.net", "requests": 3, "visits": 2, "addresses": 1, "asns": 1},
+    "issuers_host_summary": {"host": "cdn.other.net", "issuer": "Example CA", "issuers": 1, "connections": 3},
     "issuers_summary": {"issuer": "Example CA", "certificates": 3, "connections": 7, "connections_pct": 70.0},
     # Pages b, c and f: lookups 1, 2 and 0 against 1, 1 and 0 ASes.
     "ladder_dns_summary": {
@@ -35,6 +38,8 @@ BY_HAND = {
     },
     "load_times_model_summary": {"model": "measured", "pages": 2, "p50": 700.0},
     "load_times_reason_summary": {"left_out_reason": "no_load_time", "pages": 3},
+    # Ten connections, and neither their addresses nor any answer.
+    "names_resolve_summary": {"name_kind": "the host it was opened for", "pairs": 10, "resolves": 0, "unknown": 10},
     "pages_rank_summary": {"ranks_from": 1, "visits": 3, "loaded": 2, "requests": 6.0, "load_ms": 500.0, "tls": 4.0},
     "protocols_summary": {"protocol": "http/1.1", "secure": True, "requests": 1},
     "sans_changes_summary": {
