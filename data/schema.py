@@ -131,6 +131,8 @@ CONNECTIONS = table(
     Column("resumed", "BOOLEAN", "the TLS session was resumed"),
     Column("ech", "BOOLEAN", "Encrypted Client Hello was accepted"),
     Column("certificate_id", "VARCHAR", "the leaf certificate"),
+    Column("chain", "VARCHAR[]", "certificate ids as sent, leaf first; NULL where not known"),
+    Column("verified_chain", "VARCHAR[]", "certificate ids as the browser completed the chain, up to the root"),
     Column("opened_ms", "DOUBLE", "start of the TCP or QUIC connect, from the visit's first request", "ms"),
     Column("established_ms", "DOUBLE", "end of the last handshake, likewise", "ms"),
     Column("closed_ms", "DOUBLE", "closing, likewise; NULL where it outlived the visit", "ms"),
@@ -139,6 +141,8 @@ CONNECTIONS = table(
     Column("partition_key", "VARCHAR", "Chromium's network anonymization key"),
     Column("origin_set", "VARCHAR[]", "origins received in an ORIGIN frame"),
     Column("misdirected", "VARCHAR[]", "hosts for which it answered 421; NULL where the recorder cannot know"),
+    Column("pooled_by_ip", "VARCHAR[]", "hosts that joined it as their addresses lead to it; NULL: unknown"),
+    Column("pooled_by_origin", "VARCHAR[]", "hosts that joined it as its ORIGIN frame lists them; NULL: unknown"),
     Column("source", "VARCHAR", "netlog or har"),
 )
 
@@ -156,9 +160,11 @@ DNS_QUERIES = table(
     Column("cname_chain", "VARCHAR[]", "aliases followed, in order"),
     Column("ttl", "INTEGER", "smallest TTL of the answer", "s"),
     Column("attempts", "INTEGER", "queries sent on the wire; 0 if answered without one"),
-    Column("source", "VARCHAR", "browser, resolver or live"),
+    Column("cache_hits", "INTEGER", "later requests for the name that the browser's cache answered; NULL: unknown"),
+    Column("source", "VARCHAR", "browser, cache (the browser's, without any lookup), resolver or live"),
     Column("resolver", "VARCHAR", "the resolver asked, where named"),
     Column("asked_ms", "DOUBLE", "from the visit's first request", "ms"),
+    Column("took_ms", "DOUBLE", "from the question to its answer, or to giving up", "ms"),
 )
 
 CERTIFICATES = table(
