@@ -11,7 +11,16 @@ from originset.cli.rebuild import rebuild
 from originset.data.errors import UsageError
 from originset.data.shards import shard_paths
 from originset.data.study import Study
-from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Parameters, Predecessor, Ssl
+from originset.models.parameters import (
+    BlockedTime,
+    Colocation,
+    Coverage,
+    ParallelDns,
+    Parameters,
+    Predecessor,
+    Ssl,
+    Wildcards,
+)
 
 
 @click.command()
@@ -21,6 +30,20 @@ from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Pa
     default="asn",
     show_default=True,
     help="What makes two addresses one server: the same AS, as in the paper, or only the same address.",
+)
+@click.option(
+    "--wildcards",
+    type=click.Choice(get_args(Wildcards)),
+    default="cover",
+    show_default=True,
+    help="Whether a certificate's wildcard names cover hosts.",
+)
+@click.option(
+    "--coverage",
+    type=click.Choice(get_args(Coverage)),
+    default="certificate",
+    show_default=True,
+    help="A server answers for what its certificate covers, or for all, as with secondary certificates.",
 )
 @click.option(
     "--predecessor",
@@ -57,8 +80,13 @@ from originset.models.parameters import BlockedTime, Colocation, ParallelDns, Pa
     multiple=True,
     help="Timeline: an AS of the one provider that coalesces (repeat for each); fills provider_ms.",
 )
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Also run the models with every other choice, one at a time, for the table model_sensitivity.",
+)
 @click.pass_obj
-def command(study: Study, /, *, provider_asns: tuple[int, ...], **choices: Any) -> None:  # noqa: ANN401 - Parameters names them
+def command(study: Study, /, *, provider_asns: tuple[int, ...], sensitivity: bool, **choices: Any) -> None:  # noqa: ANN401 - Parameters names them
     """Fill the model tables again with other parameters and rebuild study.duckdb.
 
     Example: originset --study S model --colocation ip
@@ -68,6 +96,6 @@ def command(study: Study, /, *, provider_asns: tuple[int, ...], **choices: Any) 
     if not shard_paths(study, "addresses"):
         raise UsageError(f"study {study.root} has not been analysed yet", "run: originset analyze")
     with study.changing("model", parameters.as_dict()) as counts:
-        counts.update(rebuild(study, parameters))
+        counts.update(rebuild(study, parameters, sensitivity=sensitivity))
     note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
     note(f"database: {study.database_path}")

@@ -8,18 +8,23 @@ from originset.data.shards import scan
 from originset.data.study import Study
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
+from originset.models.sensitivity import model_sensitivity
 
 
-def rebuild(study: Study, parameters: Parameters) -> dict[str, int]:
+def rebuild(study: Study, parameters: Parameters, *, sensitivity: bool = False) -> dict[str, int]:
     """Fill the model tables with ``parameters`` and replace the database; call under :meth:`Study.changing`.
 
-    The parameters end up in the manifest too, under ``models``. Returns the number of rows of each model table.
+    With ``sensitivity`` the models run once more for every choice that could have been made otherwise, and
+    ``model_sensitivity`` holds what that changes; without it that table is empty. The parameters end up in the manifest
+    too, under ``models``. Returns the number of rows of each model table.
 
     Raises:
         StudyError: the database cannot be written.
     """
     tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
     modelled = model_tables(tables, parameters)
+    if sensitivity:
+        modelled["model_sensitivity"] = model_sensitivity(tables, modelled, parameters)
     build(study, modelled)
     study.update_manifest(models=parameters.as_dict())
     return {name: rows.height for name, rows in modelled.items()}

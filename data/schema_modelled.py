@@ -135,6 +135,51 @@ ORIGIN_SETS = table(
     Column("seen_share", "DOUBLE", "visits / the site's visits"),
 )
 
+PROVIDER_CHANGES = table(
+    "provider_changes",
+    Stage.MODELLED,
+    "provider asn name",
+    "The names that save most if a provider adds them to the certificates of all its sites, up to 10 for each.",
+    Column("provider", "VARCHAR", "name of the AS that the sites are in, or what was taken for one server instead"),
+    Column("asn", "BIGINT", "the AS; NULL where the provider is not one AS"),
+    Column("name", "VARCHAR", "the name to add"),
+    Column("rank", "INTEGER", "order in which to add them, from 1"),
+    Column("sites", "INTEGER", "the provider's sites that asked for it and whose certificate lacks it"),
+    Column(
+        "connections_saved_paper",
+        "BIGINT",
+        "connections that go away with this name and those before it, less those that go away without it",
+        "connections",
+    ),
+    Column(
+        "connections_saved_at_most",
+        "BIGINT",
+        "what no set of so many names saves more than; the names up to this one are proved best if they save as much",
+        "connections",
+    ),
+    Column("connections", "BIGINT", "what all names together save at this provider", "connections"),
+)
+
+MODEL_SENSITIVITY = table(
+    "model_sensitivity",
+    Stage.MODELLED,
+    "parameter value",
+    "The results with one choice of the model changed at a time; filled by originset model --sensitivity.",
+    Column("parameter", "VARCHAR", "the choice: colocation, wildcards, coverage, predecessor, ..."),
+    Column("value", "VARCHAR", "what was chosen"),
+    Column("chosen", "BOOLEAN", "as in this study's other tables"),
+    Column("pages", "BIGINT", "pages with a measured and an ideal count of the same requests"),
+    Column("median_measured_tls", "DOUBLE", "their TLS connections, median", "connections"),
+    Column("median_ideal_origin", "DOUBLE", "their ORIGIN ideal, median", "connections"),
+    Column("connections_saved", "BIGINT", "measured less ideal, over these pages", "connections"),
+    Column("sites_unchanged_pct", "DOUBLE", "sites whose certificate needs no addition", "percent of known"),
+    Column("additions", "BIGINT", "names missing from certificates, over all sites", "names"),
+    Column("timelines", "BIGINT", "pages whose load time was modelled"),
+    Column("median_load_ms", "DOUBLE", "their load event as measured, median", "ms"),
+    Column("median_origin_ms", "DOUBLE", "their load event under ORIGIN coalescing, median", "ms"),
+    Column("load_saved_ms", "DOUBLE", "measured less modelled load events, over these pages", "ms"),
+)
+
 PAGE_LOAD_TIMES = table(
     "page_load_times",
     Stage.MODELLED,

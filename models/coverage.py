@@ -9,17 +9,21 @@ import polars as pl
 from originset.models.network import is_address
 
 
-def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.LazyFrame) -> pl.LazyFrame:
+def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.LazyFrame, *, wildcards: bool = True) -> pl.LazyFrame:
     """``pairs`` (``certificate_id``, ``host``) without repetition, with columns ``covered`` and ``common_name_alone``.
 
     ``covered`` is NULL where the certificate or its names are not known. RFC 9525 section 6.3: a name covers the host
     that equals it, or, if its left-most label is ``*``, a host with any one label in that place. No partial wildcards,
     no common name (section 6.1.2), no wildcard for an address. ``common_name_alone``: no name covers the host, but the
-    subject's common name would, which clients of long ago took for one; NULL where ``covered`` is.
+    subject's common name would, which clients of long ago took for one; NULL where ``covered`` is. Without
+    ``wildcards`` a certificate's wildcard names cover nothing.
     """
     pairs = pairs.select("certificate_id", "host").unique()
     known = tables["certificates"].filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
-    matches = covering_certificates(tables, pairs.select("host")).with_columns(pl.lit(value=True).alias("match"))
+    names = tables["certificate_names"].select("certificate_id", "name").unique()
+    if not wildcards:
+        names = names.filter(~pl.col("name").str.starts_with("*"))
+    matches = _matching(names, pairs).with_columns(pl.lit(value=True).alias("match"))
     common_names = tables["certificates"].select(
         "certificate_id", pl.col("subject_cn").str.to_lowercase().alias("name")
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from originset.data.schema import MODEL_SENSITIVITY
 from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
 from originset.models.evidence import colocation_evidence
@@ -13,6 +14,7 @@ from originset.models.origin_sets import origin_sets
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
 from originset.models.parts import ROWS, parts
+from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
 from originset.models.timeline import page_load_times
 
@@ -23,24 +25,29 @@ def model_tables(
     """Every table of stage MODELLED, by name, from the tables of the stages before it (all of them, by name).
 
     Pure: the same rows give the same tables, whatever their order. What is about pages is done for about ``part_rows``
-    requests at a time.
+    requests at a time. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it).
     """
     evidence = colocation_evidence(tables)
-    pages: dict[str, list[pl.DataFrame]] = {"documents": [], "colocated": [], "page_counts": [], "page_load_times": []}
+    pages: dict[str, list[pl.DataFrame]] = {
+        name: [] for name in ("documents", "colocated", "carried", "page_counts", "page_load_times")
+    }
     for part in parts(tables, parameters.colocation, part_rows):
         own_documents = documents(part, parameters.colocation).collect()
         pages["documents"].append(own_documents)
         pages["colocated"].append(colocated_hosts(part, own_documents.lazy(), parameters.colocation))
+        pages["carried"].append(carried(part, own_documents.lazy(), parameters))
         pages["page_counts"].append(page_counts(part, evidence.lazy(), parameters))
         pages["page_load_times"].append(page_load_times(part, parameters))
     whole = {name: pl.concat(frames) for name, frames in pages.items()}
     own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()
-    additions = certificate_additions(tables, evidence.lazy(), own, colocated)
+    additions = certificate_additions(tables, evidence.lazy(), own, colocated, parameters)
     return {
         "colocation_evidence": evidence,
         "page_counts": whole["page_counts"].sort("visit_id"),
         "site_certificates": site_certificates(tables, own, additions.lazy()),
         "certificate_additions": additions,
         "origin_sets": origin_sets(tables, evidence.lazy(), own, colocated),
+        "provider_changes": provider_changes(tables, own, whole["carried"], parameters),
         "page_load_times": whole["page_load_times"].sort("visit_id"),
+        "model_sensitivity": MODEL_SENSITIVITY.polars_schema.to_frame(),
     }

@@ -10,6 +10,8 @@ Predecessor = Literal["initiator", "time"]
 ParallelDns = Literal["own", "minimum"]
 BlockedTime = Literal["freed", "kept"]
 Ssl = Literal["inside", "beside"]
+Wildcards = Literal["cover", "ignored"]
+Coverage = Literal["certificate", "ignored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,12 @@ class Parameters:
 
     ``colocation`` is what makes two addresses one server in the ORIGIN model: the origin AS of the address (the paper),
     or the address itself. An address in no known AS counts as its own.
+
+    ``wildcards``: a certificate's wildcard names cover what RFC 9525 says (``cover``) or nothing (``ignored``).
+    ``coverage``: a server answers for the hosts that its certificate covers (``certificate``) or for all that share its
+    key (``ignored``), as if every server could prove its names with secondary certificates
+    (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition. The paper's ideal counts ask for
+    no certificate and are the same with both.
 
     The timeline (:mod:`originset.models.timeline`) has five more. ``predecessor``: whose saving a request inherits; the
     request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).
@@ -29,6 +37,8 @@ class Parameters:
     """
 
     colocation: Colocation = "asn"
+    wildcards: Wildcards = "cover"
+    coverage: Coverage = "certificate"
     predecessor: Predecessor = "initiator"
     parallel_dns: ParallelDns = "own"
     blocked_time: BlockedTime = "freed"

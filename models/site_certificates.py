@@ -10,6 +10,7 @@ from originset.data.schema import CERTIFICATE_ADDITIONS, SITE_CERTIFICATES
 from originset.models.coverage import covered
 from originset.models.evidence import levels
 from originset.models.network import is_address
+from originset.models.parameters import Parameters
 
 
 def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
@@ -20,14 +21,21 @@ def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
 
 
 def certificate_additions(
-    tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, documents: pl.LazyFrame, colocated: pl.LazyFrame
+    tables: Mapping[str, pl.LazyFrame],
+    evidence: pl.LazyFrame,
+    documents: pl.LazyFrame,
+    colocated: pl.LazyFrame,
+    parameters: Parameters,
 ) -> pl.DataFrame:
     """Rows of ``certificate_additions``: the co-located names of each site that its certificate does not cover.
 
     Over the union of the site's visits. A site whose certificate's names are not known has no rows here and NULL in
     ``site_certificates``. Ranked by connections saved, then by visits and requests. ``level`` and ``same_owner`` are
-    those of the document's host that has the best evidence, where a site had several.
+    those of the document's host that has the best evidence, where a site had several. No rows at all if coverage is
+    ignored.
     """
+    if parameters.coverage == "ignored":
+        return CERTIFICATE_ADDITIONS.polars_schema.to_frame()
     names = (
         colocated.filter(~is_address(pl.col("host")))
         .group_by("site", pl.col("host").alias("name"))
@@ -42,7 +50,8 @@ def certificate_additions(
         .collect(engine="streaming")  # used three times below
         .lazy()
     )
-    coverage = covered(tables, names.select("certificate_id", pl.col("name").alias("host"))).rename({"host": "name"})
+    asked = names.select("certificate_id", pl.col("name").alias("host"))
+    coverage = covered(tables, asked, wildcards=parameters.wildcards == "cover").rename({"host": "name"})
     missing = names.join(coverage, on=["certificate_id", "name"]).filter(~pl.col("covered"))
     pairs = (
         colocated.select("site", "server", "host")

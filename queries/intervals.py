@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import duckdb
 import numpy as np
+from duckdb.func import SPECIAL
 
 _NAME = "saved_pct_interval"
 
@@ -45,7 +46,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Let the SQL of this connection call ``saved_pct_interval(list(measured), list(left))`` -> DOUBLE[2] or NULL."""
     known = "SELECT count(*) FROM duckdb_functions() WHERE function_name = ?"
     if connection.execute(known, [_NAME]).fetchall() == [(0,)]:
-        connection.create_function(_NAME, _in_sql, ["BIGINT[]", "BIGINT[]"], "DOUBLE[]", null_handling="special")
+        connection.create_function(_NAME, _in_sql, ["BIGINT[]", "BIGINT[]"], "DOUBLE[]", null_handling=SPECIAL)
 
 
 def _in_sql(measured: list[int] | None, left: list[int] | None) -> list[float] | None:

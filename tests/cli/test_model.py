@@ -32,6 +32,8 @@ def test_other_parameters(study, run) -> None:
     assert ask(study, "SELECT count(provider_ms) FROM page_load_times") == [(2,)]
     expected = {
         "colocation": "ip",
+        "wildcards": "cover",
+        "coverage": "certificate",
         "predecessor": "time",
         "parallel_dns": "own",
         "blocked_time": "freed",
@@ -41,6 +43,17 @@ def test_other_parameters(study, run) -> None:
     assert study.manifest()["models"] == expected
     ((command, recorded),) = ask(study, "SELECT command, parameters FROM runs ORDER BY run_id DESC LIMIT 1")
     assert (command, json.loads(recorded)) == ("model", expected)
+
+
+def test_sensitivity_is_kept_until_the_models_run_again(study, run) -> None:
+    assert run("model", "--sensitivity").returncode == 0
+    assert ask(
+        study,
+        "SELECT value, chosen, median_ideal_origin, connections_saved FROM model_sensitivity"
+        " WHERE parameter = 'colocation' AND value IN ('asn', 'ip') ORDER BY value",
+    ) == [("asn", True, 1.0, 5), ("ip", False, 1.5, 3)]
+    assert run("model").returncode == 0
+    assert ask(study, "SELECT count(*) FROM model_sensitivity") == [(0,)]
 
 
 def test_readers_keep_the_database_that_they_opened(study, run) -> None:

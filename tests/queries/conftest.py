@@ -11,15 +11,19 @@ from originset.data.shards import write_shard
 from originset.data.study import Study
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
+from originset.models.sensitivity import model_sensitivity
 
 
-def _built(root: Path, rows: dict, parameters: Parameters) -> Study:
+def _built(root: Path, rows: dict, parameters: Parameters, *, sensitivity: bool = False) -> Study:
     study = Study(root)
     tables = tables_of(rows)
     with study.changing("model", parameters.as_dict()):
         for name, frame in tables.items():
             write_shard(study, name, "example", frame.collect())
-        build(study, model_tables(tables, parameters))
+        modelled = model_tables(tables, parameters)
+        if sensitivity:
+            modelled["model_sensitivity"] = model_sensitivity(tables, modelled, parameters)
+        build(study, modelled)
     return study
 
 
@@ -32,4 +36,4 @@ def build_study(tmp_path: Path) -> Callable[[dict, Parameters], Study]:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """The example study of tests/fixtures, modelled with the defaults."""
-    return _built(tmp_path_factory.mktemp("queries") / "study", ROWS, Parameters())
+    return _built(tmp_path_factory.mktemp("queries") / "study", ROWS, Parameters(), sensitivity=True)

@@ -10,11 +10,19 @@ from originset.queries.catalogue import catalogue, named, run
 
 # For each query one row of the example study, worked out by hand from tests/fixtures/example_study.py.
 BY_HAND = {
+    "additions_provider_summary": {
+        "provider": "Cloudflare", "asn": 13335, "rank": 1, "name": "cdn.other.net", "sites": 1, "connections_saved": 3,
+        "saved_pct": 100.0, "proved_best": True,
+    },
     "additions_top_summary": {"name": "cdn.other.net", "sites": 1, "connections_saved": 3, "level": 0},
     # Of the pages a, b, c and f: f has none, b and c have one, a has three.
     "asns_page_pct": {"asns": 1, "pages": 2, "pct": 50.0, "cumulative_pct": 75.0},
     # 17 requests reached the network, 9 of them Cloudflare's.
     "asns_top_summary": {"asn": 13335, "as_name": "Cloudflare", "requests": 9, "hosts": 5, "visits": 2},
+    "choices_model_summary": {
+        "parameter": "colocation", "value": "ip", "chosen": False, "median_ideal_origin": 1.5, "connections_saved": 3,
+        "connections_saved_more": -2,
+    },
     # Seven of the ten showed a certificate whose names are known; each covers the host.
     "certificates_check_summary": {"check_name": "host not covered", "connections": 7, "found": 0},
     "connections_page_dist": {"dns": 5, "tls": 6, "ip_dns_tls": 4, "origin_dns_tls": 3},
