@@ -99,16 +99,18 @@ class Gathered:
         first = len(self.visits)
         self.visits += visits
         entries = log.entries
+        recorder = visits[0].recorder
+        unknown = [None] * len(entries)
         requests = [entry.request for entry in entries]
         responses = [entry.response for entry in entries]
         timings = [entry.timings for entry in entries]
-        details = [entry.security for entry in entries]
         pages = _pages(entries, [visit.page for visit in visits])
-        self.lookups += [
-            Lookup(first + pages[place], place, entry.dns_info)
-            for place, entry in enumerate(entries)
-            if entry.dns_info is not None
-        ]
+        if recorder.extended:
+            self.lookups += [
+                Lookup(first + pages[place], place, entry.dns_info)
+                for place, entry in enumerate(entries)
+                if entry.dns_info is not None
+            ]
         columns: dict[str, Sequence[object]] = {
             "visit": [first + page for page in pages],
             "place": range(len(entries)),
@@ -117,7 +119,7 @@ class Gathered:
             "method": [request.method for request in requests],
             "request_protocol": [request.http_version for request in requests],
             "response_protocol": [response.http_version for response in responses],
-            "told_protocol": [entry.protocol for entry in entries],
+            "told_protocol": [entry.protocol for entry in entries] if recorder.extended else unknown,
             "status": [response.status for response in responses],
             "error": [entry.error for entry in entries],
             "response_error": [response.error or response.failure for response in responses],
@@ -128,15 +130,15 @@ class Gathered:
                 None if (given := entry.initiator) is None else given if isinstance(given, str) else _called_by(given)
                 for entry in entries
             ],
-            "initiator_place": [entry.initiator_index for entry in entries],
-            "frame_url": [entry.frame_url for entry in entries],
-            "cached": _cached(log, visits[0].recorder),
+            "initiator_place": [entry.initiator_index for entry in entries] if recorder.extended else unknown,
+            "frame_url": [entry.frame_url for entry in entries] if recorder.extended else unknown,
+            "cached": _cached(log, recorder),
             "by_worker": [
                 entry.response.service_worker or entry.from_cache == "service_worker" or None for entry in entries
             ],
-            "connection": _connections(entries, visits[0].recorder),
+            "connection": _connections(entries, recorder),
             "ip": [entry.server_ip for entry in entries],
-            "ip_addr": [entry.ip_addr for entry in entries],
+            "ip_addr": [entry.ip_addr for entry in entries] if recorder.extended else unknown,
             "blocked_ms": [timing.blocked for timing in timings],
             "dns_ms": [timing.dns for timing in timings],
             "connect_ms": [timing.connect for timing in timings],
@@ -148,16 +150,25 @@ class Gathered:
             "response_transferred": [response.transfer_size for response in responses],
             "headers_size": [response.headers_size for response in responses],
             "body_size": [response.body_size for response in responses],
-            "security": [None if detail is None else self._certificate(detail) for detail in details]
-            if not any(entry.certificates for entry in entries)
-            else [self._best_certificate(entry) for entry in entries],
-            "tls_version": [
-                entry.tls_version if entry.security is None else entry.security.protocol for entry in entries
-            ],
-            "tls_resumed": [None if entry.tls_resumed is None else _true(entry.tls_resumed) for entry in entries],
+            **self._security(entries, recorder),
         }
         for name, values in columns.items():
             self._lists[name] += values
+
+    def _security(self, entries: Sequence[Entry], recorder: Recorder) -> dict[str, Sequence[object]]:
+        """The columns on TLS."""
+        details = [entry.security for entry in entries]
+        told = [None if detail is None else detail.protocol for detail in details]
+        if not recorder.extended:
+            security = [None if detail is None else self._certificate(detail) for detail in details]
+            return {"security": security, "tls_version": told, "tls_resumed": [None] * len(entries)}
+        return {
+            "security": [self._best_certificate(entry) for entry in entries],
+            "tls_version": [
+                entry.tls_version if version is None else version for entry, version in zip(entries, told, strict=True)
+            ],
+            "tls_resumed": [None if entry.tls_resumed is None else _true(entry.tls_resumed) for entry in entries],
+        }
 
     @property
     def entries(self) -> int:

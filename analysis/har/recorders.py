@@ -20,6 +20,7 @@ class Recorder:
     ``zero_is_none``: it writes 0, not -1, for a phase that did not happen.
     ``protocol_made_up``: it writes HTTP/1.1 where nothing was answered over the network.
     ``cache_known``: it marks answers from the cache, so an unmarked one came from the network.
+    ``extended``: it may have fields that only this program and WebPageTest write; for others they are not looked for.
     """
 
     name: str
@@ -29,12 +30,13 @@ class Recorder:
     zero_is_none: bool = False
     protocol_made_up: bool = False
     cache_known: bool = False
+    extended: bool = False
 
 
-OTHER = Recorder("other")
-ORIGINSET = Recorder("originset", cache_known=True)
+OTHER = Recorder("other", extended=True)
+ORIGINSET = Recorder("originset", cache_known=True, extended=True)
 CHROME_DEVTOOLS = Recorder("chrome-devtools")
-WEBPAGETEST = Recorder("webpagetest", connections_inferred=True)
+WEBPAGETEST = Recorder("webpagetest", connections_inferred=True, extended=True)
 SAFARI = Recorder("safari", cache_known=True)
 
 # Firefox and Firebug write the server's port into `connection`.

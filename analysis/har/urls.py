@@ -18,6 +18,7 @@ from originset.data.redaction import REDACTED, TELLING, TELLING_INSIDE, redact_u
 
 DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.ASCII)
 # Host names as they are in use: underscores are no letters of a host name, and still served.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
 
@@ -61,6 +62,8 @@ def canonical_ip(text: str) -> str | None:
 
     An IPv4 address mapped into IPv6 is that IPv4 address: that is what packets were sent to.
     """
+    if _IPV4.fullmatch(text):
+        return text
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -124,14 +127,16 @@ def _redacted(frame: pl.DataFrame) -> pl.Series:
     rows = frame.select("given", "bare", "authority").with_row_index("row").filter(bare.is_not_null())
     by_hand = rows.filter(~web | pl.col("authority").str.contains("@", literal=True) | bare.str.contains("eyJ"))
     asking = rows.filter(web & bare.str.contains("[?;%]"))
-    telling = asking.filter(bare.str.contains(TELLING))
-    inside = asking.filter(bare.str.contains("%3[dD]")).filter(bare.str.contains(TELLING_INSIDE))
-    url = frame["bare"].clone()
-    for found in (telling, inside):
-        both = bare.str.replace_all(TELLING, f"${{1}}{REDACTED}").str.replace_all(TELLING_INSIDE, f"${{1}}{REDACTED}")
-        url = url.scatter(found["row"], found.select(both).to_series())
+    inside = asking.filter(bare.str.contains("%3[dD]")).filter(bare.str.contains(TELLING_INSIDE))["row"]
+    telling = asking.filter(bare.str.contains(TELLING) | pl.col("row").is_in(inside.implode()))
+    replaced = telling.select(bare.str.replace_all(TELLING, f"${{1}}{REDACTED}").alias("bare"))
+    if len(inside):
+        replaced = replaced.select(bare.str.replace_all(TELLING_INSIDE, f"${{1}}{REDACTED}"))
     clean = {given: redact_url(given) for given in by_hand["given"].unique()}
-    return url.scatter(by_hand["row"], [clean[given] for given in by_hand["given"]]).alias("url")
+    # The last of two values for a row stays: those made by hand.
+    changed = pl.concat([telling["row"], by_hand["row"]])
+    values = [*replaced.to_series(), *(clean[given] for given in by_hand["given"])]
+    return frame["bare"].clone().scatter(changed, values).alias("url")
 
 
 def map_distinct(column: pl.Series, function: Callable[[str], str | None]) -> pl.Series:

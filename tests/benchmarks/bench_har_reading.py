@@ -1,44 +1,86 @@
-"""What reading HARs costs: bytes to finished tables, against haralyzer building the same rows and bare decoding.
+"""What reading HARs costs: bytes to a finished table, against haralyzer building the same rows and bare decoding.
 
-CPU seconds of the whole process (all of its threads), best of several rounds, on the real recordings. Run it by itself:
-``make bench``, or ``python tests/benchmarks/bench_har_reading.py``.
+CPU seconds of the whole process (all of its threads), best of several rounds, one process, on the real recordings and
+on 200 generated ones; polars has one thread. Run it by itself: ``make bench``, or ``python tests/benchmarks/bench_har_reading.py``.
 """
 
 import gc
 import gzip
 import json
+import multiprocessing
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
+import zstandard
 from haralyzer import HarParser
 
-from originset.analysis.har.tables import HarBatch
+from originset.analysis.har import urls
+from originset.analysis.har.gather import Gathered
+from originset.analysis.har.requests import request_rows
+from originset.analysis.har.tables import HarBatch, finished_requests
 from originset.data.schema import TABLES
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
+
+from generated_hars import generated_hars
+
 HARS = Path(__file__).resolve().parents[3] / "shared" / "data" / "hars" / "real"
+COLUMNS = TABLES["requests"].polars_schema.names()
 
 
 def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
-def texts() -> list[bytes]:
+def real_hars() -> list[bytes]:
     contents = [path.read_bytes() for path in sorted(HARS.iterdir())]
     unpacked = [gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content for content in contents]
     return [text.removeprefix(b"\xef\xbb\xbf") for text in unpacked]
 
 
-def ours(hars: list[bytes]) -> int:
+def forget() -> None:
+    """Nothing that one round learnt about hosts and addresses may help the next."""
+    for function in (urls.split_authority, urls.normalise_host, urls.canonical_ip):
+        clear = getattr(function, "cache_clear", None)
+        if clear is not None:
+            clear()
+
+
+def gathered(hars: list[bytes]) -> Gathered:
+    forget()
     batch = HarBatch()
     for number, text in enumerate(hars):
         batch.add(text, str(number), "")
-    tables = batch.tables()
-    assert tables["requests"].width == len(TABLES["requests"].columns)
-    return tables["requests"].height
+    return batch._gathered
+
+
+def requests_table(hars: list[bytes]) -> int:
+    rows = finished_requests(request_rows(gathered(hars)))
+    assert rows.columns == COLUMNS
+    return rows.height
+
+
+def all_tables(hars: list[bytes]) -> int:
+    forget()
+    batch = HarBatch()
+    for number, text in enumerate(hars):
+        batch.add(text, str(number), "")
+    return batch.tables()["requests"].height
+
+
+def unpacked_table(packed: list[bytes]) -> int:
+    decompressor = zstandard.ZstdDecompressor()
+    return requests_table([decompressor.decompress(content) for content in packed])
 
 
 def with_orjson(hars: list[bytes]) -> int:
@@ -46,19 +88,27 @@ def with_orjson(hars: list[bytes]) -> int:
 
 
 def with_haralyzer(hars: list[bytes]) -> int:
-    """Rows of what haralyzer gives of an entry; what it does not know, or stumbles on, is None."""
-    rows = []
-    for text in hars:
+    """The same rows of what haralyzer gives of an entry; what it does not know, or stumbles on, is None.
+
+    It is given what its own ``from_string`` would: the standard library's decoding.
+    """
+    rows = 0
+    for number, text in enumerate(hars):
         log = json.loads(text)
         log["log"].setdefault("pages", [])
         parser = HarParser(log)
         for page in parser.pages:
-            rows += [_row(page.page_id, entry) for entry in page.entries]
-    return len(rows)
+            entries = page.entries
+            first = entries[0].startTime if entries else None
+            made = [_row(f"{number} {page.page_id}", place, first, entry) for place, entry in enumerate(entries)]
+            assert all(len(row) == len(COLUMNS) for row in made)
+            rows += len(made)
+    return rows
 
 
-def _row(page: str, entry: Any) -> tuple[object, ...]:
-    timings = entry.timings
+def _row(page: str, place: int, first: Any, entry: Any) -> tuple[object, ...]:
+    """Every column of ``requests``, in order; addresses are split, but not redacted."""
+    raw = entry.raw_entry
 
     def tried(read: Callable[[], object]) -> object:
         try:
@@ -66,24 +116,40 @@ def _row(page: str, entry: Any) -> tuple[object, ...]:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
 
+    parts: Any = tried(lambda: urlsplit(entry.url))
+    timings = entry.timings
+    phases = [value if (value := timings.get(name)) is not None and value >= 0 else None for name in _PHASES]
     return (
         page,
+        place,
         tried(lambda: entry.url),
+        tried(lambda: parts.scheme),
+        tried(lambda: parts.hostname),
+        tried(lambda: parts.port),
         tried(lambda: entry.request.method),
-        tried(lambda: entry.request.httpVersion),
         tried(lambda: entry.response.httpVersion),
+        tried(lambda: entry.request.httpVersion),
         tried(lambda: entry.response.status),
-        tried(lambda: entry.response.mimeType),
-        tried(lambda: entry.response.headersSize),
-        tried(lambda: entry.response.bodySize),
-        tried(lambda: entry.response.redirectURL),
+        raw.get("_error"),
+        tried(lambda: entry.response.mimeType.partition(";")[0].strip().lower()),
+        raw.get("_resourceType"),
+        raw.get("_initiator"),
+        None,
+        "unknown",
+        raw.get("_fromCache"),
+        tried(lambda: int(raw["connection"])),
+        "har",
         tried(lambda: entry.serverAddress),
-        tried(lambda: entry.startTime),
-        *(timings.get(name) for name in ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")),
+        tried(lambda: (entry.startTime - first).total_seconds() * 1000),
+        *phases,
+        tried(lambda: entry.response.headersSize + entry.response.bodySize),
     )
 
 
-def measure(name: str, work: Callable[[list[bytes]], int], hars: list[bytes], rounds: int, collect: bool) -> float:
+_PHASES = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
+
+
+def measure(name: str, work: Callable[[list[bytes]], int], hars: list[bytes], rounds: int, *, collect: bool) -> float:
     best = float("inf")
     entries = 0
     for _ in range(rounds):
@@ -96,20 +162,94 @@ def measure(name: str, work: Callable[[list[bytes]], int], hars: list[bytes], ro
         gc.enable()
     size = sum(map(len, hars)) / 1e6
     mode = "on" if collect else "off"
-    say(f"{name:<34} gc {mode:<3} {best:7.3f} cpu-s {size / best:7.0f} MB/s {best / entries * 1e6:7.1f} us/entry")
+    say(f"  {name:<34} gc {mode:<3} {best:7.3f} cpu-s {size / best:7.0f} MB/s {best / entries * 1e6:7.1f} us/entry")
     return best
 
 
+def compare(what: str, hars: list[bytes], goal: float, rounds: int) -> None:
+    say(f"{what}: {len(hars)} files, {sum(map(len, hars)) / 1e6:.1f} MB")
+    forget()
+    table = measure("bytes to the table requests", requests_table, hars, rounds, collect=True)
+    measure("bytes to all tables", all_tables, hars, rounds, collect=True)
+    bare = measure("orjson.loads alone", with_orjson, hars, rounds, collect=False)
+    rows = measure("haralyzer, the same rows", with_haralyzer, hars, max(2, rounds // 3), collect=True)
+    packed = [zstandard.compress(text, 3) for text in hars]
+    unpacked = measure("zstd to the table requests", unpacked_table, packed, rounds, collect=True)
+    say(f"  against haralyzer {rows / table:.1f} x (goal 10), against orjson.loads {bare / table:.2f} x (goal {goal})")
+    say(f"  zstd input costs {unpacked / table:.2f} of plain (goal 1.3)")
+
+
+def _share(hars: list[bytes], ready: Barrier, begun: Any) -> None:
+    requests_table(hars[:5])
+    ready.wait()
+    if begun.value == 0:
+        begun.value = time.perf_counter()
+    requests_table(hars)
+
+
+def processes(hars: list[bytes]) -> None:
+    """Wall time of one process and of two that have started, each on its half; polars has one thread in each."""
+    context = multiprocessing.get_context("spawn")
+    walls: dict[int, float] = {1: float("inf"), 2: float("inf")}
+    for _ in range(4):
+        for count in (1, 2):
+            ready, begun = context.Barrier(count), context.Value("d", 0)
+            started = [context.Process(target=_share, args=(hars[part::count], ready, begun)) for part in range(count)]
+            for process in started:
+                process.start()
+            for process in started:
+                process.join()
+            walls[count] = min(walls[count], time.perf_counter() - begun.value)
+    say(f"two processes: {walls[1] / walls[2]:.2f} x one (goal 1.8), wall {walls[1]:.2f} s and {walls[2]:.2f} s")
+
+
+_IMPORT = """
+import sys
+from pathlib import Path
+from rich.progress import Progress
+from originset.analysis.importing import import_hars
+from originset.data.study import Study
+study = Study(Path(sys.argv[1]))
+with study.changing("import", {}), Progress(disable=True) as progress:
+    summary = import_hars(study, [Path(sys.argv[2])], progress)
+# Not getrusage: a child's peak begins with its parent's.
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(summary.imported, summary.requests, int(peak.split()[1]) >> 10)
+"""
+
+
+def memory(hars: list[bytes]) -> None:
+    """Peak memory of whole imports of more and more files."""
+    with tempfile.TemporaryDirectory() as name:
+        for number in (100, 200, 400, 800):
+            folder = Path(name, f"hars{number}")
+            folder.mkdir()
+            for place in range(number):
+                (folder / f"{place}.har").write_bytes(hars[place % len(hars)])
+            done = subprocess.run(
+                [sys.executable, "-c", _IMPORT, str(Path(name, f"study{number}")), str(folder)],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            files, entries, peak = done.stdout.split()
+            say(f"import of {files} files, {entries} requests: peak {peak} MiB")
+            for file in folder.iterdir():
+                file.unlink()
+
+
 def main() -> None:
-    if not HARS.is_dir():
-        say(f"{HARS} is absent: nothing to measure on")
-        return
-    hars = texts()
-    say(f"{len(hars)} files, {sum(map(len, hars)) / 1e6:.1f} MB, Python {sys.version.split()[0]}")
-    tables = measure("bytes to all tables", ours, hars, 7, collect=True)
-    bare = measure("orjson.loads alone", with_orjson, hars, 7, collect=False)
-    rows = measure("haralyzer rows (fewer columns)", with_haralyzer, hars, 2, collect=True)
-    say(f"against haralyzer {rows / tables:.1f} x, against orjson.loads {bare / tables:.2f} x")
+    if os.environ.get("POLARS_MAX_THREADS") != "1":  # it is read as polars is imported
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "POLARS_MAX_THREADS": "1"})  # noqa: S606
+    say(f"Python {sys.version.split()[0]}, one process unless said otherwise; polars has one thread")
+    if HARS.is_dir():
+        compare("real files", real_hars(), 1.0, 9)
+    else:
+        say(f"{HARS} is absent: nothing to measure on there")
+    hars = list(generated_hars())
+    compare("generated files", hars, 1.8, 5)
+    processes(hars)
+    memory(hars)
 
 
 if __name__ == "__main__":
