@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, cast
 
 import zstandard
 
@@ -143,7 +143,7 @@ def unpacking(opened: BinaryIO) -> IO[bytes]:
     beginning = opened.read(4)
     opened.seek(0)
     if beginning[:2] == b"\x1f\x8b":
-        return gzip.open(opened)
+        return cast("IO[bytes]", gzip.open(opened))
     if beginning == b"\x28\xb5\x2f\xfd":
         return io.BufferedReader(
             zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(

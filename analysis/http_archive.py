@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import BinaryIO
 
@@ -92,7 +92,7 @@ def import_exports(
     return importer.summary
 
 
-def _spill(file: HarFile, parts: list[BinaryIO], summary: ImportSummary) -> None:
+def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> None:
     number = 0
     try:
         for number, row in enumerate(_read_rows(file), 1):

@@ -77,7 +77,7 @@ VISITS = table(
     Column("challenge", "BOOLEAN", "a bot challenge came in place of the page; status is then failed"),
     Column("user_agent", "VARCHAR", "what the browser called itself to the site"),
     Column("viewport", "VARCHAR", "WIDTHxHEIGHT that the page was laid out in [CSS pixels]"),
-    Column("quality", "VARCHAR[]", "what limits this recording: warm_sockets, cached, service_worker, truncated, ..."),
+    Column("quality", "VARCHAR[]", "what limits this recording: warm_start, cached_hosts, proxied, truncated, partial, ..."),
     Column("load_ms", "DOUBLE", "load event", "ms"),
     Column("dom_content_loaded_ms", "DOUBLE", "DOMContentLoaded event", "ms"),
 )
@@ -147,7 +147,7 @@ CONNECTIONS = table(
     Column("misdirected", "VARCHAR[]", "hosts for which it answered 421; NULL where the recorder cannot know"),
     Column("pooled_by_ip", "VARCHAR[]", "hosts that joined it as their addresses lead to it; NULL: unknown"),
     Column("pooled_by_origin", "VARCHAR[]", "hosts that joined it as its ORIGIN frame lists them; NULL: unknown"),
-    Column("source", "VARCHAR", "netlog or har"),
+    Column("source", "VARCHAR", "netlog, har (the recorder's ids) or inferred (WebPageTest's sockets)"),
 )
 
 DNS_QUERIES = table(

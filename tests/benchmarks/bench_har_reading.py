@@ -1,7 +1,8 @@
 """What reading HARs costs: bytes to a finished table, against haralyzer building the same rows and bare decoding.
 
 CPU seconds of the whole process (all of its threads), best of several rounds, one process, on the real recordings and
-on 200 generated ones; polars has one thread. Run it by itself: ``make bench``, or ``python tests/benchmarks/bench_har_reading.py``.
+on 200 generated ones; polars has one thread. Run it by itself: ``make bench``, or
+``python tests/benchmarks/bench_har_reading.py``.
 """
 
 import gc
