@@ -8,7 +8,8 @@ COLOCATION_EVIDENCE = table(
     "colocation_evidence",
     Stage.MODELLED,
     "host_a host_b kind",
-    "Why one server may be able to answer for two hosts that some page asked for; and why it cannot.",
+    "Why one server may be able to answer for two hosts that some page asked for, or why not. Levels 0 and 1 are told "
+    "only of the host of a page's document and the page's others.",
     Column("host_a", "VARCHAR", "the host that comes first in the alphabet"),
     Column("host_b", "VARCHAR", "the other"),
     Column(

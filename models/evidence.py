@@ -8,6 +8,7 @@ import polars as pl
 
 from originset.data.schema import COLOCATION_EVIDENCE
 from originset.models.coverage import covering_certificates
+from originset.models.documents import documents
 from originset.models.network import network_requests
 
 MISDIRECTED = 421
@@ -21,8 +22,9 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     """Rows of ``colocation_evidence``, ordered by their key.
 
     Only of hosts that one page asked for and that have an AS, an address in no AS, an organisation or an edge in
-    common there: not of all hosts of the study with one another. A pair has one row for each kind of evidence, with
-    the least of several sources. Levels: 0 the same AS, 1 the same organisation, 2 the same edge or address, 3 a
+    common there: not of all hosts of the study with one another; for levels 0 and 1, which most hosts of most pages
+    have, only with the host of the page's document. A pair has one row for each kind of evidence, with the least of
+    several sources. Levels: 0 the same AS, 1 the same organisation, 2 the same edge or address, 3 a
     certificate that covers both or one owner at one edge or address, 5 asked for on one connection. Level 4, tested,
     comes from probes alone.
 
@@ -31,24 +33,31 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     not public: it may be a proxy's.
     """
     seen = _seen(tables).collect(engine="streaming").lazy()  # used for nearly everything below
-    pairs = _pairs_of_pages(seen).collect(engine="streaming").lazy()
+    groups = _groups(seen).collect(engine="streaming").lazy()
+    lists = _lists(groups).collect(engine="streaming").lazy()
+    servers = documents(tables, "asn").select("visit_id", "server")
+    own = groups.join(servers, on="visit_id").filter(pl.col("host").list.contains(pl.col("server")))
+    beside = _beside(own).collect(engine="streaming").lazy()
     last = seen.group_by("host").agg(pl.col("at").max())
     hosts = tables["hosts"].join(last, on="host")
     served = seen.filter("secure", "answered", pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
     # A host with several CDNs is on this edge at times, and nobody knows when.
     on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
-    same_edge = _sharing(pairs, on_edge.select("host", "at", pl.col("edge").alias("place")), "")
-    shared_address = _sharing(pairs, _places(served, "server_ip"), "address ")
-    kept = pl.concat([pairs.select(pl.col(side).alias("host")) for side in _PAIR]).unique()
-    certified = covering_certificates(tables, kept).join(last, on="host").rename({"certificate_id": "place"})
-    owners = _sharing(pairs, hosts.select("host", "at", pl.col("registrable_domain").alias("place")), "")
+    same_edge = _sharing(lists, on_edge.select("host", "at", pl.col("edge").alias("place")), "")
+    shared_address = _sharing(lists, _places(served, "server_ip"), "address ")
+    same_edge, shared_address = (
+        frame.collect(engine="streaming").lazy()
+        for frame in (same_edge, shared_address)  # used twice
+    )
+    certified = covering_certificates(tables, lists.select("host")).join(last, on="host")
+    owners = _sharing(lists, hosts.select("host", "at", pl.col("registrable_domain").alias("place")), "")
     together = pl.concat([same_edge, shared_address]).select(_PAIR).unique()
     found = [
-        (0, "same_as", _sharing(pairs, _places(seen, "asn"), "AS")),
-        (1, "same_organisation", _sharing(pairs, _places(seen, "organisation"), "")),
+        (0, "same_as", _sharing(beside, _places(seen, "asn"), "AS")),
+        (1, "same_organisation", _sharing(beside, _places(seen, "organisation"), "")),
         (2, "same_edge", same_edge),
         (2, "shared_address", shared_address),
-        (3, "certificate", _sharing(pairs, certified, "certificate ")),
+        (3, "certificate", _sharing(lists, certified.rename({"certificate_id": "place"}), "certificate ")),
         (3, "owner_on_edge", owners.join(together, on=_PAIR, how="semi")),
         (5, "coalesced", _coalesced(seen)),
         (0, "misdirected", _misdirected(tables, seen)),
@@ -127,7 +136,8 @@ def _seen(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     )
 
 
-def _pairs_of_pages(seen: pl.LazyFrame) -> pl.LazyFrame:
+def _groups(seen: pl.LazyFrame) -> pl.LazyFrame:
+    """``visit_id`` and ``host``: the hosts of a page that have one thing in common, sorted, two at least."""
     groups = pl.concat(
         [
             seen.filter(pl.col(name).is_not_null()).select(
@@ -136,27 +146,33 @@ def _pairs_of_pages(seen: pl.LazyFrame) -> pl.LazyFrame:
             for name in ("key", "organisation", "edge")
         ]
     )
-    return _pairs(groups.group_by("visit_id", "group").agg(pl.col("host").unique().sort()).select("host"))
+    return (
+        groups.group_by("visit_id", "group")
+        .agg(pl.col("host").unique().sort())
+        .filter(pl.col("host").list.len() > 1)
+        .select("visit_id", "host")
+    )
 
 
-def _pairs(lists: pl.LazyFrame) -> pl.LazyFrame:
-    """Every pair of hosts that some list (``host``, sorted, without repetition) holds, once.
-
-    Pages repeat one another: of equal lists one is enough.
-    """
-    members = (
-        lists.filter(pl.col("host").list.len() > 1)
-        .group_by(pl.col("host").list.join("\n").alias("text"))
+def _lists(groups: pl.LazyFrame) -> pl.LazyFrame:
+    """``list`` and ``host``: each distinct group once, as pages repeat one another."""
+    return (
+        groups.group_by(pl.col("host").list.join("\n").alias("text"))
         .agg(pl.col("host").first())
         .select(pl.int_range(pl.len()).alias("list"), "host")
         .explode("host")
     )
+
+
+def _beside(own: pl.LazyFrame) -> pl.LazyFrame:
+    """``list`` and ``host``: each document's host with each other host of its group, a list for each such pair."""
     return (
-        members.rename({"host": "host_a"})
-        .join(members.rename({"host": "host_b"}), on="list")
-        .filter(pl.col("host_a") < pl.col("host_b"))
-        .select(_PAIR)
+        own.select("server", "host")
+        .explode("host")
+        .filter(pl.col("host") != pl.col("server"))
         .unique()
+        .select(pl.int_range(pl.len()).alias("list"), pl.concat_list("server", "host").alias("host"))
+        .explode("host")
     )
 
 
@@ -169,12 +185,13 @@ def _places(seen: pl.LazyFrame, name: str) -> pl.LazyFrame:
     )
 
 
-def _sharing(pairs: pl.LazyFrame, places: pl.LazyFrame, prefix: str) -> pl.LazyFrame:
-    """The pairs of which both hosts are at one place; seen when the later of both was not yet gone."""
-    places = places.filter(pl.col("place").is_not_null())
+def _sharing(lists: pl.LazyFrame, places: pl.LazyFrame, prefix: str) -> pl.LazyFrame:
+    """The pairs of one list of which both hosts are at one place; seen when the later of both was not yet gone."""
+    here = lists.join(places.filter(pl.col("place").is_not_null()), on="host")
     return (
-        pairs.join(places.rename({"host": "host_a"}), on="host_a")
-        .join(places.rename({"host": "host_b"}), on=["host_b", "place"])
+        here.rename({"host": "host_a"})
+        .join(here.rename({"host": "host_b"}), on=["list", "place"])
+        .filter(pl.col("host_a") < pl.col("host_b"))
         .group_by(_PAIR)
         .agg(
             pl.concat_str(pl.lit(prefix), pl.col("place").min()).alias("source"),
