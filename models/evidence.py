@@ -79,9 +79,13 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     )
 
 
-def pair_levels(evidence: pl.LazyFrame) -> pl.LazyFrame:
-    """``host_a``, ``host_b`` (each pair once), ``level`` (the highest), ``contradicts`` (something speaks against)."""
-    return evidence.group_by(_PAIR).agg(pl.col("level").max(), pl.col("contradicts").any())
+def pair_levels(evidence: pl.LazyFrame, least: int = 0) -> pl.LazyFrame:
+    """``host_a``, ``host_b`` (each pair once), ``level`` (the highest), ``contradicts`` (something speaks against).
+
+    Of pairs that have evidence of ``least`` or more, or something against them.
+    """
+    telling = evidence.filter((pl.col("level") >= least) | pl.col("contradicts"))
+    return telling.group_by(_PAIR).agg(pl.col("level").max(), pl.col("contradicts").any())
 
 
 def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl.LazyFrame) -> pl.LazyFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from originset.data.schema import MODEL_SENSITIVITY
 from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
-from originset.models.evidence import colocation_evidence
+from originset.models.evidence import SAME_EDGE, colocation_evidence, pair_levels
 from originset.models.origin_sets import origin_sets
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
@@ -28,6 +28,7 @@ def model_tables(
     requests at a time. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it).
     """
     evidence = colocation_evidence(tables)
+    levels = pair_levels(evidence.lazy(), SAME_EDGE).collect().lazy()
     pages: dict[str, list[pl.DataFrame]] = {
         name: [] for name in ("documents", "colocated", "carried", "page_counts", "page_load_times")
     }
@@ -36,7 +37,7 @@ def model_tables(
         pages["documents"].append(own_documents)
         pages["colocated"].append(colocated_hosts(part, own_documents.lazy(), parameters.colocation))
         pages["carried"].append(carried(part, own_documents.lazy(), parameters))
-        pages["page_counts"].append(page_counts(part, evidence.lazy(), parameters))
+        pages["page_counts"].append(page_counts(part, levels, parameters))
         pages["page_load_times"].append(page_load_times(part, parameters))
     whole = {name: pl.concat(frames) for name, frames in pages.items()}
     own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()

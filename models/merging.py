@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from originset.models.evidence import SAME_EDGE, SAME_TENANT, pair_levels
+from originset.models.evidence import SAME_EDGE, SAME_TENANT
 
 _RUNGS = {"edge": SAME_EDGE, "deployable": SAME_TENANT}
 
 
-def merged_counts(located: pl.LazyFrame, evidence: pl.LazyFrame) -> pl.LazyFrame:
+def merged_counts(located: pl.LazyFrame, levels: pl.LazyFrame) -> pl.LazyFrame:
     """``visit_id`` with columns ``edge`` and ``deployable``: connections needed over the visit's located hosts.
 
     ``located``: columns ``visit_id``, ``key`` (what the ORIGIN model takes for one server) and ``host``. Within a key,
@@ -19,6 +19,7 @@ def merged_counts(located: pl.LazyFrame, evidence: pl.LazyFrame) -> pl.LazyFrame
     others; so neither count is below the number of keys. Hosts between which a 421 was seen are kept apart: the hosts
     of such a group are dealt out in alphabetical order, each to the first connection without anything against it.
 
+    ``levels``: as :func:`originset.models.evidence.pair_levels` gives them, of at least the pairs that matter here.
     Every distinct set of hosts is looked at once, however many pages have it.
     """
     sets = (
@@ -33,7 +34,7 @@ def merged_counts(located: pl.LazyFrame, evidence: pl.LazyFrame) -> pl.LazyFrame
         members.lazy()
         .join(members.lazy(), on="set")
         .filter(pl.col("host") < pl.col("host_right"))
-        .join(pair_levels(evidence), left_on=["host", "host_right"], right_on=["host_a", "host_b"])
+        .join(levels, left_on=["host", "host_right"], right_on=["host_a", "host_b"])
         .select("set", "node", "node_right", "level", "contradicts")
         .collect(engine="streaming")
     )

@@ -14,13 +14,14 @@ from originset.models.parameters import Parameters
 _ORIGIN = ("scheme", "host", "port")
 
 
-def page_counts(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, parameters: Parameters) -> pl.DataFrame:
+def page_counts(tables: Mapping[str, pl.LazyFrame], levels: pl.LazyFrame, parameters: Parameters) -> pl.DataFrame:
     """Rows of ``page_counts``, one for every row of ``visits``, ordered by ``visit_id``.
 
     What a recorder cannot know is NULL: ``measured_tls`` where https requests were made but none has a connection id,
     the ideals where no request has an address, the paired ideals where a counted connection has none, lookups where
     the page shows no DNS phase at all, ``wire_dns`` and ``opened_tls`` outside captures. A page that sent nothing needs
-    0 connections. ``evidence``: rows of ``colocation_evidence``.
+    0 connections. ``levels``: of pairs of hosts, as
+    :func:`originset.models.evidence.pair_levels` gives them.
     """
     network = network_requests(tables, parameters.colocation)
     addressed = network.filter(pl.col("server_ip").is_not_null(), pl.col("host").is_not_null())
@@ -32,9 +33,9 @@ def page_counts(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, para
         .join(_without_duplicates(network, tables["connections"]), on="visit_id", how="left")
         .join(_lookups(tables["dns_queries"]), on="visit_id", how="left")
         .join(_handshakes(tables["connections"]), on="visit_id", how="left")
-        .join(merged_counts(addressed, evidence), on="visit_id", how="left")
+        .join(merged_counts(addressed, levels), on="visit_id", how="left")
         .join(
-            merged_counts(counted, evidence).rename({"edge": "paired_edge", "deployable": "paired_deployable"}),
+            merged_counts(counted, levels).rename({"edge": "paired_edge", "deployable": "paired_deployable"}),
             on="visit_id",
             how="left",
         )

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from originset.data.schema import TABLES
+from originset.models.evidence import pair_levels
 from originset.models.merging import merged_counts
 
 HOSTS = [f"h{i}" for i in range(7)]
@@ -23,7 +24,7 @@ def evidence_of(levels, against=()):
 
 def counts(located, evidence):
     frame = pl.DataFrame(located, schema={"visit_id": pl.String, "key": pl.String, "host": pl.String}, orient="row")
-    rows = merged_counts(frame.lazy(), evidence).collect()
+    rows = merged_counts(frame.lazy(), pair_levels(evidence)).collect()
     assert rows["visit_id"].is_unique().all()
     return {visit: (edge, deployable) for visit, edge, deployable in rows.iter_rows()}
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from originset.data.schema import TABLES
-from originset.models.evidence import colocation_evidence
+from originset.models.evidence import colocation_evidence, pair_levels
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
 
@@ -14,7 +14,7 @@ COLUMNS = TABLES["page_counts"].polars_schema.names()
 
 
 def counts_of(tables, parameters):
-    return page_counts(tables, colocation_evidence(tables).lazy(), parameters)
+    return page_counts(tables, pair_levels(colocation_evidence(tables).lazy()), parameters)
 
 
 def counted(tables, visit, **parameters):

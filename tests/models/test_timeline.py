@@ -260,3 +260,10 @@ def test_table(make_tables, example_rows) -> None:
     fewer = {**rows, "requests": [row for row in rows["requests"] if row["host"] != "fonts.g.test"]}
     table = page_load_times(make_tables(fewer), Parameters())
     assert table.row(by_predicate=pl.col("visit_id") == "a") == ("a", 500.0, 450.0, 250.0, None, None)
+
+
+@pytest.mark.parametrize("limit", ["truncated", "partial", "proxied", "warm_start", "preserved_log", "cached_hosts"])
+def test_no_time_is_modelled_of_a_recording_that_hides_connections(make_tables, example_rows, limit) -> None:
+    visits = [{**row, "quality": [limit]} if row["visit_id"] == "a" else row for row in example_rows["visits"]]
+    table = page_load_times(make_tables({**example_rows, "visits": visits}), Parameters())
+    assert table.row(by_predicate=pl.col("visit_id") == "a") == ("a", 500.0, None, None, None, limit)
