@@ -29,6 +29,7 @@ _ENTRIES = 100_000
 _BYTES = 256 << 20
 
 PREFIX = "import-"
+_UNTOLD = ("no_connection_ids", "no_addresses")
 TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certificate_names", "visits")
 
 
@@ -194,17 +195,18 @@ def import_files(
 
 def _limits(tables: dict[str, pl.DataFrame]) -> list[FileLimits]:
     inferred = tables["requests"].filter(pl.col("connection_source") == "inferred").select("visit_id").unique()
-    sources = (
-        tables["visits"]
-        .join(inferred.with_columns(pl.lit(value=True).alias("inferred")), on="visit_id", how="left")
-        .group_by("source", maintain_order=True)
-        .agg(
-            pl.col("recorder").first(),
-            pl.col("inferred").any(),
-            pl.col("quality").explode().drop_nulls().unique().sort(),
-        )
-    )
-    return [
-        FileLimits(source, recorder, inferred, tuple(quality))
-        for source, recorder, inferred, quality in sources.iter_rows()
-    ]
+    visits = tables["visits"].join(inferred.with_columns(inferred=True), on="visit_id", how="left")
+    found: dict[str, FileLimits] = {}
+    pages: dict[str, list[set[str]]] = {}
+    for source, recorder, error, quality, by_socket in visits.select(
+        "source", "recorder", "error", "quality", "inferred"
+    ).iter_rows():
+        if error != "empty":
+            pages.setdefault(source, []).append(set(quality))
+        before = found.get(source)
+        words = pages.get(source, [])
+        # A recorder cannot tell what none of its file's pages tell; the rest is true of a file if it is of a page.
+        limits = set().union(*words) - {word for word in _UNTOLD if not all(word in page for page in words)}
+        of_file = bool(by_socket) or (before is not None and before.inferred)
+        found[source] = FileLimits(source, recorder, of_file, tuple(sorted(limits)))
+    return list(found.values())

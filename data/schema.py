@@ -77,7 +77,7 @@ VISITS = table(
     Column("challenge", "BOOLEAN", "a bot challenge came in place of the page; status is then failed"),
     Column("user_agent", "VARCHAR", "what the browser called itself to the site"),
     Column("viewport", "VARCHAR", "WIDTHxHEIGHT that the page was laid out in [CSS pixels]"),
-    Column("quality", "VARCHAR[]", "what limits this recording: warm_start, cached_hosts, proxied, truncated, partial, ..."),
+    Column("quality", "VARCHAR[]", "what limits this recording: warm_start, cached_hosts, proxied, truncated, ..."),
     Column("load_ms", "DOUBLE", "load event", "ms"),
     Column("dom_content_loaded_ms", "DOUBLE", "DOMContentLoaded event", "ms"),
 )

@@ -20,6 +20,7 @@ def test_import_says_what_it_did_on_stderr_alone(tmp_path):
     assert "1 files: 1 imported, 0 were in the study already, 0 refused" in first.stderr
     assert "2 visits, 7 requests; 1 chrome-har-capturer" in first.stderr
     assert "small.har (chrome-har-capturer): " in first.stderr
+    assert "connection ids" not in first.stderr
     assert "entries without times; some answers came from the cache" in first.stderr
     again = originset("--study", study, "import", SMALL)
     assert again.returncode == 0
@@ -35,6 +36,45 @@ def test_a_refused_file_is_named_and_ends_with_one(tmp_path):
     assert "not JSON at byte 0" in done.stderr
     assert "1 imported" in done.stderr
     assert "\x1b" not in done.stderr
+
+
+def test_a_second_opinion_and_a_copy(tmp_path):
+    study = tmp_path / "study"
+    shop = SMALL.parent / "chrome-devtools" / "shop-cold-sanitised.har"
+    done = originset("--study", study, "import", "--verify", "--keep-files", "--jobs", "2", shop)
+    assert done.returncode == 0, done.stderr
+    assert "haralyzer read 1 files, 1 pages" in done.stderr
+    assert "but for 0 differences" in done.stderr
+    assert len(list((study / "files").glob("*/*.har.zst"))) == 1
+    # An entry of this one names a page that is not in it: haralyzer gives it to none, import to the page of its time.
+    done = originset("--study", study, "import", "--verify", SMALL)
+    assert done.returncode == 1
+    assert "differs: small.har: page 2: 2 entries, haralyzer 1" in done.stderr
+    assert "haralyzer fails: server_ip: KeyError: 'serverIPAddress' (3 times in 1 files" in done.stderr
+
+
+def test_a_cut_file_is_imported_and_ends_with_one(tmp_path):
+    cut = tmp_path / "cut.har"
+    cut.write_bytes(SMALL.read_bytes()[:-200])
+    done = originset("--study", tmp_path / "study", "import", cut)
+    assert done.returncode == 1
+    assert "cut off: cut.har: cut off: 6 whole entries are kept, the rest is lost at byte " in done.stderr
+    assert "cut.har (chrome-har-capturer): " in done.stderr
+
+
+def test_limits_of_many_files_are_counted(tmp_path):
+    for number in range(25):
+        (tmp_path / f"{number}.har").write_text('{"log": {"entries": [{"request": {"url": "https://a.test/"}}]}}')
+    done = originset("--study", tmp_path / "study", "import", tmp_path / "*.har")
+    assert done.returncode == 0
+    assert "25 of 25 files: no connection ids: connections are not counted" in done.stderr
+
+
+def test_stdin(tmp_path):
+    command = [str(Path(sys.executable).with_name("originset")), "--study", str(tmp_path / "study"), "import", "-"]
+    done = subprocess.run(command, input=SMALL.read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"2 visits, 7 requests" in done.stderr
 
 
 def test_wrong_usage_ends_with_two(tmp_path):

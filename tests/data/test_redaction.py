@@ -1,3 +1,5 @@
+"""What must not be kept of addresses and headers."""
+
 from urllib.parse import urlsplit
 
 import pytest
