@@ -20,6 +20,7 @@ import duckdb
 import polars as pl
 
 from originset.data.errors import UsageError
+from originset.queries.intervals import register
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -72,6 +73,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
     """
     if not sql.strip():
         raise UsageError("SQL: there is no statement")
+    register(connection)
     try:
         relation = connection.sql(sql)
         rows: pl.DataFrame = pl.DataFrame() if relation is None else relation.pl()

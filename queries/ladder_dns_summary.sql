@@ -8,6 +8,8 @@
 -- median: per page [lookups]
 -- saved: less than measured; below zero where warm caches hid lookups from the recorder [lookups]
 -- saved_pct: the same [percent of measured]
+-- saved_pct_low: lower bound of its 95 % interval over sites (bootstrap); NULL with fewer than two sites [percent]
+-- saved_pct_high: upper bound likewise [percent]
 -- pages: pages counted
 -- left_out: pages not counted
 -- left_out_why: how many for which reason
@@ -15,6 +17,7 @@ WITH
 pages AS (
   SELECT
     c.*,
+    coalesce(v.site, c.visit_id) AS site,
     CASE
       WHEN v.challenge THEN 'with a bot challenge in place of the page'
       WHEN v.status = 'failed' THEN 'failed'
@@ -47,9 +50,9 @@ key AS (
   ) AS colocation
 ),
 rungs AS (
-  SELECT 1 AS step, 'measured' AS rung, false AS aside, measured_dns AS n FROM pages WHERE reason IS NULL
+  SELECT 1 AS step, 'measured' AS rung, false AS aside, measured_dns AS n, site FROM pages WHERE reason IS NULL
   UNION ALL
-  SELECT 2, 'same address (the paper''s ideal IP)', true, ideal_ip FROM pages WHERE reason IS NULL
+  SELECT 2, 'same address (the paper''s ideal IP)', true, ideal_ip, site FROM pages WHERE reason IS NULL
   UNION ALL
   SELECT
     3,
@@ -59,12 +62,22 @@ rungs AS (
       ELSE 'same ' || colocation
     END,
     false,
-    ideal_origin
+    ideal_origin,
+    site
   FROM pages, key
   WHERE reason IS NULL
 ),
 totals AS (
   SELECT step, rung, aside, sum(n)::BIGINT AS total, median(n)::DOUBLE AS median FROM rungs GROUP BY step, rung, aside
+),
+by_site AS (
+  SELECT step, site, sum(n)::BIGINT AS n FROM rungs GROUP BY step, site
+),
+intervals AS (
+  SELECT r.step, saved_pct_interval(list(m.n ORDER BY r.site), list(r.n ORDER BY r.site)) AS bounds
+  FROM by_site AS r
+  JOIN by_site AS m ON m.step = 1 AND m.site = r.site
+  GROUP BY r.step
 )
 SELECT
   'DNS lookups' AS counts,
@@ -74,9 +87,13 @@ SELECT
   median,
   first_value(total) OVER steps - total AS saved,
   round(100.0 * (first_value(total) OVER steps - total) / nullif(first_value(total) OVER steps, 0), 2) AS saved_pct,
+  round(bounds[1], 2) AS saved_pct_low,
+  round(bounds[2], 2) AS saved_pct_high,
   pages,
   left_out,
   left_out_why
-FROM totals, basis
+FROM totals
+JOIN intervals USING (step)
+CROSS JOIN basis
 WINDOW steps AS (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ORDER BY step

@@ -93,3 +93,23 @@ def test_a_bot_challenge_is_no_page(build_study, example_rows) -> None:
     assert rows.filter(counts="TLS connections")["pages"][0] == 3
     for half in ("TLS connections", "DNS lookups"):
         assert "1 with a bot challenge in place of the page" in rows.filter(counts=half)["left_out_why"][0]
+
+
+def test_intervals_hold_the_percentage_and_are_null_with_one_site(build_study, example_rows) -> None:
+    with open_database(build_study(example_rows, Parameters())) as connection:
+        rows = ladder(connection)
+    bounds = rows.select("counts", "rung", "saved_pct_low", "saved_pct", "saved_pct_high").filter(
+        counts="TLS connections"
+    )
+    assert all(low <= saved <= high for _, _, low, saved, high in bounds.iter_rows())
+    # example.com 8 against 4 (ASes), shop.test 2 against 1, empty.test 0 against 0: half of whatever is drawn.
+    assert bounds.rows()[-1][2:] == (50.0, 50.0, 50.0)
+    assert bounds.rows()[1][2:] == (12.5, 20.0, 50.0)
+
+
+def test_one_site_has_no_interval(build_study, example_rows) -> None:
+    visits = [{**row, "site": "example.com"} for row in example_rows["visits"]]
+    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+        rows = ladder(connection)
+    assert rows["saved_pct"].null_count() == 0
+    assert rows["saved_pct_low"].null_count() == rows["saved_pct_high"].null_count() == rows.height
