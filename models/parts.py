@@ -36,6 +36,7 @@ def parts(
     little is read twice where a visit's rows lie together and in one order in all tables, as import and analyze write
     them.
     """
+    tables = {**tables, "addresses": tables["addresses"].collect().lazy()}
     spans = {name: _spans(tables[name]) for name in _PER_VISIT}
     visits = tables["visits"].select("visit_id").collect(engine="streaming")
     # Visits in the order of their requests; those without any come last, and count as one so that they end too.

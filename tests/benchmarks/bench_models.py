@@ -7,6 +7,7 @@ the whole process, all threads, one run. The study is synthetic: only its cost m
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import resource
 import sys
@@ -26,7 +27,7 @@ from originset.data.shards import scan, shard_paths
 from originset.data.study import Study
 from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
-from originset.models.evidence import colocation_evidence
+from originset.models.evidence import SAME_EDGE, colocation_evidence, pair_levels
 from originset.models.page_counts import page_counts
 from originset.models.parameters import Parameters
 from originset.models.parts import parts
@@ -81,6 +82,8 @@ def model(study: Study) -> None:
     if EVIDENCE:
         with timed("evidence"):
             evidence = colocation_evidence(tables)
+    with timed("evidence"):
+        levels = pair_levels(evidence.lazy(), SAME_EDGE).collect().lazy()
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
     remaining = parts(tables, parameters.colocation)
     while True:
@@ -95,7 +98,7 @@ def model(study: Study) -> None:
         with timed("timeline"):
             kept["page_load_times"].append(page_load_times(part, parameters))
         with timed("page counts"):
-            kept["page_counts"].append(page_counts(part, evidence.lazy(), parameters))
+            kept["page_counts"].append(page_counts(part, levels, parameters))
         with timed("provider changes"):
             kept["carried"].append(carried(part, own.lazy(), parameters))
     whole = {name: pl.concat(frames) for name, frames in kept.items()}
@@ -128,15 +131,8 @@ def main() -> None:
 
 def generate_apart(study: Study) -> int:
     """In a process of its own, so that its memory is not the models'."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(write, str(generate(study, PAGES)).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    with os.fdopen(read) as answer:
-        return int(answer.read())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(generate, (study, PAGES))
 
 
 if __name__ == "__main__":
