@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 ELSEWHERE = ""
@@ -57,12 +59,6 @@ def host_edges(
 
 def _in_zones(aliases: pl.DataFrame, zones: pl.DataFrame) -> pl.DataFrame:
     """``host`` and ``provider`` where an alias is a zone or below one."""
-    distinct = aliases.select("alias").unique().drop_nulls()
-    found = [
-        (alias, provider)
-        for alias in distinct.to_series()
-        for zone, provider in zones.select("zone", "provider").iter_rows()
-        if alias.rstrip(".") == zone or alias.rstrip(".").endswith("." + zone)
-    ]
-    matches = pl.DataFrame(found, schema={"alias": pl.String, "provider": pl.String}, orient="row")
-    return aliases.join(matches, on="alias").select("host", "provider").unique()
+    of_any = r"(?:^|\.)(" + "|".join(re.escape(zone) for zone in zones["zone"]) + r")\.?$"
+    found = aliases.select("host", pl.col("alias").str.extract(of_any).alias("zone")).drop_nulls()
+    return found.join(zones, on="zone").select("host", "provider").unique()
