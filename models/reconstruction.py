@@ -206,7 +206,8 @@ def _openers(requests: Requests) -> Ints:
     if not opens.size or not waits.size:
         return found
     opens = opens[np.argsort(key[opens], kind="stable")]
-    lanes, first = np.unique(key[opens], return_index=True)
+    first = np.flatnonzero(np.diff(key[opens], prepend=-1))
+    lanes = key[opens[first]]
     place = np.searchsorted(lanes, key[waits])
     here = lanes[np.minimum(place, lanes.size - 1)] == key[waits]
     waits, place = waits[here], place[here]
