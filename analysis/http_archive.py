@@ -23,7 +23,7 @@ from rich.progress import Progress
 
 from originset.analysis.har.gather import VisitFacts
 from originset.analysis.har.recorders import WEBPAGETEST, named_browser
-from originset.analysis.har.structs import Entry, Log, Page, decode_entry, decode_page
+from originset.analysis.har.structs import Entry, Log, Page, Place, decode_entry, decode_page
 from originset.analysis.har_files import HarFile, unpacking
 from originset.analysis.import_batch import Importer, ImportSettings, ImportSummary
 from originset.data.errors import InputError
@@ -46,7 +46,7 @@ class Row(msgspec.Struct, kw_only=True, gc=False):
     client: str | None = None
     page: str | None = None
     is_root_page: bool | None = None
-    rank: int | None = None
+    rank: Place | None = None
     url: str | None = None
     index: int | None = None
     payload: msgspec.Raw = msgspec.Raw(b"null")

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from originset.data.capture import Extension
 from originset.data.errors import InputError
+
+# JSON's numbers have no end; columns have.
+Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
 class _Struct(msgspec.Struct, kw_only=True, gc=False):
@@ -122,7 +125,7 @@ class Entry(_Struct):
     server_ip: str | None = msgspec.field(name="serverIPAddress", default=None)
     connection: str | int | None = None
     initiator: str | Initiator | None = msgspec.field(name="_initiator", default=None)
-    initiator_index: int | None = msgspec.field(name="_initiatorIndex", default=None)
+    initiator_index: Place | None = msgspec.field(name="_initiatorIndex", default=None)
     resource_type: str | None = msgspec.field(name="_resourceType", default=None)
     security: SecurityDetails | None = msgspec.field(name="_securityDetails", default=None)
     error: str | None = msgspec.field(name="_error", default=None)

@@ -330,3 +330,13 @@ def test_text_that_utf8_cannot_hold_is_replaced():
     assert tables_of(text)["requests"]["url"].to_list() == ["https://a.test/\ufffdx\U0001f600y"]
     wrong_bytes = text.replace(b"a.test", b"a.test/\xff")
     assert tables_of(wrong_bytes)["requests"]["host"].to_list() == ["a.test"]
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2**63, 10**30, 1e308])
+def test_numbers_that_no_column_can_hold_count_as_absent(number):
+    odd = {"_initiatorIndex": number, "_connectionId": number, "_transferSize": number, "timings": {"wait": number}}
+    rows = tables_of(har_of(entry("https://a.test/"), entry("https://a.test/b", 1, **odd), creator="originset"))[
+        "requests"
+    ]
+    assert rows.height == 2
+    assert rows["initiator_id"].to_list() == [None, None]
