@@ -212,9 +212,7 @@ def processes(hars: list[bytes]) -> None:
             wall = time.perf_counter() - begun.value
             best[count] = (min(best[count][0], wall), min(best[count][1], longest.value))
     (wall_1, cpu_1), (wall_2, cpu_2) = best[1], best[2]
-    say(
-        f"two processes: {cpu_1 / cpu_2:.2f} x one by CPU of the longer half (goal 1.8), {wall_1 / wall_2:.2f} by wall"
-    )
+    say(f"two processes: {cpu_1 / cpu_2:.2f} x one by CPU of the longer half (goal 1.8), {wall_1 / wall_2:.2f} by wall")
 
 
 _IMPORT = """
