@@ -106,6 +106,13 @@ class _Entries:
 
     def _entry(self, exchange: Exchange) -> dict[str, Any]:
         cache = cache_kind(exchange)
+        if (
+            cache is None
+            and exchange.response
+            and exchange.response.remote_ip_address
+            and id(exchange) not in self._connections
+        ):
+            cache = "disk"  # written there by another request, under way at the same time, whose answer it shares
         timings = _timings(exchange, cached=cache is not None)
         entry = {
             "pageref": "page_1",

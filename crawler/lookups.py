@@ -154,17 +154,24 @@ class LookupLog:
         lookup = self._lookups.get(event.source)
         if lookup is None:
             return
+        targets: dict[str, dict[str, str]] = {}
         for result in parameters(event).get("results", []):
-            query = lookup.queries.get(str(result.get("query_type")))
+            rtype = str(result.get("query_type"))
+            query = lookup.queries.get(rtype)
             if query is None:
                 continue
+            if result.get("type") == "alias":
+                target = _name(result.get("alias_target"))
+                targets.setdefault(rtype, {})[_name(result.get("domain_name"))] = target
             self._take(query, result, event.time)
+        for rtype, of in targets.items():  # the log sorts them otherwise than they lead on
+            name: str | None = lookup.host
+            while (name := of.pop(name or "", None)) is not None:
+                lookup.queries[rtype].aliases.append(name)
 
     def _take(self, query: Query, result: dict[str, Any], time: int) -> None:
         kind = result.get("type")
-        if kind == "alias":
-            query.aliases.append(str(result.get("alias_target", "")).lower().rstrip("."))
-        elif kind == "data":
+        if kind == "data":
             query.answers += [str(item["address"]) for item in result.get("endpoints", []) if "address" in item]
         elif kind == "metadata":
             query.answers += _services(result)
@@ -197,6 +204,10 @@ def _known(event: Event) -> dict[str, Query]:
         rtype = "AAAA" if ":" in address else "A"
         queries.setdefault(rtype, Query(rtype, status="NOERROR")).answers.append(address)
     return queries
+
+
+def _name(text: object) -> str:
+    return str(text or "").lower().rstrip(".")
 
 
 def _services(result: dict[str, Any]) -> list[str]:

@@ -1,0 +1,369 @@
+"""One visit to every site of the scenario ``captures``: what the capture says is what the servers and the DNS saw.
+
+And that what each site is there for did happen, by the servers' own logs.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from originset.crawler import visit as visit_module
+from originset.crawler.chromium import Chromium
+from originset.crawler.settings import VisitSettings
+from originset.crawler.testbed import scenario_file
+from originset.crawler.testbed.answers import NEVER
+from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.truth import DnsQuery, Handshake, Message, Request
+from originset.crawler.visit import VisitRequest, visit
+from originset.data.capture import Connection, Extension
+
+pytestmark = [pytest.mark.browser, pytest.mark.testbed]
+
+SITES = scenario_file.built_in("captures").sites
+QUIET_S = 0.3
+# How long the one is to be quiet whose image comes half a second after its load event, and when the one is given up
+# that waits for ever.
+PATIENCE = {"late.test": {"quiet_s": 0.9}, "hangs.test": {"timeout_s": 3.0}}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A visit, and what the testbed saw of it."""
+
+    har_log: dict[str, Any]
+    extension: Extension
+    handshakes: list[Handshake]
+    requests: list[Request]
+    messages: list[Message]
+    queries: list[DnsQuery]
+
+    def paths(self, **having: object) -> set[tuple[str, str]]:
+        """(host, path) of the requests that the servers saw with these attributes."""
+        return {
+            (one.host, one.path)
+            for one in self.requests
+            if all(getattr(one, name) == value for name, value in having.items())
+        }
+
+    def request(self, path: str) -> Request:
+        """The only request for a path."""
+        (one,) = (one for one in self.requests if one.path == path)
+        return one
+
+    def entries(self, url_end: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.har_log["entries"] if entry["request"]["url"].endswith(url_end)]
+
+    def connection(self, request: Request) -> Connection:
+        """The capture's record of the connection that a server saw a request on."""
+        (one,) = (one for one in self.extension.connections if _place(one) == (request.server, request.client_port))
+        return one
+
+
+def _place(connection: Connection) -> tuple[str | None, int | None]:
+    return connection.server_ip, connection.local_port
+
+
+def see(testbed: Testbed, browser: Chromium, site: str) -> Seen:
+    logs: list[Callable[[], list[Any]]] = [testbed.handshakes, testbed.requests, testbed.messages, testbed.dns_queries]
+    before = [len(log()) for log in logs]
+    patient = dataclasses.replace(browser.settings, **PATIENCE.get(site, {}))
+    browser.settings, usual = patient, browser.settings
+    try:
+        har_log, extension = visit(browser, VisitRequest("0123456789abcdef", site, testbed.scenario.url_of(site)))
+    finally:
+        browser.settings = usual
+    return Seen(har_log, extension, *(log()[start:] for log, start in zip(logs, before, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def settings(captures: Testbed) -> VisitSettings:
+    return VisitSettings(
+        timeout_s=20, quiet_s=QUIET_S, environment=captures.environment, extra_flags=captures.browser_flags
+    )
+
+
+@pytest.fixture(scope="module")
+def browser(settings: VisitSettings) -> Iterator[Chromium]:
+    with Chromium(settings) as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def seen(captures: Testbed, browser: Chromium) -> Callable[[str], Seen]:
+    """Visits a site once, however many tests ask for it."""
+    visits: dict[str, Seen] = {}
+
+    def visited(site: str) -> Seen:
+        if site not in visits:
+            visits[site] = see(captures, browser, site)
+        return visits[site]
+
+    return visited
+
+
+def check(testbed: Testbed, one: Seen) -> None:
+    """The capture tells what the testbed saw."""
+    connections = one.extension.connections
+    opened = [connection for connection in connections if connection.tls]
+    assert Counter(
+        (*_place(c), c.protocol, c.resumed if c.protocol != "h3" else None, (c.tls_version or "").replace(" ", "v"))
+        for c in opened
+    ) == Counter(
+        (h.server, h.client_port, h.alpn or "http/1.1", h.resumed if h.alpn != "h3" else None, h.tls_version)
+        for h in one.handshakes
+    )
+    used = {connection.id: _place(connection) for connection in connections if connection.used}
+    assert set(used.values()) == {(request.server, request.client_port) for request in one.requests}
+    assert {int(entry["connection"]) for entry in one.har_log["entries"] if "connection" in entry} == set(used)
+    asked = Counter(
+        (query.host, query.rtype)
+        for query in one.extension.dns
+        for _ in range(query.attempts)
+        if query.source == "browser"
+    )
+    assert asked == Counter((query.name, query.rtype) for query in one.queries)
+    for connection in opened:
+        assert connection.first_host is not None
+        sent = x509.load_pem_x509_certificates(testbed.certificate_of(connection.first_host).chain.read_bytes())
+        if connection.chain is None:
+            # Chromium does not log what it has verified before, over TCP.
+            assert connection.protocol == "h3"
+            assert any(c.chain and c.first_host == connection.first_host for c in opened)
+            continue
+        received = [base64.b64decode(one.extension.certificates[number]) for number in connection.chain]
+        assert received == [certificate.public_bytes(Encoding.DER) for certificate in sent]
+    # HTTP/2's ORIGIN frames are not read by Chromium at all.
+    origins = {(h.server, h.client_port): h.origins for h in one.handshakes if h.alpn == "h3"}
+    assert {_place(c): c.origin_set and sorted(c.origin_set) for c in opened if c.protocol == "h3"} == {
+        place: listed and sorted(listed) for place, listed in origins.items()
+    }
+    refused = {(r.server, r.client_port, r.host) for r in one.requests if r.status == 421}
+    assert {(*_place(c), host) for c in connections for host in c.misdirected} == refused
+    # Every request that a server saw is an entry on its connection, but those that were asked again elsewhere.
+    assert Counter(
+        (int(entry["connection"]), entry["request"]["url"].partition("://")[2])
+        for entry in one.har_log["entries"]
+        if "connection" in entry
+    ) == Counter((one.connection(r).id, r.host + r.path) for r in one.requests if r.status != 421)
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_a_capture_tells_what_the_testbed_saw(captures: Testbed, seen: Callable[[str], Seen], site: str) -> None:
+    one = seen(site)
+    expected = ("partial", "timeout") if site == "hangs.test" else ("ok", None)
+    assert (one.extension.visit.status, one.extension.visit.error) == expected
+    check(captures, one)
+
+
+def test_http1_in_parallel(seen: Callable[[str], Seen]) -> None:
+    one = seen("http1.test")
+    assert {request.protocol for request in one.requests} == {"http/1.1"}
+    assert len(one.requests) == 9
+    assert 2 < len({request.connection for request in one.requests}) <= 6, "as many as browsers open to one host"
+
+
+def test_http2_is_coalesced_by_address(seen: Callable[[str], Seen]) -> None:
+    one = seen("http2.test")
+    document, far = one.request("/"), one.requests[-1]
+    assert {request.protocol for request in one.requests} == {"h2"}
+    shard = next(request for request in one.requests if request.host == "shard.http2.test")
+    assert shard.connection == document.connection
+    assert (far.host, far.connection == document.connection) == ("far.http2.test", False)
+
+
+def test_http3_and_its_origin_frame(seen: Callable[[str], Seen]) -> None:
+    without, promised = seen("http3.test"), seen("promised.test")
+    assert {handshake.alpn for one in (without, promised) for handshake in one.handshakes} == {"h3"}
+    assert len({request.connection for request in without.requests}) == 2
+    # RFC 9412: the other host is at another address, and neither connected to nor looked up.
+    assert len({request.connection for request in promised.requests}) == 1
+    assert len(promised.paths(host="far.promised.test", protocol="h3")) == 2
+    assert {query.name for query in promised.queries} == {"promised.test"}
+    assert "far.http3.test" in {query.name for query in without.queries}
+
+
+def test_http3_is_found(captures: Testbed, browser: Chromium, seen: Callable[[str], Seen]) -> None:
+    """By its HTTPS record at once, unless TCP wins the race; by Alt-Svc after the first answer."""
+    visits = [seen("found.test")]
+    while not (found := visits[-1].paths(host="found.test", path="/", protocol="h3")) and len(visits) < 3:
+        visits.append(see(captures, browser, "found.test"))
+        check(captures, visits[-1])
+    assert found
+    assert visits[-1].paths(host="far.found.test", protocol="h3")
+    assert len({request.connection for request in visits[-1].requests}) == 1
+    # RFC 9460 section 7.1.2: HTTP/1.1 is meant too, unless the record says no.
+    records = {query.host: query.answers for query in visits[-1].extension.dns if query.rtype == "HTTPS"}
+    assert [answer.partition("alpn=")[2] for answer in records["found.test"]] == ["h3,h2,http/1.1"]
+    told = seen("told.test")
+    assert told.request("/").protocol == "h2"
+    assert told.request("/late.png").protocol == "h3"
+
+
+@pytest.mark.parametrize(
+    ("site", "hops"),
+    [
+        ("http.test", ["http://http.test/", "https://http.test/"]),
+        ("two.test", ["https://two.test/", "https://three.test/"]),
+        ("one.test", ["http://one.test/", "https://one.test/", "https://two.test/", "https://three.test/"]),
+    ],
+)
+def test_redirects(seen: Callable[[str], Seen], site: str, hops: list[str]) -> None:
+    one = seen(site)
+    assert [f"{request.scheme}://{request.host}/" for request in one.requests if request.path == "/"] == hops
+    documents = [entry for entry in one.har_log["entries"] if entry["_resourceType"] == "document"]
+    assert [entry["request"]["url"] for entry in documents] == hops
+    assert [entry["response"]["status"] for entry in documents] == [301] * (len(hops) - 1) + [200]
+    assert one.extension.visit.final_url == hops[-1]
+
+
+def test_frames(seen: Callable[[str], Seen]) -> None:
+    one = seen("frames.test")
+    assert one.request("/in-frame.png").cookies == ["third"], "third-party cookies are allowed"
+    (nested,) = one.entries("https://frames.test/in-nested.png")
+    assert nested["_frameUrl"] == "https://other.third.test/nested"
+    # A frame of another site has connections of its own, even to the page's own host.
+    own, within = one.connection(one.request("/")), one.connection(one.requests[-1])
+    assert (own.first_host, within.first_host) == ("frames.test", "frames.test")
+    assert own.id != within.id
+    assert own.partition_key != within.partition_key
+
+
+def test_a_service_worker(seen: Callable[[str], Seen]) -> None:
+    one = seen("worker.test")
+    assert Counter(request.path for request in one.requests) == Counter(
+        ["/", "/worker.js", "/kept.png", "/passed-on.png"]
+    ), "what it keeps is asked for once, for the cache; what it passes on, once by it"
+    for name in ("/kept.png", "/passed-on.png"):
+        (network, page) = sorted(one.entries(name), key=lambda entry: "connection" not in entry)
+        assert (network["_resourceType"], page["_resourceType"]) == ("fetch", "image")
+        assert page["_fromCache"] == "service_worker"
+        assert "connection" not in page
+
+
+def test_a_websocket(seen: Callable[[str], Seen]) -> None:
+    one = seen("socket.test")
+    socket = one.request("/room")
+    assert (socket.protocol, socket.status) == ("websocket", 101)
+    assert [message.connection for message in one.messages] == [socket.connection]
+    assert socket.connection not in {request.connection for request in one.requests if request is not socket}
+    (entry,) = one.entries("/room")
+    assert (entry["response"]["status"], entry["_resourceType"]) == (101, "websocket")
+
+
+def test_credentials_decide_the_connection(seen: Callable[[str], Seen]) -> None:
+    one = seen("fetches.test")
+    assert {path for _, path in one.paths(host="third.test", cookies=["third"])} == {"/include.json"}
+    by_path = {request.path: one.connection(request) for request in one.requests}
+    assert by_path["/include.json"].id == by_path["/cookie.png"].id
+    assert by_path["/omit.json"].id == by_path["/same-origin.json"].id != by_path["/include.json"].id
+    assert by_path["/own-include.json"].id == by_path["/"].id != by_path["/own-omit.json"].id
+    assert {by_path[path].privacy_mode for path in ("/include.json", "/own-include.json")} == {"disabled"}
+    assert {by_path[path].privacy_mode for path in ("/omit.json", "/same-origin.json", "/own-omit.json")} == {"enabled"}
+    other = seen("xhrs.test")
+    assert other.request("/with.json").cookies == ["third"]
+    assert other.request("/without.json").cookies == []
+    assert other.request("/with.json").connection != other.request("/without.json").connection
+
+
+def test_hints_in_a_context_of_its_own(seen: Callable[[str], Seen]) -> None:
+    """Chromium does prefetch there, but it neither connects nor looks up ahead of need."""
+    one = seen("hints.test")
+    assert ("hints.test", "/next.css") in one.paths()
+    assert {handshake.server_name for handshake in one.handshakes} == {"hints.test", "used.hints.test"}
+    assert {query.name for query in one.queries} == {"hints.test", "used.hints.test"}
+
+
+def test_hints_in_the_profile(captures: Testbed, settings: VisitSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside a context, it opens what is never used, and looks up what is never asked for."""
+    with Chromium(settings) as chromium:
+        profile = chromium.devtools.call("Target.getBrowserContexts")["defaultBrowserContextId"]
+        monkeypatch.setattr(visit_module, "_context", lambda _: contextlib.nullcontext(profile))
+        one = see(captures, chromium, "hints.test")
+    check(captures, one)
+    assert "unused.hints.test" in {handshake.server_name for handshake in one.handshakes}
+    assert "unused.hints.test" not in {request.host for request in one.requests}
+    assert [c.used for c in one.extension.connections if c.first_host == "unused.hints.test"] == [False]
+    assert {handshake.server_name for handshake in one.handshakes} >= {"hints.test", "used.hints.test"}
+    looked_up = [query for query in one.extension.dns if query.host == "looked-up.hints.test"]
+    assert {query.rtype for query in looked_up if query.answers} >= {"A"}
+    assert "looked-up.hints.test" not in {handshake.server_name for handshake in one.handshakes}
+
+
+def test_a_preload_for_nothing(seen: Callable[[str], Seen]) -> None:
+    one = seen("preload.test")
+    sent, again = one.entries("/text.woff2")
+    assert sent["_initiator"]["type"] == again["_initiator"]["type"] == "parser"
+    assert len(one.paths(path="/text.woff2")) == 1
+    assert "connection" in sent
+    assert again.get("_fromCache") == "disk", "asked for twice, sent once: the browser's cache holds it"
+
+
+def test_names_and_addresses(seen: Callable[[str], Seen]) -> None:
+    dual = seen("dual.test")
+    assert dual.request("/").server == "2606:4700::6812:601"
+    assert {query.rtype: bool(query.answers) for query in dual.extension.dns} == {
+        "A": True,
+        "AAAA": True,
+        "HTTPS": False,
+    }
+    alias = {query.rtype: query for query in seen("alias.test").extension.dns}
+    assert alias["A"].cname_chain == ["balancer.test", "edge.test"]
+    assert alias["A"].answers == ["104.18.6.2"]
+    many = {query.rtype: query.answers for query in seen("many.test").extension.dns}
+    assert sorted(many["A"]) == [f"104.18.6.{number}" for number in range(3, 7)]
+    halfway = seen("halfway.test")
+    assert {q.status for q in halfway.extension.dns if q.host == "nowhere.test" and q.attempts} == {"NXDOMAIN"}
+    (entry,) = halfway.entries("https://nowhere.test/1.png")
+    assert entry["response"]["_error"] == "net::ERR_NAME_NOT_RESOLVED"
+    literal = seen("literal.test")
+    assert ("104.18.6.9", "/1.png") in literal.paths(status=200)
+    assert {query.host for query in literal.extension.dns if query.attempts} == {"literal.test"}
+
+
+def test_a_misdirected_request_is_asked_again(seen: Callable[[str], Seen]) -> None:
+    one = seen("misdirected.test")
+    first, second = (request for request in one.requests if request.host == "neighbour.test")
+    assert (first.status, second.status) == (421, 200)
+    assert first.connection == one.request("/").connection != second.connection
+
+
+def test_answers_that_are_none(seen: Callable[[str], Seen]) -> None:
+    late = seen("late.test")
+    (entry,) = late.entries("/late.png")
+    assert entry["response"]["status"] == 200
+    assert late.requests[-1].time - late.requests[-2].time >= 0.5
+    inline = seen("inline.test")
+    assert len(inline.requests) == 1
+    assert {e["request"]["url"].partition(":")[0] for e in inline.har_log["entries"]} == {"https", "data", "blob"}
+    assert {request.path for request in seen("download.test").requests} == {"/"}
+    statuses = seen("statuses.test")
+    (missing,), (nothing,) = statuses.entries("/missing.png"), statuses.entries("/nothing.json")
+    assert (missing["response"]["status"], nothing["response"]["status"]) == (404, 204)
+    hangs = seen("hangs.test")
+    assert hangs.request("/never.png").status == NEVER
+    (never,) = hangs.entries("/never.png")
+    assert never["response"]["status"] == 0
+    assert "connection" in never
+
+
+def test_third_party_cookies_are_sent_where_they_are_allowed(
+    captures: Testbed, settings: VisitSettings, seen: Callable[[str], Seen]
+) -> None:
+    def back(one: Seen) -> dict[str, list[str]]:
+        return {request.host: request.cookies for request in one.requests if request.path == "/back.png"}
+
+    assert back(seen("strict.test")) == {"strict.test": ["first"], "third.test": ["third"]}
+    with Chromium(dataclasses.replace(settings, third_party_cookies="blocked")) as chromium:
+        blocked = see(captures, chromium, "strict.test")
+    check(captures, blocked)
+    assert back(blocked) == {"strict.test": ["first"], "third.test": []}
