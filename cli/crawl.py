@@ -15,6 +15,7 @@ from originset.cli.output import note
 from originset.crawler.crawl import crawl
 from originset.crawler.plan import Plan
 from originset.crawler.profiles import PROFILES
+from originset.crawler.resolver import parse_resolver
 from originset.crawler.settings import CrawlSettings, Device, ThirdPartyCookies, VisitSettings
 from originset.crawler.site_list import SiteList, read_exclusions, read_site_list
 from originset.data.study import Study
@@ -86,6 +87,13 @@ def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     help="Blocked, Chromium does not share connections across sites.",
 )
 @click.option("--family", type=click.Choice(["4", "6", "both"]), help="Begin only where the machine reaches these.")
+@click.option(
+    "--resolver",
+    default="system",
+    show_default=True,
+    metavar="ADDRESS[:PORT]",
+    help="Whom to ask for each page's names, beside the browser's own lookups; none for nobody.",
+)
 @click.option("--contact", metavar="TEXT", callback=_contact, help="Whom to ask, in the user agent: an address or URL.")
 @click.option("--respect-robots", is_flag=True, help="Leave out what a site's robots.txt forbids.")
 @click.option(
@@ -165,7 +173,7 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
     )
     if options["jobs"] is None:
         del options["jobs"]
-    return CrawlSettings(visit=visit, **options)
+    return CrawlSettings(visit=visit, resolver=parse_resolver(options.pop("resolver")), **options)
 
 
 def _note_duplicates(listed: SiteList) -> None:

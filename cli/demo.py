@@ -72,7 +72,7 @@ def command(out: Path) -> None:
     with Testbed(scenario_file.built_in(), out / "testbed") as testbed:
         # With their scheme, and once: every attempt of the browser is then in a capture, and can be counted.
         write_text(out / "sites.txt", "".join(f"https://{site}/\n" for site in testbed.sites))
-        _crawl(study, read_site_list(str(out / "sites.txt")), testbed.environment)
+        _crawl(study, read_site_list(str(out / "sites.txt")), testbed)
         logged = {
             "TLS handshakes": len(testbed.handshakes()),
             "TLS connections with a request": len({r.connection for r in testbed.requests() if r.scheme == "https"}),
@@ -94,8 +94,9 @@ def _make_room(out: Path) -> None:
     (out / _MARK).touch()
 
 
-def _crawl(study: Study, sites: SiteList, environment: dict[str, str]) -> None:
-    settings = CrawlSettings(visit=VisitSettings(environment=environment), jobs=2, retries=0)
+def _crawl(study: Study, sites: SiteList, testbed: Testbed) -> None:
+    visit = VisitSettings(environment=testbed.environment)
+    settings = CrawlSettings(visit=visit, resolver=testbed.resolver, jobs=2, retries=0)
     with progress() as display:
         task = display.add_task("crawl", total=None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -25,52 +26,11 @@ from selenium.webdriver.remote.remote_connection import RemoteConnection
 
 from originset.crawler import netlog
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
+from originset.crawler.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.machine import private_memory
 from originset.crawler.netlog_stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
-
-BINARIES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-# Traffic that is not the page's: updates, sign-in, suggestions, optimization hints, the automatic https:// of typed
-# addresses (the crawl decides about schemes itself). None of them changes how a page's connections are pooled.
-FLAGS = (
-    "--headless=new",
-    "--disable-gpu",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-background-networking",
-    "--disable-client-side-phishing-detection",
-    "--disable-component-update",
-    "--disable-component-extensions-with-background-pages",
-    "--disable-default-apps",
-    "--disable-domain-reliability",
-    "--disable-extensions",
-    "--disable-sync",
-    "--metrics-recording-only",
-    "--mute-audio",
-    "--no-pings",
-    "--password-store=basic",
-    (
-        "--disable-features="
-        "HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,"
-        "OptimizationGuideModelDownloading,MediaRouter,Translate,InterestFeedContentSuggestions,"
-        "CertificateTransparencyComponentUpdater,AutofillServerCommunication,"
-        # Pages of the window itself, which every context opens one of: they took two thirds of a visit's CPU.
-        "WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PreloadTopChromeWebUI,SpareRendererForSitePerProcess"
-    ),
-)
-
-
-def flags() -> tuple[str, ...]:
-    """The flags that every browser gets. Chromium cannot sandbox a process of the superuser."""
-    return (*FLAGS, "--no-sandbox") if os.geteuid() == 0 else FLAGS
-
-
-def find_binary() -> str | None:
-    """The path of the Chromium or Chrome on PATH; None leaves it to Selenium Manager."""
-    return next((path for name in BINARIES if (path := shutil.which(name))), None)
-
 
 # sun_path of unix(7) holds 107 bytes, and Chromium's socket lies in a folder of its own within ours.
 _LONGEST_ROOT = 107 - len("/originset-01234567/t/org.chromium.Chromium.scoped_dir.012345/SingletonSocket")
@@ -114,15 +74,16 @@ class Chromium:
             self.devtools: DevTools = stack.enter_context(open_devtools(socket))
             self._open_barrier(address)
         except (DevToolsLost, DevToolsError) as error:
-            raise BrowserError("chromium", str(error)) from error
+            raise BrowserError(self.settings.browser, str(error)) from error
 
     def _driver(self, folder: Path) -> webdriver.Chrome:
         options = webdriver.ChromeOptions()
-        binary, chromedriver = find_binary(), shutil.which("chromedriver")
+        binary, chromedriver = find_binary(self.settings.browser), shutil.which("chromedriver")
+        self.sandbox: Sandbox = "none" if binary is None and os.geteuid() == 0 else sandbox()
         if binary is not None:
-            options.binary_location = _ends_with_us(binary, folder / "chromium")
+            options.binary_location = _ends_with_us(binary, folder / "chromium", command_in(self.sandbox))
         own = (f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}")
-        for flag in (*flags(), *self.settings.extra_flags, *own):
+        for flag in (*self.flags, *self.settings.extra_flags, *own):
             options.add_argument(flag)
         # chromedriver's own idea; a popup is a page that nobody asked for.
         options.add_experimental_option("excludeSwitches", ["disable-popup-blocking"])
@@ -147,12 +108,17 @@ class Chromium:
         try:
             driver = webdriver.Chrome(options=options, service=service)
         except (WebDriverException, OSError) as error:
-            raise BrowserError("chromium", f"it did not start ({_reason(error)})") from error
+            raise BrowserError(self.settings.browser, f"it did not start ({_reason(error)})") from error
         finally:
             self._remember(service)
         if self._killed.is_set():  # while it was starting
             self.kill()
         return driver
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What it is told at the start, settings' own and paths aside."""
+        return flags(self.settings.browser, self.sandbox)
 
     def _remember(self, service: Service) -> None:
         process = service.process
@@ -254,12 +220,17 @@ class Chromium:
             timer.cancel()
 
 
-def _ends_with_us(program: str, script: Path) -> str:
-    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about."""
+def _ends_with_us(program: str, script: Path, within: tuple[str, ...] = ()) -> str:
+    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about.
+
+    ``within`` is a command that starts another.
+    """
     setpriv = shutil.which("setpriv")
-    if setpriv is None:
+    if setpriv is None and not within:
         return program
-    script.write_text(f'#!/bin/sh\nexec {setpriv} --pdeathsig KILL -- "{program}" "$@"\n')
+    # Within first: a new user namespace would make the kernel forget whose end is ours.
+    words = [*within, *([] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]), program]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     script.chmod(0o700)
     return str(script)
 

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from originset.crawler.chromium import Chromium, flags
+from originset.crawler.chromium import Chromium
+from originset.crawler.engine import DIFFERENCES, flags, sandbox
 from originset.crawler.failures import may_pass
 from originset.crawler.machine import families, shortage
 from originset.crawler.manners import Manners
@@ -95,7 +96,9 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "jobs": settings.jobs,
         "timeout_s": settings.visit.timeout_s,
         "retries": settings.retries,
+        "browser": settings.visit.browser,
         "third_party_cookies": settings.visit.third_party_cookies,
+        "resolver": None if settings.resolver is None else settings.resolver.name,
         "only_failed": settings.only_failed,
         "shard": f"{settings.shard[0]}/{settings.shard[1]}",
         "internal": settings.internal,
@@ -112,7 +115,17 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
 def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, seed: int, version: str | None) -> None:
     manifest = study.manifest()
     if version is not None:
-        study.update_manifest(browser={"name": "chromium", "version": version, "flags": list(flags())})
+        browser = settings.visit.browser
+        kind = None if browser == "firefox" else sandbox()
+        study.update_manifest(
+            browser={
+                "name": browser,
+                "version": version,
+                "flags": list(flags(browser, kind)),
+                "sandbox": kind,
+                "differs": list(DIFFERENCES[browser]),
+            }
+        )
     study.update_manifest(
         site_list={"source": sites.source, "sha256": sites.sha256, "sites": len(sites.sites), **sites.origin},
         seed=seed,

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from originset.crawler.engine import BrowserName
+from originset.crawler.resolver import Resolver
+
 ThirdPartyCookies = Literal["allowed", "blocked"]
 Device = Literal["desktop", "mobile"]
 Family = Literal["4", "6", "both"]
@@ -14,7 +17,7 @@ Family = Literal["4", "6", "both"]
 
 @dataclass(frozen=True, slots=True)
 class VisitSettings:
-    """How a page is visited.
+    """How a page is visited, and with which ``browser``.
 
     ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that
     has a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event
@@ -22,6 +25,7 @@ class VisitSettings:
     ``environment`` is added to the browser's and the driver's, ``extra_flags`` to the browser's flags.
     """
 
+    browser: BrowserName = "chromium"
     timeout_s: float = 30.0
     quiet_s: float = 0.5
     grace_s: float = 10.0
@@ -39,12 +43,13 @@ class CrawlSettings:
     ``family`` names the address families that the machine has to reach, no more and no fewer.
     ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
     ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
-    one address and to one AS. A browser is replaced after ``browser_visits``, ``browser_s`` or with ``browser_memory``
+    one address and to one AS. ``resolver`` is asked for each visit's names, too. A browser is replaced after ``browser_visits``, ``browser_s`` or with ``browser_memory``
     bytes of its own. With less than ``least_disk`` or ``least_memory`` bytes left, the crawl stops.
     """
 
     visit: VisitSettings = field(default_factory=VisitSettings)
     jobs: int = field(default_factory=lambda: max(1, (os.cpu_count() or 1) // 2))
+    resolver: Resolver | None = None
     retries: int = 1
     vantage: str = "default"
     round_number: int = 1

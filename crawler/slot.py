@@ -11,6 +11,7 @@ from originset.crawler.chromium import Chromium
 from originset.crawler.failures import port_is_closed
 from originset.crawler.links import internal_links
 from originset.crawler.manners import Manners, address_of
+from originset.crawler.resolver import ask_for_visit
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.visit import VisitRequest, visit
 from originset.data.capture import Extension
@@ -95,7 +96,10 @@ class Slot:
         )
         browser = self._ready()
         self._visits += 1
-        return visit(browser, request)
+        har_log, extension = visit(browser, request)
+        if settings.resolver is not None:
+            ask_for_visit(settings.resolver, har_log, extension)
+        return har_log, extension
 
     def _ready(self) -> Chromium:
         if self._browser is None or self._is_old(self._browser):

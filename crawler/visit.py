@@ -286,7 +286,7 @@ def _capture(
             repeat=request.repeat,
             page_kind=request.page_kind,
             profile=request.profile,
-            browser="chromium",
+            browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
             browser_version=chromium.version,
             third_party_cookies=chromium.settings.third_party_cookies,
             ip_families=netlog_records.ip_families(log),

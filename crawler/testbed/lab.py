@@ -14,6 +14,7 @@ from typing import Self
 
 import msgspec
 
+from originset.crawler.resolver import Resolver
 from originset.crawler.testbed import namespace, truth, web_server
 from originset.crawler.testbed.authority import Authority, Issued
 from originset.crawler.testbed.scenario import Scenario
@@ -27,6 +28,9 @@ _ETC = {
     "hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
+
+
+_ASKS_BESIDE = "127.0.0.53"
 
 
 class Testbed:
@@ -110,9 +114,18 @@ class Testbed:
         """All WebSocket messages that the servers received so far."""
         return truth.read(self._written_logs(), truth.Message)
 
-    def dns_queries(self, *, background: bool = False) -> list[truth.DnsQuery]:
-        """All DNS queries so far for the scenario's names; with ``background`` for the browsers' own names too."""
+    @property
+    def resolver(self) -> Resolver:
+        """The testbed's DNS for those who ask beside the browser: from an address by which their queries are told."""
+        return Resolver(self.scenario.dns_address, source=_ASKS_BESIDE)
+
+    def dns_queries(self, *, background: bool = False, beside: bool = False) -> list[truth.DnsQuery]:
+        """All DNS queries so far for the scenario's names; with ``background`` for the browsers' own names too.
+
+        Those of :attr:`resolver` are left out; with ``beside`` they are all that is given.
+        """
         queries = truth.read(self._written_logs(), truth.DnsQuery)
+        queries = [query for query in queries if (query.client == _ASKS_BESIDE) == beside]
         return [query for query in queries if background or query.name in self.scenario.names]
 
     def _written_logs(self) -> Path:

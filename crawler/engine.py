@@ -1,0 +1,110 @@
+"""The browsers that a visit can be made with: where they are, what they are told at the start, how they are shut in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from typing import Literal
+
+from originset.data.errors import MissingDependency
+
+BrowserName = Literal["chromium", "headless-shell", "firefox"]
+Sandbox = Literal["own", "nested user namespace", "none"]
+
+_BINARIES: dict[BrowserName, tuple[str, ...]] = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    "headless-shell": ("chromium-headless-shell", "chrome-headless-shell"),
+    "firefox": ("firefox-esr", "firefox"),
+}
+
+# What differs from Chromium with its windows, as far as it shows in captures.
+DIFFERENCES: dict[BrowserName, tuple[str, ...]] = {
+    "chromium": (),
+    "headless-shell": (
+        "names are looked up by the system's resolver: A and AAAA only, no HTTPS records, so no HTTP/3 by DNS and no ECH",
+        "the wire shows what the C library asks; attempts counts one query for each family and call",
+        "no favicon, no connections on speculation",
+        "pools and caches are parted by top-level site because flags say so",
+    ),
+    "firefox": (
+        "connections have no ids and no certificates; addresses are not known",
+        "lookups are not known; which requests shared a connection is not known",
+    ),
+}
+
+# Traffic that is not the page's: updates, sign-in, suggestions, optimization hints, the automatic https:// of typed
+# addresses (the crawl decides about schemes itself). None of them changes how a page's connections are pooled.
+_COMMON = (
+    "--disable-gpu",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--no-pings",
+    "--password-store=basic",
+    (
+        "--disable-features="
+        "HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,"
+        "OptimizationGuideModelDownloading,MediaRouter,Translate,InterestFeedContentSuggestions,"
+        "CertificateTransparencyComponentUpdater,AutofillServerCommunication,"
+        # Pages of the window itself, which every context opens one of: they took two thirds of a visit's CPU.
+        "WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PreloadTopChromeWebUI,SpareRendererForSitePerProcess"
+    ),
+)
+_OWN: dict[BrowserName, tuple[str, ...]] = {
+    "chromium": ("--headless=new",),
+    # By default it has one pool and one cache for all top-level sites.
+    "headless-shell": (
+        "--enable-features=PartitionConnectionsByNetworkIsolationKey,PartitionSSLSessionsByNetworkIsolationKey,"
+        "SplitHostCacheByNetworkIsolationKey,SplitCacheByNetworkIsolationKey",
+    ),
+    "firefox": (),
+}
+_NESTED = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
+
+
+def flags(browser: BrowserName = "chromium", sandbox: Sandbox | None = None) -> tuple[str, ...]:
+    """The flags that every browser of this kind gets. Chromium cannot sandbox a process of the superuser."""
+    if browser == "firefox":
+        return ()
+    unsafe = os.geteuid() == 0 if sandbox is None else sandbox == "none"
+    return (*_OWN[browser], *_COMMON, *(("--no-sandbox",) if unsafe else ()))
+
+
+def find_binary(browser: BrowserName = "chromium") -> str | None:
+    """The browser's path; None leaves Chromium to Selenium Manager.
+
+    Raises:
+        MissingDependency: another browser is not installed.
+    """
+    path = next((path for name in _BINARIES[browser] if (path := shutil.which(name))), None)
+    if path is None and browser != "chromium":
+        package = _BINARIES[browser][0]
+        raise MissingDependency(package, f"apt-get install {package}")
+    return path
+
+
+@cache
+def sandbox() -> Sandbox:
+    """How Chromium's processes are shut in here: for the superuser in a user namespace where it is nobody, if it can be."""
+    if os.geteuid() != 0:
+        return "own"
+    # Chromium's sandbox makes a namespace of its own within ours.
+    within = ("unshare", "--user", "--map-root-user", "true")
+    done = shutil.which("unshare") and subprocess.run([*_NESTED, *within], capture_output=True, check=False)
+    return "nested user namespace" if done and done.returncode == 0 else "none"
+
+
+def command_in(kind: Sandbox) -> tuple[str, ...]:
+    """What to put before a browser's command so that it can shut its processes in."""
+    return _NESTED if kind == "nested user namespace" else ()
