@@ -23,7 +23,7 @@ _BINARIES: dict[BrowserName, tuple[str, ...]] = {
 DIFFERENCES: dict[BrowserName, tuple[str, ...]] = {
     "chromium": (),
     "headless-shell": (
-        "names are looked up by the system's resolver: A and AAAA only, no HTTPS records, so no HTTP/3 by DNS and no ECH",
+        "names are looked up by the system's resolver: A and AAAA only; no HTTPS records, HTTP/3 by DNS or ECH",
         "the wire shows what the C library asks; attempts counts one query for each family and call",
         "no favicon, no connections on speculation",
         "pools and caches are parted by top-level site because flags say so",
@@ -65,8 +65,10 @@ _OWN: dict[BrowserName, tuple[str, ...]] = {
     "chromium": ("--headless=new",),
     # By default it has one pool and one cache for all top-level sites.
     "headless-shell": (
-        "--enable-features=PartitionConnectionsByNetworkIsolationKey,PartitionSSLSessionsByNetworkIsolationKey,"
-        "SplitHostCacheByNetworkIsolationKey,SplitCacheByNetworkIsolationKey",
+        (
+            "--enable-features=PartitionConnectionsByNetworkIsolationKey,PartitionSSLSessionsByNetworkIsolationKey,"
+            "SplitHostCacheByNetworkIsolationKey,SplitCacheByNetworkIsolationKey"
+        ),
     ),
     "firefox": (),
 }
@@ -96,7 +98,7 @@ def find_binary(browser: BrowserName = "chromium") -> str | None:
 
 @cache
 def sandbox() -> Sandbox:
-    """How Chromium's processes are shut in here: for the superuser in a user namespace where it is nobody, if it can be."""
+    """How Chromium is shut in here: for the superuser in a user namespace where it is nobody, if it can be."""
     if os.geteuid() != 0:
         return "own"
     # Chromium's sandbox makes a namespace of its own within ours.

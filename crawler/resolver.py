@@ -63,12 +63,10 @@ def parse_resolver(text: str) -> Resolver | None:
         host, port = text, "53"
     try:
         address = str(ipaddress.ip_address(host.strip("[]")))
-        if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
-            raise ValueError
     except ValueError:
-        raise UsageError(
-            f"{text!r} is no resolver", "give ADDRESS, ADDRESS:PORT, [IPV6]:PORT, system or none"
-        ) from None
+        address = ""
+    if not (address and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise UsageError(f"{text!r} is no resolver", "give ADDRESS, ADDRESS:PORT, [IPV6]:PORT, system or none")
     return Resolver(address, int(port))
 
 
@@ -112,7 +110,7 @@ async def ask(resolver: Resolver, hosts: Iterable[str]) -> list[DnsQuery]:
     )
 
 
-async def _ask(
+async def _ask(  # noqa: PLR0917 - one query has six facts
     resolver: Resolver, number: int, host: str, rtype: str, gate: asyncio.Semaphore, began: float
 ) -> DnsQuery:
     found = DnsQuery(lookup_id=number, host=host, rtype=rtype, source="resolver", resolver=resolver.name)
@@ -151,7 +149,7 @@ def _take(found: DnsQuery, reply: dns.message.Message, rtype: str) -> None:
 
 
 def _text(rdata: object) -> str:
-    """Addresses as they are, names without their last dot, parameters without quotes, as the browser's rows have them."""
+    """Addresses as they are, names without their last dot, parameters without quotes, as the browser's rows."""
     text = str(rdata).replace('"', "")
     return text if " " in text else text.rstrip(".").lower()
 
@@ -163,9 +161,9 @@ def _timestamp(started_at: str) -> float:
 def _host(url: str) -> str | None:
     try:
         split = urlsplit(url)
-        return split.hostname if split.scheme in {"http", "https", "ws", "wss"} else None
     except ValueError:
         return None
+    return split.hostname if split.scheme in {"http", "https", "ws", "wss"} else None
 
 
 def _is_address(host: str) -> bool:
