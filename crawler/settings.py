@@ -44,7 +44,8 @@ class CrawlSettings:
     ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
     ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
     one address and to one AS. ``resolver`` is asked for each visit's names, too. A browser is replaced after
-    ``browser_visits``, ``browser_s`` or with ``browser_memory`` bytes of its own. With less than ``least_disk`` or ``least_memory`` bytes left, the crawl stops.
+    ``browser_visits``, ``browser_s`` or with ``browser_memory`` bytes of its own. With less than ``least_disk`` or
+    ``least_memory`` bytes left, the crawl stops.
     """
 
     visit: VisitSettings = field(default_factory=VisitSettings)
