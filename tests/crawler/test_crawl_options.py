@@ -57,10 +57,14 @@ class Sites(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def sites() -> Iterator[None]:
-    with ThreadingHTTPServer(("0.0.0.0", 80), Sites) as server:  # noqa: S104 - nobody else is in the namespace
+    # On these addresses alone: a testbed may hold port 80 of others in the same namespace.
+    servers = [ThreadingHTTPServer((f"127.0.0.{n}", 80), Sites) for n in range(1, 12)]
+    for server in servers:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield
+    yield
+    for server in servers:
         server.shutdown()
+        server.server_close()
 
 
 class Command:
