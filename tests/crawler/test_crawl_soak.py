@@ -170,7 +170,7 @@ def test_rough_sites(crawls: Crawls, tmp_path: Path) -> None:
 @pytest.mark.testbed
 def test_kills_at_any_moment(crawls: Crawls, tmp_path: Path) -> None:
     kills = 50 if FULL else 5
-    total = kills * 5
+    total = kills * 8
     crawls.list.write_text("\n".join(calm_sites(total)))
     moments = random.Random(8336)  # noqa: S311 - moments, not secrets
     before: dict[str, Visit] = {}
@@ -179,7 +179,7 @@ def test_kills_at_any_moment(crawls: Crawls, tmp_path: Path) -> None:
         while killed < kills:
             process = crawls.start(testbed, "--jobs", "2", "--timeout", "10")
             try:
-                process.communicate(timeout=moments.uniform(0.5, 6))
+                process.communicate(timeout=moments.uniform(0.5, 5))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
