@@ -17,6 +17,7 @@ from originset.data.study import Study
 # One file a command, imported only when it is called: polars, DuckDB and selenium take a second to import together.
 COMMANDS = {
     "analyze": "originset.cli.analyze",
+    "certificate": "originset.cli.certificate",
     "config": "originset.cli.config",
     "crawl": "originset.cli.crawl",
     "demo": "originset.cli.demo",

@@ -107,7 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A site's plan, the content of plan.json. Later versions may add fields, never change them.
 
     ``additions_not_taken`` counts those beyond the asked-for number; ``certificate_names`` is the number of names that
-    the site's certificate has today.
+    the site's certificate has today and ``names`` are these, sorted; None where they are not known.
     """
 
     site: str
@@ -118,6 +118,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     additions_not_taken: int
     certificate_id: str | None
     certificate_names: int | None
+    names: list[str] | None = None
     format: Literal["originset-plan"] = "originset-plan"
     version: int = VERSION
 
@@ -156,6 +157,7 @@ def plan(site: str, basis: Basis, tables: Mapping[str, pl.DataFrame], max_additi
         additions_not_taken=len(additions) - len(taken),
         certificate_id=certificate.get("certificate_id"),
         certificate_names=certificate.get("existing_names"),
+        names=names or None,
     )
 
 

@@ -3,12 +3,16 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from originset.cli import main
 from originset.data import database
@@ -101,3 +105,17 @@ def run(study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         return Done(int(ended.value.code or 0), *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def certificate_file(tmp_path: Path) -> Path:
+    """A certificate's PEM file, self-signed, for www.site.test, also.test and an address."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "www.site.test")])
+    names = [x509.DNSName("WWW.site.test"), x509.DNSName("also.test"), x509.IPAddress(IPv6Address("2001:db8::1"))]
+    built = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, datetime(2026, 1, 1, tzinfo=UTC), datetime(2036, 1, 1, tzinfo=UTC)
+    ).add_extension(x509.SubjectAlternativeName(names), critical=False)
+    path = tmp_path / "current.pem"
+    path.write_bytes(built.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    return path

@@ -1,0 +1,152 @@
+"""``originset certificate``: the change of a site's certificate, for the tool that issues it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from cryptography import x509
+
+from originset.cli.config import read_plan
+from originset.cli.files import write_text
+from originset.cli.output import note
+from originset.cli.site_plan import site_plan
+from originset.cli.writers import cert_manager, certbot, lego, names_json, signing_request
+from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose
+from originset.cli.writers.origin_set import quoted
+from originset.data.errors import InputError, UsageError
+from originset.data.study import Study
+
+_FORMATS = ("csr", "certbot", "lego", "cert-manager", "json")
+_NAMED: dict[str, Callable[[NameList, str | None], str]] = {"certbot": certbot.render, "lego": lego.render}
+_PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.render, "json": names_json.render}
+
+
+@click.command()
+@click.option("--for", "target", required=True, type=click.Choice(_FORMATS), help="What issues the certificate.")
+@click.option("--site", metavar="HOST", help="Plan for this site of the study.")
+@click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take the plan that plan --out wrote.",
+)
+@click.option(
+    "--current",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PEM",
+    help="Today's certificate, where the study does not know its names or they have changed.",
+)
+@click.option(
+    "--max-names",
+    type=click.IntRange(min=1),
+    default=USUAL_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Names that the CA takes in one certificate.",
+)
+@click.option("--cert-name", metavar="NAME", help="What certbot or lego calls the certificate; else its first name.")
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PEM",
+    help="For csr: sign with this private key.",
+)
+@click.option(
+    "--new-key",
+    type=click.Path(path_type=Path),
+    metavar="PEM",
+    help="For csr: make a private key, and write it there for nobody else to read.",
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there, not to stdout."
+)
+@click.pass_obj
+def command(
+    study: Study,
+    *,
+    target: str,
+    site: str | None,
+    plan_path: Path | None,
+    current: Path | None,
+    max_names: int,
+    cert_name: str | None,
+    key: Path | None,
+    new_key: Path | None,
+    out: Path | None,
+) -> None:
+    """Write what changes a site's certificate: the full list of names, for csr, certbot, lego, cert-manager or json.
+
+    The list holds today's names and those that the plan would add and the site can validate itself. Names of other
+    owners are listed, not asked for.
+
+    Example: originset --study S certificate --for certbot --site www.example.com --out change.sh
+    """
+    if (site is None) == (plan_path is None):
+        raise click.UsageError("Give either --site or --plan.")
+    if [key, new_key].count(None) != (1 if target == "csr" else 2):
+        raise click.UsageError("--for csr takes either --key or --new-key; nothing else takes any.")
+    if cert_name is not None and target not in _NAMED:
+        raise click.UsageError("--cert-name is for certbot and lego.")
+    made = site_plan(study, site) if site is not None else read_plan(plan_path or Path())
+    chosen = choose(made, None if current is None else _names(current), max_names)
+    text = _render(target, chosen, cert_name, key, new_key)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)
+    for line in _remarks(chosen):
+        note(line)
+
+
+def _render(target: str, chosen: NameList, cert_name: str | None, key: Path | None, new_key: Path | None) -> str:
+    if target in _NAMED:
+        return _NAMED[target](chosen, cert_name)
+    if target in _PLAIN:
+        return _PLAIN[target](chosen)
+    if key is not None:
+        return signing_request.render(chosen, signing_request.read_key(key))
+    made = signing_request.new_key()
+    if new_key is not None:
+        _write_private(new_key, signing_request.key_text(made))
+    return signing_request.render(chosen, made)
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """A new file that only its owner can read; an old one is never replaced, since a key lost is a certificate lost."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made ({error.strerror})", "name a new file with --new-key") from error
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+
+
+def _names(path: Path) -> list[str]:
+    """Host names and addresses of the first certificate in a PEM file."""
+    try:
+        certificate = x509.load_pem_x509_certificates(path.read_bytes())[0]
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except OSError as error:
+        raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
+    except (ValueError, IndexError) as error:
+        raise InputError(str(path), "not-a-certificate", "holds no certificate in PEM") from error
+    except x509.ExtensionNotFound as error:
+        raise InputError(str(path), "no-names", "is a certificate without subject alternative names") from error
+    names = [name.lower() for name in extension.get_values_for_type(x509.DNSName)]
+    return names + [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
+
+
+def _remarks(chosen: NameList) -> list[str]:
+    lines = [f"left out {quoted(name)}: {reason}" for name, reason in chosen.left_out]
+    added = [name for certificate in chosen.certificates for name in certificate.added]
+    lines.append(f"new: {', '.join(added)}" if added else "nothing new: the certificate has what the site can validate")
+    if chosen.ask:
+        shown = ", ".join(quoted(name) for name in chosen.ask[:3]) + (", ..." if len(chosen.ask) > 3 else "")
+        lines.append(f"{len(chosen.ask)} names belong to others, who would have to be asked: {shown}")
+    if len(chosen.certificates) > 1:
+        lines.append(f"{len(chosen.certificates)} certificates: names in different ones cannot share a connection")
+    return lines

@@ -1,0 +1,37 @@
+"""certbot: a shell script that replaces the certificate by one with the full list of names."""
+
+from __future__ import annotations
+
+import shlex
+
+from originset.cli.writers.name_list import NameList
+from originset.data.errors import UsageError
+
+_USE = """\
+# Try it first:  sh FILE --dry-run   What you add goes to certbot: --webroot -w /var/www, --nginx, --dns-... as before.
+# The list replaces the certificate's, so every name that it should hold is here. Without --cert-name, certbot makes a
+# second certificate (NAME-0001) wherever its list lacks one name of the old; `certbot certificates` shows the name.
+"""
+_WILDCARD = "# A wildcard is validated by DNS only: it needs one of certbot's --dns- plugins or --manual.\n"
+
+
+def render(chosen: NameList, certificate_name: str | None) -> str:
+    """The script's text, ASCII, for POSIX sh. ``certificate_name``: certbot's; None takes each one's first name.
+
+    Raises:
+        UsageError: ``certificate_name`` cannot be one.
+    """
+    if certificate_name is not None and (not certificate_name.isprintable() or "/" in certificate_name):
+        raise UsageError(f"{certificate_name!r} is no name that certbot has", "see: certbot certificates")
+    parts = []
+    for number, certificate in enumerate(chosen.certificates, 1):
+        named = certificate_name or certificate.first
+        named = named if number == 1 or certificate_name is None else f"{named}-{number}"
+        options = [f"-d {shlex.quote(name)}" for name in certificate.names]
+        options += [f"--ip-address {shlex.quote(address)}" for address in certificate.addresses]
+        parts.append(
+            " \\\n  ".join([f'certbot certonly --cert-name {shlex.quote(named)} --expand "$@"', *options]) + "\n"
+        )
+    wildcards = any(name.startswith("*.") for certificate in chosen.certificates for name in certificate.names)
+    remarks = "".join(f"# {line}\n" for line in chosen.remarks())
+    return f"#!/bin/sh\n{remarks}#\n{_USE}{_WILDCARD if wildcards else ''}set -eu\n{''.join(parts)}"

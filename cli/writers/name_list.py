@@ -1,0 +1,149 @@
+"""The names that a certificate should hold: chosen from a plan, checked once more, divided where a CA takes no more."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from originset.cli.writers.origin_set import quoted
+from originset.data.errors import UsageError
+from originset.models.origins import NotAnOriginError, check_host
+from originset.models.plan import Basis, Plan
+
+# What Let's Encrypt takes; other public CAs take as many or more.
+USUAL_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """One certificate's subject alternative names; ``added`` are new among them."""
+
+    names: tuple[str, ...]
+    addresses: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @property
+    def first(self) -> str:
+        """What it goes by where nobody named it, a wildcard without its label."""
+        return (*self.names, *self.addresses)[0].removeprefix("*.")
+
+
+@dataclass(frozen=True, slots=True)
+class NameList:
+    """The change for a site. ``ask``: names of other owners; ``left_out``: names that cannot be in it, and why."""
+
+    site: str
+    basis: Basis
+    certificates: tuple[Certificate, ...]
+    ask: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    def remarks(self) -> list[str]:
+        """What it is and what it rests on, for comments: printable ASCII, one line each."""
+        basis = self.basis
+        names = sum(len(certificate.names) + len(certificate.addresses) for certificate in self.certificates)
+        added = sum(len(certificate.added) for certificate in self.certificates)
+        dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
+        lines = [
+            f"Certificate names of site {quoted(self.site)}, written by originset.",
+            f"Study {quoted(basis.study)}: {basis.visits} visits, {basis.vantages} named vantages, {dates}.",
+            f"{names} names, {added} of them new. A name is new to the certificate, so its owner must validate it.",
+        ]
+        if len(self.certificates) > 1:
+            lines.append(
+                f"Divided into {len(self.certificates)} certificates: what is in different ones cannot share a "
+                "connection. The first holds what the site's pages use."
+            )
+        return lines
+
+
+def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT) -> NameList:
+    """The names for the site's certificate: today's, and those additions that the asker can validate.
+
+    ``existing``: the names of today's certificate; None takes the plan's. ``limit``: names that the CA puts into one
+    certificate. Where they do not fit, the first certificate holds the site's own name, what is added, and what the
+    plan announces.
+
+    Raises:
+        UsageError: today's names are not known, or the site's own name cannot be in a certificate.
+    """
+    current = plan.names if existing is None else list(existing)
+    if current is None:
+        raise UsageError(
+            f"the names of {quoted(plan.site)}'s certificate are not known",
+            "give the certificate with --current; a new list must hold the old names too",
+        )
+    kept, addresses, left_out = _sorted_out(current)
+    own = plan.servers[0].server if plan.servers else plan.site
+    added: list[str] = [] if _covered(own, kept) else [_must(own)]
+    ask: list[str] = []
+    for addition in plan.additions:
+        problem = _problem(addition.name)
+        if problem is not None:
+            left_out.append((addition.name, problem))
+        elif not addition.same_owner:
+            ask.append(addition.name)
+        elif addition.name not in added and not _covered(addition.name, kept):
+            added.append(addition.name)
+    certificates = _divided(_by_use(plan, own, kept, added), addresses, frozenset(added), limit)
+    return NameList(plan.site, plan.basis, certificates, tuple(ask), tuple(left_out))
+
+
+def _sorted_out(names: Iterable[str]) -> tuple[list[str], list[str], list[tuple[str, str]]]:
+    """Host names, addresses, and what is neither, with the reason."""
+    kept: list[str] = []
+    addresses: list[str] = []
+    left_out: list[tuple[str, str]] = []
+    for name in dict.fromkeys(names):
+        try:
+            addresses.append(str(ipaddress.ip_address(name)))
+        except ValueError:
+            problem = _problem(name.removeprefix("*."))
+            if problem is None:
+                kept.append(name)
+            else:
+                left_out.append((name, problem))
+    return kept, addresses, left_out
+
+
+def _problem(host: str) -> str | None:
+    try:
+        check_host(host)
+    except NotAnOriginError as error:
+        return error.reason
+    return None if "." in host else "a public CA signs no name of a single label"
+
+
+def _must(host: str) -> str:
+    problem = _problem(host)
+    if problem is not None:
+        raise UsageError(f"{quoted(host)} can be in no certificate ({problem})")
+    return host
+
+
+def _covered(host: str, names: Iterable[str]) -> bool:
+    """Exactly, or by one left-most wildcard label (RFC 9525 section 6.3)."""
+    return not {host, f"*.{host.partition('.')[2]}"}.isdisjoint(names)
+
+
+def _by_use(plan: Plan, own: str, kept: list[str], added: list[str]) -> list[str]:
+    """All names: the site's own (or what covers it), what the plan adds and announces, then the others by name."""
+    announced = [origin.removeprefix("https://") for server in plan.servers for origin in server.origins]
+    used = [name for name in sorted(kept) if any(_covered(host, [name]) for host in announced)]
+    mine = [name for name in (own, *sorted(kept)) if _covered(own, [name]) and name in {*kept, *added}]
+    return list(dict.fromkeys([*mine, *added, *used, *sorted(kept)]))
+
+
+def _divided(names: list[str], addresses: list[str], added: frozenset[str], limit: int) -> tuple[Certificate, ...]:
+    everything = [*names, *addresses]
+    parts = [everything[start : start + limit] for start in range(0, len(everything), limit)]
+    hosts = set(names)
+    return tuple(
+        Certificate(
+            names=tuple(name for name in part if name in hosts),
+            addresses=tuple(name for name in part if name not in hosts),
+            added=tuple(name for name in part if name in added),
+        )
+        for part in parts
+    )
