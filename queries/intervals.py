@@ -12,8 +12,8 @@ _NAME = "saved_pct_interval"
 
 
 def saved_pct_interval(
-    measured: Sequence[int] | None,
-    left: Sequence[int] | None,
+    measured: Sequence[float] | None,
+    left: Sequence[float] | None,
     *,
     confidence: float = 0.95,
     replicates: int = 1000,
@@ -29,7 +29,7 @@ def saved_pct_interval(
     if measured is None or left is None or len(measured) < 2 or not any(measured):
         return None
     # Sites that have the same two totals are drawn together: few distinct pairs stand for any number of sites.
-    pairs, counts = np.unique(np.array([measured, left], dtype=np.int64), axis=1, return_counts=True)
+    pairs, counts = np.unique(np.array([measured, left]), axis=1, return_counts=True)
     sites = int(counts.sum())
     rng = np.random.default_rng(seed)
     kept = []

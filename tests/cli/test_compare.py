@@ -1,0 +1,64 @@
+"""``originset compare``: two HARs, two studies, the vantages of one; and calls that cannot work."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from originset.cli.rebuild import rebuild
+from originset.data.study import Study
+from originset.models.parameters import Parameters
+
+HARS = Path(__file__).parents[1] / "fixtures" / "hars"
+
+
+@pytest.fixture
+def study(example_shards) -> Study:
+    with example_shards.changing("analyze", {}):
+        rebuild(example_shards, Parameters())
+    return example_shards
+
+
+def test_two_hars(run) -> None:
+    """Two pages, and the other way round: every change has the other sign."""
+    cold, other = sorted((HARS / "chrome-devtools").glob("*.har"))[:2]
+    done = run("compare", cold, other, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["metric"]: row for row in json.loads(done.stdout)}
+    assert rows["hosts"]["pages"] == 1
+    again = {row["metric"]: row for row in json.loads(run("compare", other, cold, "--format", "json").stdout)}
+    assert {name: -row["change"] for name, row in rows.items()} == {name: row["change"] for name, row in again.items()}
+
+
+def test_a_study_with_itself(run, study) -> None:
+    done = run("compare", study.root, study.root, "--pages", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {row["change"] for row in rows} == {0.0}
+    # Two visits of one page differ, so that nothing can be said of it; the rest is the same.
+    assert {row["verdict"] for row in rows if row["site"] != "example.com"} == {"same"}
+
+
+def test_the_vantages_of_a_study(run) -> None:
+    done = run("compare", "--by", "vantage", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["metric"]: row for row in json.loads(done.stdout)}
+    row = rows["measured_tls"]
+    assert (row["vantage_before"], row["vantage_after"], row["before"], row["after"]) == ("here", "there", 6.0, 2.0)
+    assert "without a named vantage" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "two studies or HARs"),
+        ([__file__], "two studies or HARs"),
+        ([__file__, __file__, "--by", "round"], "two studies or HARs"),
+        (["--by", "round"], "0 named rounds"),
+        ([__file__, __file__], "test_compare.py"),
+    ],
+)
+def test_calls_that_are_refused(run, arguments: list[str], said: str) -> None:
+    done = run("compare", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
