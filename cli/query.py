@@ -15,13 +15,22 @@ from originset.queries import catalogue
 @click.command()
 @click.argument("name", required=False)
 @click.option("--sql", help="A statement of your own; it can neither write nor read outside the database.")
+@click.option(
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the named query (repeat for each).",
+)
 @click.option("--show", is_flag=True, help="Print the named query's SQL instead of running it.")
 @format_option
 @click.pass_obj
-def command(study: Study, name: str | None, sql: str | None, show: bool, output_format: str) -> None:
-    """Run a named query, or --sql; without either list the catalogue.
+def command(
+    study: Study, name: str | None, *, sql: str | None, parameters: tuple[str, ...], show: bool, output_format: str
+) -> None:
+    """Run a named query, or --sql; without either list the catalogue, with the parameters that queries have.
 
-    Example: originset --study S query ladder_tls_summary --format csv
+    Example: originset --study S query hosts_top_summary --param top=10 --format csv
     """
     if name is not None and sql is not None:
         raise UsageError("a name and --sql at once", "give one of them")
@@ -30,19 +39,46 @@ def command(study: Study, name: str | None, sql: str | None, show: bool, output_
             raise UsageError("--show needs a name", "list them with: originset query")
         click.echo(catalogue.named(name).sql, nl=False)
         return
+    given = _given(parameters)
+    if name is None and given:
+        raise UsageError("--param needs a named query", "list them with: originset query")
     if name is None and sql is None:
         write_rows(_listing(), output_format)
         return
-    statement = catalogue.named(name).sql if name is not None else sql or ""
+    if name is not None:
+        catalogue.named(name).values(given)  # what is wrong with the call comes before what is wrong with the study
     with open_database(study) as connection:
-        rows = catalogue.run(connection, statement)
+        rows = catalogue.run(connection, sql or "") if name is None else catalogue.rows_of(connection, name, given)
     write_rows(rows, output_format)
+
+
+def _given(parameters: tuple[str, ...]) -> dict[str, str]:
+    pairs = [parameter.partition("=") for parameter in parameters]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise UsageError(f"--param {name}: there is no value", "write --param NAME=VALUE")
+    return {name: value for name, _, value in pairs}
 
 
 def _listing() -> pl.DataFrame:
     queries = catalogue.catalogue().values()
     return pl.DataFrame(
-        [(query.name, query.paper, query.summary, list(query.columns)) for query in queries],
-        schema={"name": pl.String, "paper": pl.String, "summary": pl.String, "columns": pl.List(pl.String)},
+        [
+            (
+                query.name,
+                query.paper,
+                query.summary,
+                [f"{name}={parameter.default}" for name, parameter in query.parameters.items()],
+                list(query.columns),
+            )
+            for query in queries
+        ],
+        schema={
+            "name": pl.String,
+            "paper": pl.String,
+            "summary": pl.String,
+            "parameters": pl.List(pl.String),
+            "columns": pl.List(pl.String),
+        },
         orient="row",
     )

@@ -1,7 +1,8 @@
--- The names that the 20 providers with most to save would best add to all their sites' certificates, and how much of all
+-- The names that the providers with most to save would best add to all their sites' certificates, and how much of all
 -- that missing names cost there is saved with the first, the first two, and so on. Provider means AS, or what model was
 -- asked for.
 -- paper: table 9
+-- parameter providers = 20: how many of them
 -- provider: name of the AS
 -- asn: its number
 -- rank: order in which to add the names
@@ -15,7 +16,7 @@ WITH reached AS (
   FROM provider_changes
 ),
 largest AS (
-  SELECT provider, asn FROM provider_changes WHERE rank = 1 ORDER BY connections DESC, provider, asn LIMIT 20
+  SELECT provider, asn FROM provider_changes WHERE rank = 1 ORDER BY connections DESC, provider, asn LIMIT $providers
 )
 SELECT
   r.provider,

@@ -1,5 +1,6 @@
--- The 100 names that most sites' certificates lack by the paper's rule, with the AS that serves them.
+-- The names that most sites' certificates lack by the paper's rule, with the AS that serves them.
 -- paper: table 9
+-- parameter top = 100: rows at most
 -- name: the missing host
 -- sites: sites whose certificate lacks it
 -- connections_saved: connections to it that the paper's ideal saves, over all visits; NULL where not known [connections]
@@ -12,4 +13,4 @@ SELECT
 FROM certificate_additions
 GROUP BY name
 ORDER BY sites DESC, connections_saved DESC NULLS LAST, name
-LIMIT 100
+LIMIT $top

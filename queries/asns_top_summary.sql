@@ -1,6 +1,7 @@
--- The 100 ASes that most requests went to; only requests that reached the network. One row, without a number, is for
+-- The ASes that most requests went to; only requests that reached the network. One row, without a number, is for
 -- servers whose AS or address is not known.
 -- paper: table 2
+-- parameter top = 100: rows at most
 -- asn: the AS
 -- as_name: its name
 -- requests: requests to it
@@ -22,4 +23,4 @@ WHERE
   AND r.scheme IN ('https', 'wss', 'http', 'ws')
 GROUP BY a.asn
 ORDER BY requests DESC, a.asn NULLS LAST
-LIMIT 100
+LIMIT $top

@@ -4,13 +4,15 @@ A header says what the metric is, then, a line each, its columns and where the p
 
     -- What the rows are, in one or more lines.
     -- paper: figure 1
+    -- parameter top = 100: what it changes, used below as $top
     -- column: what it holds [unit]
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 
+Value = int | float | str
+
+_PARAMETER = re.compile(r"parameter (\w+) = (.+?): (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a query can be asked otherwise; a value given for it has the type of its default."""
+
+    default: Value
+    meaning: str
+
+
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
     """One query; ``columns`` maps each column of its result to its meaning, ``paper`` names a figure or table."""
@@ -33,8 +48,27 @@ class NamedQuery:
     name: str
     description: str
     paper: str | None
+    parameters: dict[str, Parameter]
     columns: dict[str, str]
     sql: str
+
+    def values(self, given: Mapping[str, str]) -> dict[str, Value]:
+        """A value for each parameter: as given, as text, else the default.
+
+        Raises:
+            UsageError: there is no such parameter, or its value is of another type.
+        """
+        values: dict[str, Value] = {name: parameter.default for name, parameter in self.parameters.items()}
+        for name, text in given.items():
+            if name not in values:
+                known = f"it has {', '.join(values)}" if values else "it has none"
+                raise UsageError(f"query {self.name} has no parameter {name!r}", known)
+            try:
+                values[name] = type(values[name])(text)
+            except ValueError:
+                wanted = "a whole number" if isinstance(values[name], int) else "a number"
+                raise UsageError(f"parameter {name} of {self.name}: {text!r} is not {wanted}") from None
+        return values
 
     @property
     def summary(self) -> str:
@@ -64,19 +98,32 @@ def named(name: str) -> NamedQuery:
     )
 
 
-def run(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
-    """The rows of one statement; no rows and no columns where it gives none.
+def rows_of(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, str] | None = None) -> pl.DataFrame:
+    """The rows of a named query; ``given``: values of its parameters, as text.
 
     Raises:
-        UsageError: it is empty, DuckDB refuses it (in one line, with DuckDB's own words), or its rows have a type that
-            no output format holds.
+        UsageError: there is no such query or parameter, or a value is of another type.
     """
-    if not sql.strip():
-        raise UsageError("SQL: there is no statement")
-    register(connection)
+    query = named(name)
+    return run(connection, query.sql, query.values(given or {}))
+
+
+def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Value] | None = None) -> pl.DataFrame:
+    """The rows of one statement; ``parameters`` are what ``$name`` in it stands for.
+
+    Raises:
+        UsageError: it is empty, does more than read, DuckDB refuses it (in one line, with DuckDB's own words), or its
+            rows have a type that no output format holds.
+    """
     try:
-        relation = connection.sql(sql)
-        rows: pl.DataFrame = pl.DataFrame() if relation is None else relation.pl()
+        statements = duckdb.extract_statements(sql)
+        if not statements:
+            raise UsageError("SQL: there is no statement")
+        # A read-only connection without external access may still COPY over the file that it has open, and beside it.
+        if any(statement.type != duckdb.StatementType.SELECT for statement in statements):
+            raise UsageError("SQL: a statement does more than read", "SELECT, FROM, WITH and DESCRIBE are allowed")
+        register(connection)
+        rows: pl.DataFrame = connection.sql(sql, params=dict(parameters) if parameters else None).pl()
     except duckdb.Error as error:
         raise UsageError(f"SQL: {' '.join(str(error).split())}") from error
     except pl.exceptions.PolarsError as error:
@@ -86,16 +133,22 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
 
 def _read(file: Traversable) -> NamedQuery:
     sql = file.read_text()
-    description, paper, columns = [], None, {}
+    description, paper, parameters, columns = [], None, {}, {}
     for line in _header(sql):
         key, colon, meaning = line.partition(": ")
-        if colon and key == "paper":
+        if parameter := _PARAMETER.fullmatch(line):
+            parameters[parameter[1]] = Parameter(_value(parameter[2]), parameter[3])
+        elif colon and key == "paper":
             paper = meaning
         elif colon and key.isidentifier():
             columns[key] = meaning
         else:
             description.append(line)
-    return NamedQuery(file.name.removesuffix(".sql"), " ".join(description), paper, columns, sql)
+    return NamedQuery(file.name.removesuffix(".sql"), " ".join(description), paper, parameters, columns, sql)
+
+
+def _value(text: str) -> Value:
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text) if re.fullmatch(r"-?\d+\.\d+", text) else text
 
 
 def _header(sql: str) -> Iterator[str]:

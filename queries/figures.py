@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from originset.queries.catalogue import named, run
+from originset.queries.catalogue import rows_of
 from originset.queries.ladder import colocation
 
 # Okabe and Ito's colours, told apart with any colour vision, and line styles that still differ in black and white.
@@ -67,7 +67,7 @@ def draw(connection: duckdb.DuckDBPyConnection, out: Path) -> tuple[list[Path], 
     missing: list[str] = []
     keys = _KEYS.get(colocation(connection), "servers")
     for plan in _PLANS:
-        rows = run(connection, named(plan.query).sql)
+        rows = rows_of(connection, plan.query)
         if rows.is_empty():
             missing.append(f"{plan.name}: not drawn, {plan.query} gives no rows for this study")
             continue

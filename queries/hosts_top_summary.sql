@@ -1,5 +1,6 @@
--- The 100 hosts that most requests went to; only requests that reached the network.
+-- The hosts that most requests went to; only requests that reached the network.
 -- paper: table 7
+-- parameter top = 100: rows at most
 -- host: the host
 -- requests: requests to it
 -- requests_pct: the same [percent of all]
@@ -21,4 +22,4 @@ WHERE
   AND r.scheme IN ('https', 'wss', 'http', 'ws')
 GROUP BY r.host
 ORDER BY requests DESC, r.host
-LIMIT 100
+LIMIT $top

@@ -5,12 +5,12 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 
-from originset.queries.catalogue import named, run
+from originset.queries.catalogue import rows_of, run
 
 
 def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """The rungs for TLS connections, then those for DNS lookups: columns as in ladder_tls_summary.sql."""
-    return pl.concat([run(connection, named(name).sql) for name in ("ladder_tls_summary", "ladder_dns_summary")])
+    return pl.concat([rows_of(connection, name) for name in ("ladder_tls_summary", "ladder_dns_summary")])
 
 
 def colocation(connection: duckdb.DuckDBPyConnection) -> str:

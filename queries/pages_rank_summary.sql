@@ -1,7 +1,8 @@
 -- The dataset by rank of the site: visits, those that loaded, and medians over these. A last row without a bucket is for
 -- sites without a rank.
 -- paper: table 1
--- ranks_from: first rank of the bucket of 100,000
+-- parameter bucket = 100000: ranks in a bucket
+-- ranks_from: first rank of the bucket
 -- visits: visits
 -- loaded: visits that did not fail
 -- requests: median of requests that reached the network
@@ -9,7 +10,7 @@
 -- dns: median of lookups measured [lookups]
 -- tls: median of TLS connections measured [connections]
 SELECT
-  (v.rank - 1) // 100000 * 100000 + 1 AS ranks_from,
+  (v.rank - 1) // $bucket * $bucket + 1 AS ranks_from,
   count(*) AS visits,
   count(*) FILTER (v.status IS DISTINCT FROM 'failed') AS loaded,
   median(c.requests) FILTER (v.status IS DISTINCT FROM 'failed') AS requests,

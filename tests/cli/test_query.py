@@ -34,6 +34,21 @@ def test_sql_of_ones_own(run) -> None:
     assert json.loads(done.stdout) == [{"n": 19, "u": None}]
 
 
+def test_a_parameter(run) -> None:
+    done = run("query", "hosts_top_summary", "--param", "top=1", "--format", "csv")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
+    listed = [json.loads(line) for line in run("query", "--format", "jsonl").stdout.splitlines()]
+    assert {row["name"]: row["parameters"] for row in listed}["hosts_top_summary"] == ["top=100"]
+
+
+@pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
+def test_all_formats_hold_every_query(run, output_format) -> None:
+    for name in set(catalogue()) - {"choices_model_summary"}:  # empty without model --sensitivity
+        done = run("query", name, "--format", output_format)
+        assert (done.returncode, done.stderr) == (0, ""), name
+        assert done.stdout.strip(), name
+
+
 def test_the_text_of_a_query(run) -> None:
     assert run("query", "--show", "protocols_summary").stdout == catalogue()["protocols_summary"].sql
 
@@ -45,7 +60,10 @@ def test_the_text_of_a_query(run) -> None:
         (("visits_status_summary", "--sql", "SELECT 1"), "at once"),
         (("--show",), "needs a name"),
         (("--sql", "SELECT * FROM missing"), "missing"),
-        (("--sql", "COPY visits TO 'stolen.csv'"), "disabled"),
+        (("--sql", "COPY visits TO 'stolen.csv'"), "does more than read"),
+        (("hosts_top_summary", "--param", "top"), "write --param NAME=VALUE"),
+        (("hosts_top_summary", "--param", "top=many"), "not a whole number"),
+        (("--param", "top=1"), "needs a named query"),
         (("--sql", ""), "no statement"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.queries.catalogue import catalogue, named, run
+from originset.queries.catalogue import catalogue, named, rows_of, run
 
 # For each query one row of the example study, worked out by hand from tests/fixtures/example_study.py.
 BY_HAND = {
@@ -67,7 +67,7 @@ BY_HAND = {
 def test_a_query(study, name) -> None:
     query = named(name)
     with open_database(study) as connection:
-        rows = run(connection, query.sql)
+        rows = rows_of(connection, name)
     assert rows.columns == list(query.columns), "the header names other columns than the query gives"
     assert query.description.endswith(".")
     assert all(query.columns.values())
@@ -83,7 +83,7 @@ def test_names_say_what_kind_of_answer_they_give() -> None:
 def test_shares_add_up(study) -> None:
     with open_database(study) as connection:
         for query in catalogue().values():
-            rows = run(connection, query.sql)
+            rows = rows_of(connection, query.name)
             for column in [name for name in rows.columns if name in {"pct", "requests_pct", "connections_pct"}]:
                 assert rows[column].sum() == pytest.approx(100), (query.name, column)
 
@@ -92,28 +92,83 @@ def test_sql_counts_the_requests_that_the_models_count(study) -> None:
     with open_database(study) as connection:
         (expected,) = run(connection, "SELECT sum(requests)::BIGINT FROM page_counts").row(0)
         for name in ("asns_top_summary", "hosts_top_summary", "protocols_summary"):
-            assert run(connection, named(name).sql)["requests"].sum() == expected, name
+            assert rows_of(connection, name)["requests"].sum() == expected, name
 
 
 @pytest.mark.parametrize(
     ("sql", "says"),
     [
         ("", "no statement"),
+        ("-- nothing", "no statement"),
         ("SELEKT", "syntax error"),
         ("SELECT * FROM missing\nWHERE x", "missing"),
-        ("CREATE TABLE x (a INT)", "read-only"),
-        ("COPY visits TO 'out.csv'", "disabled"),
+        ("CREATE TABLE x (a INT)", "does more than read"),
+        ("COPY visits TO 'out.csv'", "does more than read"),
+        ("SELECT 1; COPY visits TO 'out.csv'", "does more than read"),
+        ("EXPLAIN ANALYZE COPY visits TO 'out.csv'", "does more than read"),
+        ("EXPORT DATABASE 'out'", "does more than read"),
+        ("ATTACH 'other.duckdb'", "does more than read"),
+        ("LOAD 'x.duckdb_extension'", "does more than read"),
+        ("INSTALL httpfs", "does more than read"),
+        ("SET enable_external_access = true", "does more than read"),
+        ("CALL enable_logging(storage = 'file', storage_config = {'path': 'out'})", "does more than read"),
         ("SELECT * FROM read_csv('/etc/passwd')", "disabled"),
-        ("ATTACH 'other.duckdb'", "disabled"),
-        ("SET enable_external_access = true", "locked"),
+        ("SELECT * FROM '/etc/passwd'", "does not exist"),
+        ("SELECT * FROM read_text('/etc/passwd')", "disabled"),
+        ("SELECT * FROM glob('/*')", "disabled"),
+        ("SELECT * FROM query_table('/etc/passwd')", "does not exist"),
+        ("SELECT * FROM duckdb_secrets()", "disabled"),
+        ("SELECT * FROM statements", "does not exist"),
+        ("SELECT getenv('HOME')", "does not exist"),
         ("SELECT INTERVAL 1 DAY", "cast it to VARCHAR"),
+        ("SELECT $a", "parameter"),
     ],
 )
-def test_sql_that_cannot_be_run_is_one_line(study, sql, says) -> None:
+def test_sql_that_cannot_be_run_is_one_line(study, sql, says, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with open_database(study) as connection, pytest.raises(UsageError) as caught:
         run(connection, sql)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["", ".wal", ".wal.checkpoint", ".wal.recovery"])
+@pytest.mark.parametrize("options", ["", " (FORMAT csv, USE_TMP_FILE false)"])
+@pytest.mark.parametrize("around", ["", "SELECT 1; ", "EXPLAIN ANALYZE "])
+def test_the_study_cannot_be_written_over(study, ending, options, around) -> None:
+    """DuckDB leaves the database's own file and its logs writable, even to a read-only connection."""
+    before = {path: path.stat() for path in study.root.iterdir()}
+    with open_database(study) as connection, pytest.raises(UsageError, match="does more than read"):
+        run(connection, f"{around}COPY visits TO '{study.database_path}{ending}'{options}")
+    assert {path: path.stat() for path in study.root.iterdir()} == before
+
+
+def test_what_only_reads_is_allowed(study) -> None:
+    with open_database(study) as connection:
+        assert run(connection, "FROM visits SELECT count(*) AS n").rows() == [(6,)]
+        assert run(connection, "WITH v AS (TABLE visits) SELECT count(*) AS n FROM v;").rows() == [(6,)]
+        assert "visit_id" in run(connection, "DESCRIBE visits")["column_name"]
+
+
+def test_parameters_are_values(study) -> None:
+    with open_database(study) as connection:
+        assert rows_of(connection, "hosts_top_summary", {"top": "2"}).height == 2
+        for given, says in (
+            ({"top": "1 OFFSET 3"}, "not a whole number"),
+            ({"tap": "1"}, "has no parameter 'tap'; it has top"),
+        ):
+            with pytest.raises(UsageError, match=says):
+                rows_of(connection, "hosts_top_summary", given)
+        with pytest.raises(UsageError, match="it has none"):
+            rows_of(connection, "protocols_summary", {"top": "1"})
+        assert run(connection, "SELECT $host AS host", {"host": "'; DROP"}).rows() == [("'; DROP",)]
+
+
+def test_every_parameter_is_used_and_explained() -> None:
+    for query in catalogue().values():
+        used = set(re.findall(r"\$([a-z]\w*)", re.sub(r"(?m)^--.*$", "", query.sql).replace("'$.", "")))
+        assert used == set(query.parameters), query.name
 
 
 def test_an_unknown_name_is_answered_with_a_near_one() -> None:
