@@ -1,75 +1,146 @@
-"""Columns of addresses as text to numbers: IPv4 by arithmetic on all characters at once, IPv6 by the C library."""
+"""Columns of addresses as text to numbers, by arithmetic on all of their characters at once."""
 
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 Numbers = npt.NDArray[np.uint64]
+_Bytes = npt.NDArray[np.uint8]
+_Places = npt.NDArray[np.int32]
 
-_DOT, _ZERO = ord("."), ord("0")
+# So few that what is computed on the way stays in the processor's cache, which halves the time.
+_V4_ROWS, _V6_ROWS = 1 << 15, 1 << 12
+
+_DIGITS_KEPT = np.array([0, 0xF, 0xFF, 0xFFF, 0xFFFF], dtype=np.uint16)
 
 
 def parse(texts: pl.Series, bits: int) -> Numbers:
     """Addresses of one family (``bits``: 32 or 128) as rows of unsigned numbers of 64 bits, most significant first.
 
-    One column for IPv4, two for IPv6. Four decimal numbers without leading zeros, or what inet_pton(3) takes for IPv6:
-    as pyasn.
+    One column for IPv4, two for IPv6. What inet_pton(3) takes, as in pyasn: for IPv4 four decimal numbers without
+    leading zeros.
 
     Raises:
         ValueError: something is no address of this family.
     """
-    if not len(texts):
-        return np.empty((0, bits // 64 or 1), dtype=np.uint64)
-    if bits == 32:
-        numbers = _parse_v4(texts)
-        return _refuse(texts, socket.AF_INET) if numbers is None else numbers
-    try:
-        packed = b"".join([socket.inet_pton(socket.AF_INET6, text) for text in texts.to_list()])
-    except (OSError, ValueError):
-        return _refuse(texts, socket.AF_INET6)
-    return np.frombuffer(packed, dtype=">u8").astype(np.uint64).reshape(-1, 2)
+    rows, read = (_V4_ROWS, _read_v4) if bits == 32 else (_V6_ROWS, _read_v6)
+    numbers = np.empty((len(texts), bits // 64 or 1), dtype=np.uint64)
+    for start in range(0, len(texts), rows):
+        numbers[start : start + rows] = read(texts.slice(start, rows))
+    return numbers
 
 
-def _parse_v4(texts: pl.Series) -> Numbers | None:
-    """None where something is no address."""
-    _, offsets, content = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()
-    if content is None:
+def _read_v4(texts: pl.Series) -> Numbers:
+    numbers = _four_parts(*_characters(texts))
+    if numbers is None:
+        return _by_the_library(texts, socket.AF_INET, ">u4").astype(np.uint64)
+    return numbers
+
+
+def _four_parts(characters: _Bytes, bounds: _Places) -> Numbers | None:
+    """None where something is not so built."""
+    count = len(bounds) - 1
+    is_dot = characters == ord(".")
+    dots = np.flatnonzero(is_dot).astype(np.int32)
+    digits = characters - np.uint8(ord("0"))  # what comes before "0" wraps round to large numbers
+    if len(dots) != 3 * count or not (is_dot | (digits <= 9)).all():
         return None
-    starts_and_end = np.frombuffer(offsets, dtype=np.int64, count=len(texts) + 1)
-    characters = np.frombuffer(content, dtype=np.uint8)[starts_and_end[0] : starts_and_end[-1]]
-    bounds = starts_and_end - starts_and_end[0]
-    is_dot = characters == _DOT
-    dots = np.flatnonzero(is_dot)
-    digits = characters - np.uint8(_ZERO)  # what comes before "0" wraps round to large numbers
-    if len(dots) != 3 * len(texts) or not (is_dot | (digits <= 9)).all():
-        return None
-    # Row by row the four parts' ends; a text with more dots than three makes a length impossible here or in its
-    # neighbour.
-    ends = np.column_stack([dots.reshape(-1, 3), bounds[1:]])
-    begins = np.column_stack([bounds[:-1], dots.reshape(-1, 3) + 1])
+    # Part by part the rows' ends; a text with more dots than three makes a length impossible here or in its neighbour.
+    inner = dots.reshape(-1, 3).T
+    ends = np.concatenate([inner, bounds[np.newaxis, 1:]])
+    begins = np.concatenate([bounds[np.newaxis, :-1], inner + np.int32(1)])
     lengths = ends - begins
-    if (lengths < 1).any() or (lengths > 3).any():
+    if lengths.min() < 1 or lengths.max() > 3:
         return None
     leading = digits[begins]
     if ((leading == 0) & (lengths > 1)).any():
         return None
-    parts = digits[ends - 1].astype(np.uint16)
-    parts += np.where(lengths > 1, digits[ends - 2], 0) * np.uint16(10)
-    parts += np.where(lengths > 2, leading, 0) * np.uint16(100)
-    if (parts > 255).any():
+    parts = digits[ends - 1].astype(np.uint32)
+    parts += digits[ends - 2] * (lengths > 1) * np.uint32(10)
+    parts += leading * (lengths > 2) * np.uint32(100)
+    if parts.max() > 255:
         return None
-    return np.ascontiguousarray(parts.astype(np.uint8)).view(">u4").astype(np.uint64)
+    numbers: Numbers = ((parts[0] << 24) | (parts[1] << 16) | (parts[2] << 8) | parts[3]).astype(np.uint64)
+    return numbers[:, np.newaxis]
 
 
-def _refuse(texts: pl.Series, family: socket.AddressFamily) -> Numbers:
-    for text in texts:
-        try:
-            socket.inet_pton(family, text)
-        except (OSError, ValueError):
-            break
-    version = 4 if family == socket.AF_INET else 6
-    raise ValueError(f"no IPv{version} address: {text[:60]!r}")
+def _read_v6(texts: pl.Series) -> Numbers:
+    words, read = _eight_words(*_characters(texts + ":"))
+    numbers = words.astype(">u2").view(">u8").astype(np.uint64)
+    others = np.flatnonzero(~read)
+    if len(others):  # an IPv4 address in the end, or no address at all
+        numbers[others] = _by_the_library(texts.gather(others), socket.AF_INET6, ">u8")
+    return numbers
+
+
+def _eight_words(characters: _Bytes, bounds: _Places) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
+    """Eight numbers a row, and for which rows they are known: those of hexadecimal words, each followed by a colon."""
+    values, begins, ends = _words(characters)
+    lengths = ends - begins
+    last = np.searchsorted(ends, bounds[1:] - 1)
+    first = np.append(0, last[:-1] + 1)
+    counts = last - first + 1
+    read = np.ones(len(last), dtype=np.bool_)
+    known = ((characters - np.uint8(ord("0"))) <= 10) | (((characters | 0x20) - np.uint8(ord("a"))) <= 5)  # 10: a colon
+    if not known.all():
+        read[np.searchsorted(bounds, np.flatnonzero(~known), side="right") - 1] = False
+    read[np.searchsorted(last, np.flatnonzero(lengths > 4))] = False
+    empty = lengths == 0
+    if not empty.any() and (counts == 8).all():
+        return values.reshape(-1, 8), read
+    # Two colons stand for zeros, once a row: an empty word, and one more before or after it at either end of the text.
+    until = np.cumsum(empty)
+    before = until[first] - empty[first]
+    gaps = until[last] - before
+    at_start, at_end = empty[first], empty[last]
+    once = gaps - at_start - at_end == 1
+    once &= ~at_start | empty[np.minimum(first + 1, last)]
+    once &= ~at_end | empty[np.maximum(last - 1, first)]
+    read &= np.where(gaps == 0, counts == 8, once & (counts - gaps < 8))
+    rows = np.repeat(np.arange(len(last)), counts)
+    columns = np.arange(len(ends)) - first[rows]
+    columns += np.where(until == before[rows], 0, 8 - counts[rows])  # what comes after the gap counts from the end
+    given = ~empty & read[rows]
+    words = np.zeros((len(last), 8), dtype=np.uint16)
+    words[rows[given], columns[given]] = values[given]
+    return words, read
+
+
+def _words(characters: _Bytes) -> tuple[npt.NDArray[np.uint16], _Places, _Places]:
+    """The number in up to four hexadecimal digits before each colon, and where these begin and end."""
+    digits = np.zeros(len(characters) + 3, dtype=np.uint8)
+    digits[3:] = (characters & 0xF) + 9 * (characters >> 6)  # letters are above 64
+    pairs = (digits[:-1] << 4) | digits[1:]
+    fours = (pairs[:-2].astype(np.uint16) << np.uint16(8)) | pairs[
+        2:
+    ]  # the number in each character and the three before it
+    ends = np.flatnonzero(characters == ord(":")).astype(np.int32)
+    begins = np.append(np.int32(0), ends[:-1] + np.int32(1))
+    values: npt.NDArray[np.uint16] = fours[ends - 1] & _DIGITS_KEPT.take(ends - begins, mode="clip")
+    return values, begins, ends
+
+
+def _characters(texts: pl.Series) -> tuple[_Bytes, _Places]:
+    """All bytes of a column that has some rows, and where each row begins and the last one ends."""
+    _, offsets, content = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64, count=len(texts) + 1)
+    characters = np.frombuffer(content or b"", dtype=np.uint8)[bounds[0] : bounds[-1]]
+    return characters, (bounds - bounds[0]).astype(np.int32)
+
+
+def _by_the_library(texts: pl.Series, family: socket.AddressFamily, number: str) -> npt.NDArray[Any]:
+    packed = b"".join(_packed(text, family) for text in texts)
+    return np.frombuffer(packed, dtype=number).reshape(len(texts), -1)
+
+
+def _packed(text: str, family: socket.AddressFamily) -> bytes:
+    try:
+        return socket.inet_pton(family, text)
+    except (OSError, ValueError):
+        version = 4 if family == socket.AF_INET else 6
+        raise ValueError(f"no IPv{version} address: {text[:60]!r}") from None

@@ -5,11 +5,12 @@ import ipaddress
 import os
 import random
 import socket
+import struct
 
 import polars as pl
 import pyasn
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from originset.data.reference.address_text import parse
@@ -87,6 +88,42 @@ def test_text_is_read_as_strictly_as_by_the_c_library(texts):
             parse(pl.Series(texts), 32)
     else:
         assert parse(pl.Series(texts), 32)[:, 0].tolist() == [int.from_bytes(packed) for packed in read]
+
+
+almost_v6 = st.one_of(
+    st.ip_addresses(v=6).map(str),
+    st.ip_addresses(v=6).map(lambda address: address.exploded.upper()),
+    st.text("01af:.", max_size=20),
+    st.lists(st.sampled_from(["", "", "0", "f", "A0", "123", "ffff", "0000", "00001", "g", "1.2.3.4", "1%lo", " 1"]),
+             min_size=1, max_size=10).map(":".join),
+)  # fmt: skip
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(almost_v6, min_size=1, max_size=4))
+@example(["::"])
+@example(["1::", "::1", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "1:2:3::5:6:7:8"])
+@example(["::ffff:1.2.3.4", "1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:7:8"])
+@example(["1:2:3:4:5:6:7:8::"])
+@example(["::1::"])
+@example([":::"])
+@example([":1::2"])
+@example(["1::2:"])
+def test_v6_text_is_read_as_strictly_as_by_the_c_library(texts):
+    read = [accepted(socket.AF_INET6, text) for text in texts]
+    if None in read:
+        with pytest.raises(ValueError, match="no IPv6 address"):
+            parse(pl.Series(texts), 128)
+    else:
+        assert parse(pl.Series(texts), 128).tolist() == [list(struct.unpack(">QQ", packed)) for packed in read]
+
+
+def test_a_column_longer_than_a_block():
+    numbers = [n * 2**100 // 9999 for n in range(9999)]
+    texts = pl.Series([str(ipaddress.IPv6Address(n)) for n in numbers])
+    assert parse(texts, 128).tolist() == [[n >> 64, n & (2**64 - 1)] for n in numbers]
+    numbers = [n * 2**32 // 70_000 for n in range(70_000)]
+    assert parse(pl.Series([str(ipaddress.IPv4Address(n)) for n in numbers]), 32)[:, 0].tolist() == numbers
 
 
 def test_a_slice_of_a_column_is_read_as_its_own():
