@@ -1,7 +1,7 @@
 """Certificate chains in a NetLog: as each connection received it, and as the browser's verifier completed it.
 
 A verification is a job that connections share, and its result is remembered: a later connection with the same chain
-has no job of its own. A QUIC session's chain is in the log only where it is verified.
+has no job of its own. A QUIC session's chain as received is in its handshake, too (:mod:`.server_hello`).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class ChainLog:
         chain = self._sent.get(connection)
         return None if chain is None else list(chain)
 
-    def verified(self, connection: int) -> list[bytes] | None:
-        """The chain as verified, up to the root; None if it was not, or is not known."""
-        chain = self._verified.get(self._sent.get(connection, ()))
+    def verified(self, sent: list[bytes] | None) -> list[bytes] | None:
+        """A chain as verified, up to the root, from it as received; None if it was not, or is not known."""
+        chain = self._verified.get(tuple(sent or ()))
         return None if chain is None else list(chain)
 
 

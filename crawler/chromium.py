@@ -1,16 +1,14 @@
-"""A headless Chromium: started by selenium through chromedriver, steered over its own DevTools, its NetLog read live.
+"""A headless Chromium: steered over its own DevTools, its NetLog read live.
 
-Selenium finds and starts it; WebDriver BiDi stays off, which would cost every visit half as much CPU again.
+Selenium starts it (:mod:`originset.crawler.launch`); WebDriver BiDi stays off, which would cost every visit half as
+much CPU again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shlex
-import shutil
 import subprocess
-import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
@@ -19,21 +17,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import psutil
-from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.remote.remote_connection import RemoteConnection
 
-from originset.crawler import netlog
+from originset.crawler import launch, netlog
+from originset.crawler.address_families import limited_to
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
 from originset.crawler.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.machine import private_memory
 from originset.crawler.netlog_stream import Event, NetLogStream
+from originset.crawler.scratch import scratch_folder
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
-
-# sun_path of unix(7) holds 107 bytes, and Chromium's socket lies in a folder of its own within ours.
-_LONGEST_ROOT = 107 - len("/originset-01234567/t/org.chromium.Chromium.scoped_dir.012345/SingletonSocket")
 
 
 class Chromium:
@@ -43,7 +36,7 @@ class Chromium:
         self.settings = settings
         self._stack = ExitStack()
         self._browsers: list[psutil.Process] = []
-        self._driver_process: subprocess.Popen[Any] | None = None
+        self._child: subprocess.Popen[Any] | None = None  # the driver, or the browser itself
         self._killed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -56,19 +49,14 @@ class Chromium:
         self._stack.close()
 
     def _start(self, stack: ExitStack) -> None:
-        folder = Path(
-            stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="originset-", dir=_short_root(), ignore_cleanup_errors=True)
-            )
-        )
+        folder = stack.enter_context(scratch_folder())
         self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
         stack.callback(self.netlog.close)
         stack.callback(self._end)
-        driver = self._driver(folder)
-        if isinstance(driver.command_executor, RemoteConnection):
-            stack.callback(driver.command_executor.close)
+        address = self._launch(folder)
+        if self._killed.is_set():  # while it was starting
+            self.kill()
         stack.callback(self.kill)
-        address = str(driver.capabilities["goog:chromeOptions"]["debuggerAddress"])
         try:
             self.product, socket = browser_endpoint(address)
             self.devtools: DevTools = stack.enter_context(open_devtools(socket))
@@ -76,59 +64,32 @@ class Chromium:
         except (DevToolsLost, DevToolsError) as error:
             raise BrowserError(self.settings.browser, str(error)) from error
 
-    def _driver(self, folder: Path) -> webdriver.Chrome:
-        options = webdriver.ChromeOptions()
-        binary, chromedriver = find_binary(self.settings.browser), shutil.which("chromedriver")
+    def _launch(self, folder: Path) -> str:
+        """Start the browser; where its DevTools listen."""
+        settings = self.settings
+        binary = find_binary(settings.browser)
         self.sandbox: Sandbox = "none" if binary is None and os.geteuid() == 0 else sandbox()
-        if binary is not None:
-            options.binary_location = _ends_with_us(binary, folder / "chromium", command_in(self.sandbox))
+        within = (*command_in(self.sandbox), *limited_to(settings.family))
         own = (f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}")
-        for flag in (*self.flags, *self.settings.extra_flags, *own):
-            options.add_argument(flag)
-        # chromedriver's own idea; a popup is a page that nobody asked for.
-        options.add_experimental_option("excludeSwitches", ["disable-popup-blocking"])
-        cookie_controls = 0 if self.settings.third_party_cookies == "allowed" else 1
-        options.add_experimental_option(
-            "prefs",
-            {
-                "profile.cookie_controls_mode": cookie_controls,
-                "search.suggest_enabled": False,
-                "signin.allowed": False,
-            },
-        )
-        scratch = folder / "t"  # the browser's own left-overs go with the folder
-        scratch.mkdir()
-        environment = {**os.environ, "TMPDIR": str(scratch), **self.settings.environment}
-        service = Service(
-            executable_path=None if chromedriver is None else _ends_with_us(chromedriver, folder / "chromedriver"),
-            env=environment,
-            # Ctrl-C in a terminal goes to the whole process group; when browsers end is ours to say.
-            popen_kw={"start_new_session": True},
-        )
-        try:
-            driver = webdriver.Chrome(options=options, service=service)
-        except (WebDriverException, OSError) as error:
-            raise BrowserError(self.settings.browser, f"it did not start ({_reason(error)})") from error
-        finally:
-            self._remember(service)
-        if self._killed.is_set():  # while it was starting
-            self.kill()
-        return driver
+        words = (*self.flags, *settings.extra_flags, *own)
+        if binary is not None and settings.browser == "headless-shell":  # which chromedriver does not find pages in
+            return launch.directly(settings, binary, within, words, folder, self._remember_browser)
+        return launch.by_selenium(settings, binary, within, words, folder, self._remember_driver)
+
+    def _remember_browser(self, process: subprocess.Popen[Any]) -> None:
+        self._child = process
+        with contextlib.suppress(psutil.Error):
+            self._browsers = [psutil.Process(process.pid)]
+
+    def _remember_driver(self, process: subprocess.Popen[Any]) -> None:
+        self._child = process
+        with contextlib.suppress(psutil.Error):
+            self._browsers = psutil.Process(process.pid).children()
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What it is told at the start, settings' own and paths aside."""
-        return flags(self.settings.browser, self.sandbox)
-
-    def _remember(self, service: Service) -> None:
-        process = service.process
-        if process is None:
-            return
-        # What is ended by us needs no shutdown of selenium's, which waits for whole seconds.
-        service.process = None  # type: ignore[assignment]  # selenium itself tests for None; only its annotation forgets
-        self._driver_process = process
-        with contextlib.suppress(psutil.Error):
-            self._browsers = psutil.Process(process.pid).children()
+        return flags(self.settings.browser, self.sandbox, self.settings.third_party_cookies)
 
     @property
     def version(self) -> str:
@@ -160,9 +121,9 @@ class Chromium:
     def _end(self) -> None:
         """End the browser, then the driver, and wait until both are gone."""
         self.kill()
-        if self._driver_process is not None:
-            self._driver_process.kill()
-            self._driver_process.communicate()  # waits, and closes the pipes that selenium opened
+        if self._child is not None:
+            self._child.kill()
+            self._child.communicate()  # waits, and closes the pipes that selenium opened
         psutil.wait_procs(self._browsers, timeout=5)
 
     def _open_barrier(self, address: str) -> None:
@@ -218,28 +179,3 @@ class Chromium:
             yield
         finally:
             timer.cancel()
-
-
-def _ends_with_us(program: str, script: Path, within: tuple[str, ...] = ()) -> str:
-    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about.
-
-    ``within`` is a command that starts another.
-    """
-    setpriv = shutil.which("setpriv")
-    if setpriv is None and not within:
-        return program
-    # Within first: a new user namespace would make the kernel forget whose end is ours.
-    words = [*within, *([] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]), program]
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
-    script.chmod(0o700)
-    return str(script)
-
-
-def _short_root() -> str | None:
-    """Where temporary folders go: as the system says, unless Chromium's socket there would have too long a name."""
-    return None if len(tempfile.gettempdir()) <= _LONGEST_ROOT else "/tmp"  # noqa: S108 - a folder of our own in it
-
-
-def _reason(error: BaseException) -> str:
-    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return text.removeprefix("Message: ").partition(";")[0]

@@ -12,11 +12,23 @@ from originset.data.errors import MissingDependency
 
 BrowserName = Literal["chromium", "headless-shell", "firefox"]
 Sandbox = Literal["own", "nested user namespace", "none"]
+ThirdPartyCookies = Literal["allowed", "blocked"]
 
 _BINARIES: dict[BrowserName, tuple[str, ...]] = {
     "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
-    "headless-shell": ("chromium-headless-shell", "chrome-headless-shell"),
+    # Debian's first: the one on the path is a script that stays between us and the browser.
+    "headless-shell": (
+        "/usr/lib/chromium/chromium-headless-shell",
+        "chromium-headless-shell",
+        "chrome-headless-shell",
+    ),
     "firefox": ("firefox-esr", "firefox"),
+}
+
+_PACKAGES: dict[BrowserName, str] = {
+    "chromium": "chromium",
+    "headless-shell": "chromium-headless-shell",
+    "firefox": "firefox-esr",
 }
 
 # What differs from Chromium with its windows, as far as it shows in captures.
@@ -57,30 +69,41 @@ _COMMON = (
         "HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,"
         "OptimizationGuideModelDownloading,MediaRouter,Translate,InterestFeedContentSuggestions,"
         "CertificateTransparencyComponentUpdater,AutofillServerCommunication,"
+        # Three minutes after the start it would load the library of a language model to see how fast the machine is.
+        "LogOnDeviceMetricsOnStartup,"
         # Pages of the window itself, which every context opens one of: they took two thirds of a visit's CPU.
         "WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PreloadTopChromeWebUI,SpareRendererForSitePerProcess"
     ),
 )
+# Either shows pages 1280 by 800: what a window has around a page is not of it.
 _OWN: dict[BrowserName, tuple[str, ...]] = {
-    "chromium": ("--headless=new",),
-    # By default it has one pool and one cache for all top-level sites.
-    "headless-shell": (
-        (
-            "--enable-features=PartitionConnectionsByNetworkIsolationKey,PartitionSSLSessionsByNetworkIsolationKey,"
-            "SplitHostCacheByNetworkIsolationKey,SplitCacheByNetworkIsolationKey"
-        ),
-    ),
+    "chromium": ("--headless=new", "--window-size=1280,943"),
+    "headless-shell": ("--window-size=1280,800",),
     "firefox": (),
 }
+# By default headless-shell has one pool and one cache for all top-level sites, and takes no preferences.
+_PARTED = (
+    "PartitionConnectionsByNetworkIsolationKey",
+    "PartitionSSLSessionsByNetworkIsolationKey",
+    "SplitHostCacheByNetworkIsolationKey",
+    "SplitCacheByNetworkIsolationKey",
+)
+_COOKIES_BLOCKED = "ForceThirdPartyCookieBlockingEnabled"
 _NESTED = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
-def flags(browser: BrowserName = "chromium", sandbox: Sandbox | None = None) -> tuple[str, ...]:
+def flags(
+    browser: BrowserName = "chromium",
+    sandbox: Sandbox | None = None,
+    third_party_cookies: ThirdPartyCookies = "allowed",
+) -> tuple[str, ...]:
     """The flags that every browser of this kind gets. Chromium cannot sandbox a process of the superuser."""
     if browser == "firefox":
         return ()
+    features = () if browser == "chromium" else (*_PARTED, *((_COOKIES_BLOCKED,) * (third_party_cookies == "blocked")))
+    enabled = (f"--enable-features={','.join(features)}",) if features else ()
     unsafe = os.geteuid() == 0 if sandbox is None else sandbox == "none"
-    return (*_OWN[browser], *_COMMON, *(("--no-sandbox",) if unsafe else ()))
+    return (*_OWN[browser], *enabled, *_COMMON, *(("--no-sandbox",) if unsafe else ()))
 
 
 def find_binary(browser: BrowserName = "chromium") -> str | None:
@@ -91,7 +114,7 @@ def find_binary(browser: BrowserName = "chromium") -> str | None:
     """
     path = next((path for name in _BINARIES[browser] if (path := shutil.which(name))), None)
     if path is None and browser != "chromium":
-        package = _BINARIES[browser][0]
+        package = _PACKAGES[browser]
         raise MissingDependency(package, f"apt-get install {package}")
     return path
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from originset.crawler.netlog_stream import Constants, Event, parameters
-from originset.crawler.sockets import parse_group
+from originset.crawler.sockets import endpoint, parse_group
 
 BEGIN, END = 1, 2
 
 _RTYPES = {1: "A", 28: "AAAA", 65: "HTTPS"}
+_FAMILIES = ("A", "AAAA")
 _RCODES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED"}
 _ERRORS = {"net::ERR_DNS_TIMED_OUT": "TIMEOUT", "net::ERR_TIMED_OUT": "TIMEOUT"}
+_DEFAULT_PROTOCOL = "http/1.1"
 _WINDOWS_EPOCH_MS = 11_644_473_600_000
 
 
@@ -92,6 +94,8 @@ class LookupLog:
                 lookup.error = self._constants.errors.get(values.get("net_error", 0))
                 for query in lookup.queries.values():
                     query.status = query.status or _ERRORS.get(lookup.error or "")
+                if lookup.system:  # which is not asked for services
+                    lookup.queries = {t: q for t, q in lookup.queries.items() if t in _FAMILIES or q.attempts}
             return
         types = [str(name) for name in values.get("dns_query_types", [])] or ["A", "AAAA"]
         self._lookups[event.source] = Lookup(
@@ -189,9 +193,25 @@ class LookupLog:
         if lookup is None:
             return
         lookup.system = True
-        for rtype in ("A", "AAAA"):
+        for rtype in _FAMILIES:
             if (query := lookup.queries.get(rtype)) is not None:
                 query.attempts += 1
+
+    def system_answer(self, event: Event) -> None:
+        """The operating system's resolver answered: addresses of both families, and the last name of the aliases."""
+        values = parameters(event)
+        lookup = self._lookups.get(event.source)
+        if lookup is None or event.phase != END or not values.get("address_list"):
+            return
+        aliases = [name for alias in values.get("aliases", []) if (name := _name(alias)) != lookup.host]
+        for text in values["address_list"]:
+            if (found := endpoint(text)) is None:
+                continue
+            rtype = "AAAA" if ":" in found[0] else "A"
+            query = lookup.queries.setdefault(rtype, Query(rtype))
+            query.status, query.aliases = "NOERROR", query.aliases or aliases
+            if found[0] not in query.answers:
+                query.answers.append(found[0])
 
 
 def _known(event: Event) -> dict[str, Query]:
@@ -211,12 +231,20 @@ def _name(text: object) -> str:
 
 
 def _services(result: dict[str, Any]) -> list[str]:
-    """Service parameters of HTTPS records, in the presentation form of RFC 9460 as far as the log gives them."""
+    """Service parameters of HTTPS records, in the presentation form of RFC 9460 as far as the log gives them.
+
+    The log adds http/1.1, which is meant where a record says nothing else (section 7.1.2) and is not in the record.
+    """
     answers = []
     for priority, metadata in _pairs(result.get("metadatas")):
-        alpn = ",".join(str(name) for name in metadata.get("supported_protocol_alpns", []))
-        ech = " ech" if metadata.get("ech_config_list") else ""
-        answers.append(f"{priority} {metadata.get('target_name') or '.'}" + (f" alpn={alpn}" if alpn else "") + ech)
+        protocols = [str(name) for name in metadata.get("supported_protocol_alpns", [])]
+        named = [name for name in protocols if name != _DEFAULT_PROTOCOL]
+        words = [f"{priority} {metadata.get('target_name') or '.'}"]
+        if named:
+            words += [f"alpn={','.join(named)}", *(() if _DEFAULT_PROTOCOL in protocols else ("no-default-alpn",))]
+        if metadata.get("ech_config_list"):
+            words.append("ech")
+        answers.append(" ".join(words))
     return answers
 
 
@@ -252,6 +280,7 @@ _HANDLERS: dict[str, Callable[[LookupLog, Event], None]] = {
     "DNS_TRANSACTION_RESPONSE": LookupLog.response,
     "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS": LookupLog.extraction,
     "HOST_RESOLVER_MANAGER_ATTEMPT_STARTED": LookupLog.system_attempt,
+    "HOST_RESOLVER_SYSTEM_TASK": LookupLog.system_answer,
 }
 
 EVENT_NAMES = frozenset(_HANDLERS)

@@ -18,7 +18,7 @@ from originset.crawler import chains, lookups
 from originset.crawler.chains import ChainLog
 from originset.crawler.lookups import Lookup, LookupLog
 from originset.crawler.netlog_stream import Constants, Event, dependency, parameters
-from originset.crawler.server_hello import is_resumed
+from originset.crawler.server_hello import certificates, is_resumed
 from originset.crawler.sockets import Group, SentRequest, Socket, endpoint, parse_group, top_site
 
 BEGIN, END = 1, 2
@@ -40,7 +40,6 @@ class _Stream:
 
     socket: int | None = None
     session: int | None = None
-    pooled_by_ip: bool = False
 
 
 class _Reader:
@@ -55,7 +54,8 @@ class _Reader:
         self._streams: dict[int, _Stream] = {}
         self._request_streams: dict[int, int] = {}
         self._session_sockets: dict[int, int] = {}
-        self._hellos: dict[int, dict[int, bytes]] = {}  # QUIC session -> offset -> handshake bytes of the server
+        # QUIC session, level -> offset -> handshake bytes of the server
+        self._handshakes: dict[tuple[int, str], dict[int, bytes]] = {}
 
     # -- sockets -------------------------------------------------------------------------------------------------
 
@@ -163,23 +163,24 @@ class _Reader:
             socket.local_port = local[1]
 
     def quic_crypto(self, event: Event) -> None:
-        """Handshake bytes; those of the first level, which are not encrypted, hold the ServerHello."""
+        """Handshake bytes of the server, by level: those of the first hold the ServerHello, of the next its chain."""
         values = parameters(event)
-        if (
-            event.source in self.sockets
-            and values.get("encryption_level") == "ENCRYPTION_INITIAL"
-            and "bytes" in values
-        ):
+        if event.source in self.sockets and "bytes" in values:
             part = binascii.a2b_base64(str(values["bytes"]))
-            self._hellos.setdefault(event.source, {})[int(values.get("offset", 0))] = part
+            level = (event.source, str(values.get("encryption_level")))
+            self._handshakes.setdefault(level, {})[int(values.get("offset", 0))] = part
 
     def quic_handshake(self, event: Event) -> None:
         socket = self.sockets.get(event.source)
         if socket is not None and not socket.tls:
             socket.tls = True
             socket.tls_version = "QUIC"
-            socket.resumed = is_resumed(_joined(self._hellos.get(event.source, {})))
+            socket.resumed = is_resumed(self._handshake(socket, "ENCRYPTION_INITIAL"))
+            socket.chain = certificates(self._handshake(socket, "ENCRYPTION_HANDSHAKE"))
             socket.established = event.time
+
+    def _handshake(self, socket: Socket, level: str) -> bytes:
+        return _joined(self._handshakes.get((socket.id, level), {}))
 
     def quic_headers(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is not None:
@@ -208,14 +209,20 @@ class _Reader:
             socket.pooled_by_ip.append(host)
 
     def name_pooled(self) -> None:
-        """Tell the sessions which hosts joined them because of their ORIGIN frame: those that nothing else explains."""
-        for request in self.requests:
-            socket, host = self.sockets.get(request.socket or -1), _host(request.url)
-            if socket is None or socket.origin_set is None or host is None:
+        """Tell the connections which other hosts joined them, and why.
+
+        Over HTTP/2 there is one reason: their addresses lead there. Over HTTP/3 the log names those that came that way;
+        an ORIGIN frame explains the others.
+        """
+        carried = [(self.sockets.get(request.socket or -1), _host(request.url)) for request in self.requests]
+        # Asked again elsewhere, a request no longer names the connection that it had joined first.
+        refused = [(socket, host) for socket in self.sockets.values() for host in socket.misdirected]
+        for socket, host in (*carried, *refused):
+            if socket is None or host is None or host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
                 continue
-            if host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
-                continue
-            if any(_host(origin) == host for origin in socket.origin_set):
+            if socket.protocol == "h2":
+                socket.pooled_by_ip.append(host)
+            elif any(_host(origin) == host for origin in socket.origin_set or ()):
                 socket.pooled_by_origin.append(host)
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -253,11 +260,6 @@ class _Reader:
         if (session := dependency(parameters(event))) is not None:
             self._streams.setdefault(event.source, _Stream()).session = session
 
-    def stream_pooled(self, event: Event) -> None:
-        """A stream job was given a session of another host, to whose address its own host's lookup leads."""
-        self.stream_session(event)
-        self._streams.setdefault(event.source, _Stream()).pooled_by_ip = True
-
     def headers_sent(self, event: Event) -> None:
         """The request's headers went out: what its stream job is bound to now is what carries it."""
         request = self._current.get(event.source)
@@ -268,9 +270,6 @@ class _Reader:
         if (socket := self.sockets.get(number if number is not None else -1)) is not None:
             socket.used = True
             request.socket = socket.id
-            host = _host(request.url)
-            if stream.pooled_by_ip and host is not None and host not in socket.pooled_by_ip:
-                socket.pooled_by_ip.append(host)
 
     def misdirected(self, event: Event) -> None:
         """421 (RFC 9110 section 15.5.20): the browser asks again elsewhere and tells nobody but its log."""
@@ -307,7 +306,7 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "SOCKET_POOL_BOUND_TO_SOCKET": _Reader.stream_socket,
     "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET": _Reader.stream_session,
     "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
-    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_pooled,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
     "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
     "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.request_session,
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
@@ -338,7 +337,8 @@ def read_visit(
     reader.name_groups()
     reader.name_pooled()
     for number, socket in reader.sockets.items():
-        socket.chain, socket.verified = chain_log.sent(number), chain_log.verified(number)
+        socket.chain = socket.chain or chain_log.sent(number)
+        socket.verified = chain_log.verified(socket.chain)
     top_sites = {
         request.partition_key for request in reader.requests if request.main_frame and request.url in main_frame_urls
     } - {"", "null"}

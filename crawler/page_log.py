@@ -240,6 +240,9 @@ class PageLog:
         self._open.pop(event.request_id, None)
         if (exchange := self._latest.get(event.request_id)) is not None and exchange.ended is None:
             exchange.ended = event.timestamp
+            if event.canceled and exchange.type != "Document" and _has_no_body(exchange.response):
+                exchange.finished_bytes = exchange.response and exchange.response.encoded_data_length
+                return  # there was nothing more to come: no failure, whatever DevTools calls it
             exchange.type = exchange.type or event.type
             exchange.error = (
                 event.error_text or (event.blocked_reason and f"blocked: {event.blocked_reason}") or "failed"
@@ -302,6 +305,11 @@ class PageLog:
     def download_begins(self, _event: object) -> None:
         """The address is a file to keep, not a page."""
         self.download = True
+
+
+def _has_no_body(response: Response | None) -> bool:
+    """RFC 9110 sections 15.3.5 and 15.3.6."""
+    return response is not None and response.status in {204, 205}
 
 
 _ACTIVITY = frozenset(

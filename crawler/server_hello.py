@@ -1,21 +1,26 @@
-"""Whether a TLS 1.3 server took up an earlier session, from its ServerHello (RFC 8446 sections 4.1.3 and 4.2.11).
+"""What a server's TLS 1.3 handshake says (RFC 8446): whether an earlier session was taken up, and its certificates.
 
-NetLog says it of TCP connections; of QUIC it only gives the handshake's unencrypted bytes.
+NetLog says it of TCP connections. Of QUIC it gives the messages themselves, those that were encrypted decrypted.
 """
 
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Iterator
 
 _SERVER_HELLO = 2
+_CERTIFICATE = 11
+_COMPRESSED_CERTIFICATE = 25
 _PRE_SHARED_KEY = 41
+_ZLIB = 1
+_MOST_BYTES = 1 << 24  # what three bytes of length can say
 # The random of a ServerHello that only asks for another ClientHello.
 _RETRY = hashlib.sha256(b"HelloRetryRequest").digest()
 
 
 def is_resumed(stream: bytes) -> bool | None:
-    """``stream``: the server's handshake bytes from offset 0. None if its ServerHello is not whole."""
+    """Section 4.2.11. ``stream``: the server's first bytes, from offset 0. None if its ServerHello is not whole."""
     try:
         for kind, body in _messages(stream):
             if kind == _SERVER_HELLO and body[2:34] != _RETRY:
@@ -23,6 +28,41 @@ def is_resumed(stream: bytes) -> bool | None:
     except IndexError:
         return None
     return None
+
+
+def certificates(stream: bytes) -> list[bytes] | None:
+    """Section 4.4.2: the certificates that a server sends, DER, the leaf first.
+
+    ``stream``: what it sends after its ServerHello, from offset 0. None where there is no whole list of them: a resumed
+    session has none, and what is packed (RFC 8879) otherwise than with zlib cannot be read.
+    """
+    try:
+        for kind, body in _messages(stream):
+            if kind == _CERTIFICATE:
+                return _certificate_list(body)
+            if kind == _COMPRESSED_CERTIFICATE:
+                return _certificate_list(_unpacked(body))
+    except (IndexError, zlib.error):
+        return None
+    return None
+
+
+def _certificate_list(body: bytes) -> list[bytes]:
+    place = 1 + body[0]  # the request's context
+    rest = _take(body, place + 3, int.from_bytes(_take(body, place, 3)))
+    found = []
+    while rest:
+        length = int.from_bytes(_take(rest, 0, 3))
+        found.append(_take(rest, 3, length))
+        rest = rest[3 + length :]
+        rest = rest[2 + int.from_bytes(_take(rest, 0, 2)) :]  # its extensions
+    return found
+
+
+def _unpacked(body: bytes) -> bytes:
+    if int.from_bytes(_take(body, 0, 2)) != _ZLIB:
+        raise IndexError
+    return zlib.decompressobj().decompress(_take(body, 8, int.from_bytes(_take(body, 5, 3))), _MOST_BYTES)
 
 
 def _messages(stream: bytes) -> Iterator[tuple[int, bytes]]:

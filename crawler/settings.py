@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from originset.crawler.engine import BrowserName
+from originset.crawler.engine import BrowserName, ThirdPartyCookies
 from originset.crawler.resolver import Resolver
 
-ThirdPartyCookies = Literal["allowed", "blocked"]
 Device = Literal["desktop", "mobile"]
 Family = Literal["4", "6", "both"]
 

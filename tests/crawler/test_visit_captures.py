@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from originset.crawler import visit as visit_module
 from originset.crawler.chromium import Chromium
+from originset.crawler.engine import BrowserName
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.answers import NEVER
@@ -99,6 +100,12 @@ def browser(settings: VisitSettings) -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
+def shell(settings: VisitSettings) -> Iterator[Chromium]:
+    with Chromium(dataclasses.replace(settings, browser="headless-shell")) as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
 def seen(captures: Testbed, browser: Chromium) -> Callable[[str], Seen]:
     """Visits a site once, however many tests ask for it."""
     visits: dict[str, Seen] = {}
@@ -116,12 +123,8 @@ def check(testbed: Testbed, one: Seen) -> None:
     connections = one.extension.connections
     opened = [connection for connection in connections if connection.tls]
     assert Counter(
-        (*_place(c), c.protocol, c.resumed if c.protocol != "h3" else None, (c.tls_version or "").replace(" ", "v"))
-        for c in opened
-    ) == Counter(
-        (h.server, h.client_port, h.alpn or "http/1.1", h.resumed if h.alpn != "h3" else None, h.tls_version)
-        for h in one.handshakes
-    )
+        (*_place(c), c.protocol, c.resumed, (c.tls_version or "").replace(" ", "v")) for c in opened
+    ) == Counter((h.server, h.client_port, h.alpn or "http/1.1", h.resumed, h.tls_version) for h in one.handshakes)
     used = {connection.id: _place(connection) for connection in connections if connection.used}
     assert set(used.values()) == {(request.server, request.client_port) for request in one.requests}
     assert {int(entry["connection"]) for entry in one.har_log["entries"] if "connection" in entry} == set(used)
@@ -135,17 +138,21 @@ def check(testbed: Testbed, one: Seen) -> None:
     for connection in opened:
         assert connection.first_host is not None
         sent = x509.load_pem_x509_certificates(testbed.certificate_of(connection.first_host).chain.read_bytes())
-        if connection.chain is None:
-            # Chromium does not log what it has verified before, over TCP.
-            assert connection.protocol == "h3"
-            assert any(c.chain and c.first_host == connection.first_host for c in opened)
-            continue
-        received = [base64.b64decode(one.extension.certificates[number]) for number in connection.chain]
+        received = [base64.b64decode(one.extension.certificates[number]) for number in connection.chain or ()]
         assert received == [certificate.public_bytes(Encoding.DER) for certificate in sent]
+        # The browser completes it with the authority that it trusts.
+        root = x509.load_pem_x509_certificate(testbed.authority.root.read_bytes())
+        verified = [base64.b64decode(one.extension.certificates[number]) for number in connection.verified_chain or ()]
+        assert verified == [*received, root.public_bytes(Encoding.DER)]
     # HTTP/2's ORIGIN frames are not read by Chromium at all.
     origins = {(h.server, h.client_port): h.origins for h in one.handshakes if h.alpn == "h3"}
     assert {_place(c): c.origin_set and sorted(c.origin_set) for c in opened if c.protocol == "h3"} == {
         place: listed and sorted(listed) for place, listed in origins.items()
+    }
+    # A host that asks on a connection that was opened for another has joined it, for one reason or the other.
+    joined = {(*_place(c), host) for c in connections for host in (*c.pooled_by_ip, *c.pooled_by_origin)}
+    assert joined == {
+        (r.server, r.client_port, r.host) for r in one.requests if one.connection(r).first_host not in {r.host, None}
     }
     refused = {(r.server, r.client_port, r.host) for r in one.requests if r.status == 421}
     assert {(*_place(c), host) for c in connections for host in c.misdirected} == refused
@@ -165,6 +172,15 @@ def test_a_capture_tells_what_the_testbed_saw(captures: Testbed, seen: Callable[
     check(captures, one)
 
 
+@pytest.mark.parametrize("site", SITES)
+def test_headless_shell_tells_what_the_testbed_saw(captures: Testbed, shell: Chromium, site: str) -> None:
+    one = see(captures, shell, site)
+    expected = ("partial", "timeout") if site == "hangs.test" else ("ok", None)
+    assert (one.extension.visit.status, one.extension.visit.error) == expected
+    assert one.extension.visit.browser == "chromium-headless-shell"
+    check(captures, one)
+
+
 def test_http1_in_parallel(seen: Callable[[str], Seen]) -> None:
     one = seen("http1.test")
     assert {request.protocol for request in one.requests} == {"http/1.1"}
@@ -179,6 +195,10 @@ def test_http2_is_coalesced_by_address(seen: Callable[[str], Seen]) -> None:
     shard = next(request for request in one.requests if request.host == "shard.http2.test")
     assert shard.connection == document.connection
     assert (far.host, far.connection == document.connection) == ("far.http2.test", False)
+    assert {c.first_host: c.pooled_by_ip for c in one.extension.connections} == {
+        "http2.test": ["shard.http2.test"],
+        "far.http2.test": [],
+    }
 
 
 def test_http3_and_its_origin_frame(seen: Callable[[str], Seen]) -> None:
@@ -190,6 +210,8 @@ def test_http3_and_its_origin_frame(seen: Callable[[str], Seen]) -> None:
     assert len(promised.paths(host="far.promised.test", protocol="h3")) == 2
     assert {query.name for query in promised.queries} == {"promised.test"}
     assert "far.http3.test" in {query.name for query in without.queries}
+    (connection,) = (c for c in promised.extension.connections if c.used)
+    assert (connection.pooled_by_origin, connection.pooled_by_ip) == (["far.promised.test"], [])
 
 
 def test_http3_is_found(captures: Testbed, browser: Chromium, seen: Callable[[str], Seen]) -> None:
@@ -201,9 +223,9 @@ def test_http3_is_found(captures: Testbed, browser: Chromium, seen: Callable[[st
     assert found
     assert visits[-1].paths(host="far.found.test", protocol="h3")
     assert len({request.connection for request in visits[-1].requests}) == 1
-    # RFC 9460 section 7.1.2: HTTP/1.1 is meant too, unless the record says no.
+    # As the record has it, without the HTTP/1.1 that is meant besides (RFC 9460 section 7.1.2).
     records = {query.host: query.answers for query in visits[-1].extension.dns if query.rtype == "HTTPS"}
-    assert [answer.partition("alpn=")[2] for answer in records["found.test"]] == ["h3,h2,http/1.1"]
+    assert [answer.partition("alpn=")[2] for answer in records["found.test"]] == ["h3,h2"]
     told = seen("told.test")
     assert told.request("/").protocol == "h2"
     assert told.request("/late.png").protocol == "h3"
@@ -349,6 +371,7 @@ def test_answers_that_are_none(seen: Callable[[str], Seen]) -> None:
     statuses = seen("statuses.test")
     (missing,), (nothing,) = statuses.entries("/missing.png"), statuses.entries("/nothing.json")
     assert (missing["response"]["status"], nothing["response"]["status"]) == (404, 204)
+    assert "_error" not in nothing["response"], "an answer without a body is none that failed"
     hangs = seen("hangs.test")
     assert hangs.request("/never.png").status == NEVER
     (never,) = hangs.entries("/never.png")
@@ -357,13 +380,28 @@ def test_answers_that_are_none(seen: Callable[[str], Seen]) -> None:
 
 
 def test_third_party_cookies_are_sent_where_they_are_allowed(
-    captures: Testbed, settings: VisitSettings, seen: Callable[[str], Seen]
+    captures: Testbed, shell: Chromium, seen: Callable[[str], Seen]
 ) -> None:
-    def back(one: Seen) -> dict[str, list[str]]:
-        return {request.host: request.cookies for request in one.requests if request.path == "/back.png"}
+    for one in (seen("strict.test"), see(captures, shell, "strict.test")):
+        assert {request.host: request.cookies for request in one.requests if request.path == "/back.png"} == {
+            "strict.test": ["first"],
+            "third.test": ["third"],
+        }
+        assert one.extension.visit.third_party_cookies == "allowed"
 
-    assert back(seen("strict.test")) == {"strict.test": ["first"], "third.test": ["third"]}
-    with Chromium(dataclasses.replace(settings, third_party_cookies="blocked")) as chromium:
+
+@pytest.mark.parametrize("kind", ["chromium", "headless-shell"])
+def test_third_party_cookies_are_not_sent_where_they_are_blocked(
+    captures: Testbed, settings: VisitSettings, kind: BrowserName
+) -> None:
+    with Chromium(dataclasses.replace(settings, browser=kind, third_party_cookies="blocked")) as chromium:
         blocked = see(captures, chromium, "strict.test")
     check(captures, blocked)
-    assert back(blocked) == {"strict.test": ["first"], "third.test": []}
+    assert {request.host: request.cookies for request in blocked.requests if request.path == "/back.png"} == {
+        "strict.test": ["first"],
+        "third.test": [],
+    }
+    assert blocked.extension.visit.third_party_cookies == "blocked"
+    # What parts the pools, and so whether sites can share connections at all.
+    (third,) = (c for c in blocked.extension.connections if c.first_host == "third.test")
+    assert third.privacy_mode == "enabled partitioned state allowed"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,6 +95,24 @@ def test_quic_is_cold_too(captures: Testbed, browser: Chromium) -> None:
         assert not any(one.resumed for one in each.handshakes)
         assert Counter(one.path for one in each.requests) == Counter(["/", "/main.css", "/1.png", "/2.png"])
         assert {one.name for one in each.queries} == {"http3.test", "far.http3.test"}
+
+
+def test_a_shared_context_would_resume_quic(
+    captures: Testbed, browser: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the log's word that nothing was resumed means something: here it says that something was."""
+    # A browser that gives up idle sessions after a second.
+    hasty = ("--force-fieldtrials=QUIC/Hasty", "--force-fieldtrial-params=QUIC.Hasty:idle_connection_timeout_seconds/1")
+    settings = dataclasses.replace(browser.settings, extra_flags=(*browser.settings.extra_flags, *hasty))
+    with Chromium(settings) as chromium:
+        context = chromium.devtools.call("Target.createBrowserContext")["browserContextId"]
+        monkeypatch.setattr(visit_module, "_context", lambda _: contextlib.nullcontext(context))
+        see(captures, chromium, 1, "http3.test")
+        time.sleep(1.5)
+        (warm,) = see(captures, chromium, 1, "http3.test")
+    told = {(c.server_ip, c.local_port): (c.resumed, c.chain) for c in warm.extension.connections if c.tls}
+    assert {(h.server, h.client_port) for h in warm.handshakes if h.resumed} == set(told)
+    assert set(told.values()) == {(True, None)}
 
 
 def test_a_site_is_cold_after_another_with_the_same_third_party(captures: Testbed, browser: Chromium) -> None:
