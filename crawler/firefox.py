@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +20,12 @@ from typing import Any, Self
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
+from originset.crawler.launch import ends_with_us
 from originset.crawler.testbed.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
 
 _START_S = 60.0
+_SETTLE_PAUSE_S = 0.05
 
 # What Firefox does by itself would show in the servers' logs beside the page's own requests.
 _PREFERENCES: Mapping[str, bool | int | str] = {
@@ -78,7 +80,9 @@ class Firefox:
         self._preferences = {**_PREFERENCES, **(preferences or {})}
         self._stack = contextlib.ExitStack()
         self._connection: ClientConnection | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._number = 0
+        self._version = ""
         self._responses: list[Loaded] = []
 
     def __enter__(self) -> Self:
@@ -92,7 +96,8 @@ class Firefox:
             self._write_profile(profile)
             url = self._start(binary, profile, stack)
             self._connection = stack.enter_context(connect(f"{url}/session", max_size=None, proxy=None))
-            self._call("session.new", {"capabilities": {}})
+            session = self._call("session.new", {"capabilities": {}})
+            self._version = str(session["capabilities"]["browserVersion"])
             self._call("session.subscribe", {"events": ["network.responseCompleted"]})
             stack.callback(self._close)
             self._stack = stack.pop_all()
@@ -103,9 +108,22 @@ class Firefox:
     ) -> None:
         self._stack.close()
 
-    def load(self, url: str, timeout_s: float = 30.0) -> list[Loaded]:
+    @property
+    def version(self) -> str:
+        """The browser's version."""
+        return self._version
+
+    def load(
+        self,
+        url: str,
+        timeout_s: float = 30.0,
+        *,
+        settled: Callable[[], bool] = lambda: True,
+        patience_s: float = 0.0,
+    ) -> list[Loaded]:
         """Load a page in a new context until its load event, and what was received until then.
 
+        With ``settled`` the page goes on until that is true, for at most ``patience_s`` after the load event.
         Raises ``BrowserError`` where Firefox shows an error page or the load event does not come in time.
         """
         self._responses = []
@@ -113,6 +131,9 @@ class Firefox:
         try:
             context = self._call("browsingContext.create", {"type": "tab", "userContext": user_context})["context"]
             self._call("browsingContext.navigate", {"context": context, "url": url, "wait": "complete"}, timeout_s)
+            patience = time.monotonic() + patience_s
+            while not settled() and time.monotonic() < patience:
+                time.sleep(_SETTLE_PAUSE_S)
         finally:
             with contextlib.suppress(BrowserError):  # what went wrong before says more
                 self._call("browser.removeUserContext", {"userContext": user_context})
@@ -129,7 +150,7 @@ class Firefox:
         log = profile / "stderr.txt"
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                [binary, "--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"],
+                [*ends_with_us(binary), "--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -137,6 +158,7 @@ class Firefox:
                 start_new_session=True,
             )
         stack.callback(_end, process)
+        self._process = process
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline and process.poll() is None:
             found = re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text(errors="replace"))
@@ -153,12 +175,8 @@ class Firefox:
         deadline = time.monotonic() + timeout_s
         try:
             self._connection.send(json.dumps({"id": self._number, "method": method, "params": params}))
-            while True:
-                message = json.loads(self._connection.recv(max(0.0, deadline - time.monotonic())))
-                if message.get("method") == "network.responseCompleted":
-                    self._note(message["params"])
-                if message.get("id") == self._number:
-                    break
+            while (message := self._receive(max(0.0, deadline - time.monotonic()))).get("id") != self._number:
+                pass
         except TimeoutError as error:
             raise BrowserError("firefox", f"{method} took longer than {timeout_s:g} s") from error
         except (OSError, WebSocketException) as error:
@@ -168,7 +186,21 @@ class Firefox:
         result: dict[str, Any] = message["result"]
         return result
 
-    def _note(self, event: dict[str, Any]) -> None:
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        """The next message, which is an event or the answer to a call; events are heard.
+
+        Raises ``TimeoutError`` where none comes, ``OSError`` or ``WebSocketException`` where Firefox is lost.
+        """
+        if self._connection is None:
+            raise ConnectionError("is not running")
+        message: dict[str, Any] = json.loads(self._connection.recv(timeout_s))
+        if "method" in message:
+            self._hear(message["method"], message["params"])
+        return message
+
+    def _hear(self, method: str, event: dict[str, Any]) -> None:
+        if method != "network.responseCompleted":
+            return
         response = event["response"]
         self._responses.append(
             Loaded(response["url"], response["status"], response["protocol"], bool(response["fromCache"]))

@@ -57,13 +57,22 @@ def encode(origins: Iterable[str]) -> bytes:
 
     Raises ``ValueError`` for what is no origin, and where the payload would exceed ``MAX_PAYLOAD``.
     """
-    payload = encode_payload(origins)
+    return frame(encode_payload(origins))
+
+
+def frame(payload: bytes) -> bytes:
+    """The whole HTTP/2 frame around a payload."""
     return struct.pack("!I", len(payload))[1:] + bytes([TYPE, 0]) + struct.pack("!I", 0) + payload
 
 
 def encode_payload(origins: Iterable[str]) -> bytes:
     """An ORIGIN frame's payload, which HTTP/3's (RFC 9412) has too; raises as :func:`encode`."""
-    payload = b"".join(struct.pack("!H", len(entry)) + entry for entry in map(_entry, origins))
+    return pack(map(_entry, origins))
+
+
+def pack(entries: Iterable[bytes]) -> bytes:
+    """A payload of entries as they are, origins or not. Raises ``ValueError`` where it exceeds ``MAX_PAYLOAD``."""
+    payload = b"".join(struct.pack("!H", len(entry)) + entry for entry in entries)
     if len(payload) > MAX_PAYLOAD:
         raise ValueError(f"the origins need {len(payload)} bytes; a frame holds {MAX_PAYLOAD}")
     return payload

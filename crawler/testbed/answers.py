@@ -112,7 +112,7 @@ class Answers:
         if arrival.server in host.addresses:
             return False
         first = self._scenario.hosts.get(arrival.server_name or "")
-        return first is None or f"https://{host.name}" not in (first.origin_set or ())
+        return first is None or f"https://{host.name}" not in (first.promised or ())
 
 
 def joined(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -140,6 +140,11 @@ def _host_headers(host: Host) -> Headers:
     if host.alt_svc is not None:
         fields.append(("alt-svc", host.alt_svc))
     return fields
+
+
+def content_of(resource: Resource, host: Host) -> Answer:
+    """What is answered over HTTP/2 to a request for a resource that no script of another origin makes."""
+    return _content(resource, "h2", None, _host_headers(host))
 
 
 def _content(resource: Resource, protocol: str, origin: str | None, fields: Headers) -> Answer:

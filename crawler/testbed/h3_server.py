@@ -1,10 +1,10 @@
-"""HTTP/3 (RFC 9114) at the testbed's addresses, with an ORIGIN frame (RFC 9412) if the host sends one."""
+"""HTTP/3 (RFC 9114) at the testbed's addresses, with ORIGIN frames (RFC 9412) if the host sends them."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from aioquic.tls import Context, SessionTicket, pull_client_hello
 from originset.crawler import origin_frame
 from originset.crawler.testbed.answers import Answers, Arrival, joined
 from originset.crawler.testbed.authority import Issued
+from originset.crawler.testbed.promise import Promise
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.truth import Handshake
 
@@ -71,11 +72,12 @@ class _Connection(QuicConnectionProtocol):
         self._server = server
         self._address = address
         self._arrival: Arrival | None = None
-        self._h3: H3Connection | None = None
+        self._h3: _H3Connection | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._peer: tuple[str, int] = ("", 0)
         self._server_name: str | None = None
         self._hooked = False
+        self._late: asyncio.TimerHandle | None = None
 
     def datagram_received(self, data: bytes | str, addr: Any) -> None:  # noqa: ANN401 - the base's: two forms of address
         self._peer = (addr[0], addr[1])
@@ -100,6 +102,8 @@ class _Connection(QuicConnectionProtocol):
         elif isinstance(event, ConnectionTerminated):
             for task in self._tasks.values():
                 task.cancel()
+            if self._late is not None:
+                self._late.cancel()
         elif isinstance(event, StreamReset | StopSendingReceived) and (running := self._tasks.get(event.stream_id)):
             running.cancel()
         if self._h3 is not None:
@@ -109,7 +113,7 @@ class _Connection(QuicConnectionProtocol):
     def _shaken(self, event: HandshakeCompleted) -> None:
         client, client_port = self._peer
         host = self._server.scenario.hosts.get(self._server_name or "")
-        origins = host.origin_set if host is not None else None
+        promise = Promise.of(host)
         self._arrival = Arrival(
             connection=next(self._server.numbers),
             server=self._address,
@@ -129,10 +133,17 @@ class _Connection(QuicConnectionProtocol):
                 alpn=event.alpn_protocol,
                 resumed=event.session_resumed,
                 tls_version="QUIC",
-                origins=None if origins is None else list(origins),
+                origins=None if promise.entries is None else list(promise.entries),
             )
         )
-        self._h3 = _H3Connection(self._quic, None if origins is None else origin_frame.encode_payload(origins))
+        self._h3 = _H3Connection(self._quic, () if promise.delay_s else promise.payloads)
+        if promise.delay_s:
+            self._late = self._loop.call_later(promise.delay_s, self._promise, promise.payloads)
+
+    def _promise(self, payloads: Sequence[bytes]) -> None:
+        if self._h3 is not None:
+            self._h3.promise(payloads)
+            self.transmit()
 
     def _receive(self, event: H3Event) -> None:
         if not isinstance(event, HeadersReceived) or event.stream_id in self._tasks:
@@ -156,17 +167,21 @@ class _Connection(QuicConnectionProtocol):
 
 
 class _H3Connection(H3Connection):
-    """With an ORIGIN frame right after our SETTINGS, so that a client knows the set before any answer."""
+    """With ORIGIN frames right after our SETTINGS, so that a client knows the set before any answer."""
 
-    def __init__(self, quic: QuicConnection, origins: bytes | None) -> None:
-        self._origins = origins
+    def __init__(self, quic: QuicConnection, payloads: Sequence[bytes]) -> None:
+        self._payloads = payloads
         super().__init__(quic)
 
     def _init_connection(self) -> None:
         super()._init_connection()
-        if self._origins is not None and self._local_control_stream_id is not None:
-            frame = encode_frame(origin_frame.TYPE, self._origins)
-            self._quic.send_stream_data(self._local_control_stream_id, frame)
+        self.promise(self._payloads)
+
+    def promise(self, payloads: Sequence[bytes]) -> None:
+        """Send ORIGIN frames on the control stream."""
+        for payload in payloads:
+            if self._local_control_stream_id is not None:
+                self._quic.send_stream_data(self._local_control_stream_id, encode_frame(origin_frame.TYPE, payload))
 
 
 def _on_client_hello(quic: QuicConnection, choose: Callable[[str | None, Context], None]) -> None:

@@ -1,4 +1,4 @@
-"""HTTP/2 on one of the testbed's connections, with an ORIGIN frame if the host sends one."""
+"""HTTP/2 on one of the testbed's connections, with ORIGIN frames if the host sends them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import h2.errors
 import h2.events
 import h2.exceptions
 
+from originset.crawler import origin_frame
 from originset.crawler.testbed.answers import DROPPED, ENDLESS_PAUSE_S, Answer, Answers, Arrival, joined
+from originset.crawler.testbed.promise import Promise
 
 
 async def serve_http2(
@@ -19,14 +21,15 @@ async def serve_http2(
     writer: asyncio.StreamWriter,
     arrival: Arrival,
     answers: Answers,
-    origin_frame: bytes,
+    promise: Promise,
 ) -> None:
     """Answer requests, each as soon as it can be, until the client closes.
 
-    ``origin_frame`` goes out right after our SETTINGS, so that a client knows the set before any answer.
+    ORIGIN frames go out right after our SETTINGS unless they are to be late, so that a client knows the set before any
+    answer.
     """
     connection = _Http2(writer, arrival, answers)
-    connection.open(origin_frame)
+    connection.open(promise)
     try:
         while data := await reader.read(65_536):
             connection.receive(data)
@@ -43,12 +46,19 @@ class _Http2:
         self._answers = answers
         self._window_opened = asyncio.Event()
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._late: asyncio.TimerHandle | None = None
 
-    def open(self, origin_frame: bytes) -> None:
+    def open(self, promise: Promise) -> None:
         self._h2.initiate_connection()
-        self._writer.write(self._h2.data_to_send() + origin_frame)
+        frames = b"".join(map(origin_frame.frame, promise.payloads))
+        if promise.delay_s:
+            self._late = asyncio.get_running_loop().call_later(promise.delay_s, self._writer.write, frames)
+            frames = b""
+        self._writer.write(self._h2.data_to_send() + frames)
 
     def cancel(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
         for task in self._tasks.values():
             task.cancel()
 

@@ -21,7 +21,7 @@ from originset.data.errors import MissingDependency, TestbedError
 
 _MARK = "ORIGINSET_NAMESPACE"
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PACKAGES = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "certutil": "libnss3-tools"}
+_PACKAGES = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "certutil": "libnss3-tools", "node": "nodejs"}
 
 # Both ends are in the namespace. The addresses are set aside for benchmarks (RFC 2544, RFC 5180). Chromium asks for
 # AAAA only if it finds a route to a global IPv6 address, and browsers think themselves offline with loopback alone.

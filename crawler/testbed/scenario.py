@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 Protocol = Literal["h2", "http/1.1"]
 Http3 = Literal["forced", "advertised"]
+Implementation = Literal["python", "node"]
 Rough = Literal["hangs", "crashes", "silent", "endless", "drops"]
 Credentials = Literal["include", "same-origin", "omit"]
 Kind = Literal[
@@ -62,6 +63,9 @@ class Host:
     """A name with the addresses that DNS gives for it, in this order, and how the servers there behave for it.
 
     ``origin_set``: the origins that its ORIGIN frame lists; empty: a frame without entries; None: no frame.
+    ``origin_verbatim``: entries that stand in the same frame behind them, whether they are origins or not.
+    ``origin_added``: those of a second frame. ``origin_delay_ms``: how long after the handshake the frames are sent.
+    ``implementation``: whose HTTP/2 answers at its addresses, ours on Python's h2 or Node's.
     ``own_connection``: requests for it on a connection that was opened for another name are answered 421.
     ``external``: DNS, address and certificate exist, but the testbed's own server stays away: somebody else's listens.
     ``http3``: QUIC is answered too; "forced": browsers are told to use nothing else, "advertised": they have to find
@@ -77,6 +81,10 @@ class Host:
     certificate: str | None = None
     protocol: Protocol = "h2"
     origin_set: tuple[str, ...] | None = None
+    origin_verbatim: tuple[str, ...] = ()
+    origin_added: tuple[str, ...] = ()
+    origin_delay_ms: int = 0
+    implementation: Implementation = "python"
     alias: str | None = None
     own_connection: bool = False
     redirect: str | None = None
@@ -89,6 +97,18 @@ class Host:
     hsts: bool = False
     cookies: tuple[str, ...] = ()
     rough: Rough | None = None
+
+    @property
+    def origin_frames(self) -> tuple[tuple[str, ...], ...]:
+        """The entries of each ORIGIN frame that it sends, in order."""
+        first = () if self.origin_set is None else ((*self.origin_set, *self.origin_verbatim),)
+        return (*first, self.origin_added) if self.origin_added else first
+
+    @property
+    def promised(self) -> tuple[str, ...] | None:
+        """All entries of its ORIGIN frames; None without a frame."""
+        frames = self.origin_frames
+        return tuple(entry for frame in frames for entry in frame) if frames else None
 
 
 @dataclass(frozen=True)

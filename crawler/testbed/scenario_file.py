@@ -21,6 +21,7 @@ from originset.crawler.testbed.scenario import (
     Host,
     Http3,
     HttpsRecord,
+    Implementation,
     Kind,
     Protocol,
     Resource,
@@ -35,6 +36,9 @@ _HOST_NAME = re.compile(r"(?=.{3,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9
 _ALPN = re.compile(r"[a-z0-9./-]{1,32}")
 _COOKIE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ALT_SVC = re.compile(r"[A-Za-z0-9 ,;:=.\"-]{1,200}")
+# What Node's server leaves out; it speaks HTTP/2 whatever the protocol.
+_NOT_NODE = ("http3", "redirect", "rough", "cookies", "origin_delay_ms", "origin_added")
+_ORIGIN_ENTRY = re.compile(r"[!-~]{0,1024}")
 _CREDENTIALS: dict[bool, Credentials] = {True: "same-origin", False: "include"}
 
 # What may stand in what: a style sheet loads fonts and images, a script all that a page's script can.
@@ -75,6 +79,10 @@ class _RawHost(_Raw, frozen=True):
     certificate: str | None = None
     protocol: Protocol = "h2"
     origin_set: list[str] | None = None
+    origin_verbatim: list[str] = []
+    origin_added: list[str] = []
+    origin_delay_ms: int = 0
+    implementation: Implementation = "python"
     alias: str | None = None
     own_connection: bool = False
     redirect: str | None = None
@@ -194,17 +202,20 @@ class _Reader:
     def _host(self, name: str, table: object) -> Host:
         place = f'host."{name}"'
         raw = self._convert(table, _RawHost, place)
-        try:
-            origins = None if raw.origin_set is None else tuple(map(serialize_origin, raw.origin_set))
-        except ValueError as error:
-            raise self._wrong(f"{place}.origin_set", str(error)) from error
+        verbatim = tuple(self._matching(_ORIGIN_ENTRY, one, f"{place}.origin_verbatim") for one in raw.origin_verbatim)
+        if raw.origin_set is None and (verbatim or raw.origin_added or raw.origin_delay_ms):
+            raise self._wrong(place, "says how its ORIGIN frame is sent, and has no origin_set")
         return Host(
             name=self._name(name, place),
             addresses=tuple(self._address(one, f"{place}.addresses") for one in raw.addresses),
             asn=raw.asn,
             certificate=raw.certificate,
             protocol=raw.protocol,
-            origin_set=origins,
+            origin_set=None if raw.origin_set is None else self._origins(raw.origin_set, f"{place}.origin_set"),
+            origin_verbatim=verbatim,
+            origin_added=self._origins(raw.origin_added, f"{place}.origin_added"),
+            origin_delay_ms=raw.origin_delay_ms,
+            implementation=raw.implementation,
             alias=raw.alias,
             own_connection=raw.own_connection,
             redirect=raw.redirect,
@@ -218,6 +229,12 @@ class _Reader:
             cookies=tuple(self._matching(_COOKIE, one, f"{place}.cookies") for one in raw.cookies),
             rough=raw.rough,
         )
+
+    def _origins(self, raw: list[str], place: str) -> tuple[str, ...]:
+        try:
+            return tuple(map(serialize_origin, raw))
+        except ValueError as error:
+            raise self._wrong(place, str(error)) from error
 
     def _https_record(self, raw: _RawHttpsRecord | None, place: str) -> HttpsRecord | None:
         if raw is None:
@@ -314,6 +331,8 @@ class _Reader:
             raise self._wrong(place, f"{scenario.dns_address} is the DNS server's")
         if not host.refuses and host.certificate not in scenario.certificates:
             raise self._wrong(place, f"there is no certificate {host.certificate}")
+        if host.implementation == "node" and any(getattr(host, key) for key in _NOT_NODE):
+            raise self._wrong(place, f"Node's server has none of {', '.join(_NOT_NODE)}")
         if host.alias is not None:
             target = scenario.hosts.get(host.alias)
             # The addresses stand at both so that a reader sees what is served where.
@@ -323,10 +342,15 @@ class _Reader:
                 raise self._wrong(place, "is an alias of itself")
         if re.fullmatch(r"[0-9.]+", host.name) and host.addresses != (host.name,):
             raise self._wrong(place, "is an address, which has no other")
+        self._check_sharing(scenario, host, place)
+
+    def _check_sharing(self, scenario: Scenario, host: Host, place: str) -> None:
         for address in host.addresses:
             sharing = [scenario.hosts[name] for name in scenario.hosts_at(address)]
             if len({(one.refuses, one.external) for one in sharing}) > 1:
                 raise self._wrong(place, f"some hosts at {address} refuse or are external, others not")
+            if len({one.implementation for one in sharing}) > 1:
+                raise self._wrong(place, f"the hosts at {address} are not all of one implementation")
 
     def _convert(self, table: object, kind: type[_T], place: str) -> _T:
         try:

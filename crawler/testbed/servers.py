@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from originset.crawler.testbed.dns_server import DnsServer
+from originset.crawler.testbed.node_server import NodeServer
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.truth import Log
 from originset.crawler.testbed.web_server import WebServer, certificates_in
@@ -29,7 +30,9 @@ async def _run(folder: Path) -> None:
     scenario = msgspec.json.decode((folder / SCENARIO).read_bytes(), type=Scenario)
     log = Log(folder / LOGS)
     await DnsServer(scenario, log).start()
-    await WebServer(scenario, certificates_in(folder / CERTIFICATES, scenario), log).start()
+    certificates = certificates_in(folder / CERTIFICATES, scenario)
+    await WebServer(scenario, certificates, log).start()
+    node = await NodeServer.start(scenario, certificates, folder, folder / LOGS, 443)
     _say("ready")
     loop = asyncio.get_running_loop()
     control = asyncio.StreamReader()
@@ -37,6 +40,8 @@ async def _run(folder: Path) -> None:
     while await control.readline():
         for _ in range(_TURNS):
             await asyncio.sleep(0)
+        if node is not None:
+            await node.written()
         _say("written")
 
 

@@ -65,13 +65,19 @@ class DnsQuery(msgspec.Struct, frozen=True, kw_only=True):
     rcode: str
 
 
+Record = Handshake | Request | Message | DnsQuery
 _Record = TypeVar("_Record", Handshake, Request, Message, DnsQuery)
-_FILES = {
+_FILES: dict[type[Record], str] = {
     Handshake: "handshakes.jsonl",
     Request: "requests.jsonl",
     Message: "messages.jsonl",
     DnsQuery: "dns.jsonl",
 }
+
+
+def path(folder: Path, kind: type[Record]) -> Path:
+    """The file that has the records of a kind."""
+    return folder / _FILES[kind]
 
 
 class Log:
@@ -82,11 +88,11 @@ class Log:
         self._files = {kind: os.open(folder / name, flags, 0o644) for kind, name in _FILES.items()}
         self._encoder = msgspec.json.Encoder()
 
-    def write(self, record: Handshake | Request | Message | DnsQuery) -> None:
+    def write(self, record: Record) -> None:
         os.write(self._files[type(record)], self._encoder.encode(record) + b"\n")
 
 
 def read(folder: Path, kind: type[_Record]) -> list[_Record]:
     """All records of a kind so far, in the order they were written."""
     decoder = msgspec.json.Decoder(kind)
-    return decoder.decode_lines((folder / _FILES[kind]).read_bytes())
+    return decoder.decode_lines(path(folder, kind).read_bytes())

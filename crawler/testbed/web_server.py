@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from originset.crawler import origin_frame
 from originset.crawler.testbed.answers import Answers, Arrival
 from originset.crawler.testbed.authority import Issued
 from originset.crawler.testbed.h3_server import H3Server
 from originset.crawler.testbed.http1 import serve_http1
 from originset.crawler.testbed.http2 import serve_http2
+from originset.crawler.testbed.promise import Promise
 from originset.crawler.testbed.scenario import Host, Scenario
 from originset.crawler.testbed.truth import Handshake, Log
 
@@ -35,10 +35,10 @@ class WebServer:
         self._server_names: WeakKeyDictionary[ssl.SSLObject | ssl.SSLSocket, str] = WeakKeyDictionary()
 
     async def start(self) -> None:
-        """Listen on 443 and 80 of every address but the external and refusing hosts', while the event loop runs."""
+        """Listen on 443 and 80 of every address but external, refusing and Node's hosts', while the event loop runs."""
         for address in self._scenario.addresses:
             host = next(host for host in self._scenario.hosts.values() if address in host.addresses)
-            if host.refuses or host.external:
+            if host.refuses or host.external or host.implementation != "python":
                 continue
             default = self._new_context(host)
             default.sni_callback = self._choose
@@ -89,7 +89,7 @@ class WebServer:
             server_name=self._server_names.get(tls) if tls else None,
         )
         host = self._scenario.hosts.get(arrival.server_name or "")
-        origins = host.origin_set if host is not None and alpn == "h2" else None
+        promise = Promise.of(host if alpn == "h2" else None)
         if tls is not None:
             self._log.write(
                 Handshake(
@@ -102,13 +102,12 @@ class WebServer:
                     alpn=alpn,
                     resumed=bool(tls.session_reused),
                     tls_version=tls.version() or "",
-                    origins=None if origins is None else list(origins),
+                    origins=None if promise.entries is None else list(promise.entries),
                 )
             )
         try:
             if alpn == "h2":
-                frame = b"" if origins is None else origin_frame.encode(origins)
-                await serve_http2(reader, writer, arrival, self._answers, frame)
+                await serve_http2(reader, writer, arrival, self._answers, promise)
             else:
                 await serve_http1(reader, writer, arrival, self._answers)
         except (ConnectionError, ssl.SSLError, TimeoutError):

@@ -1,0 +1,124 @@
+"""Observe the rules in the installed browsers, show what differs from what is stored, and store it.
+
+    python -m originset.crawler.testbed.rules [RULE...] [--loads N] [--out FILE] [--captures DIR]
+
+Without RULEs all of them. The two browsers run at the same time, each in a network namespace of its own. A difference
+is a result: it is printed and stored, and the exit code is 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import signal
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.rules import catalogue
+from originset.crawler.testbed.rules.differences import differences
+from originset.crawler.testbed.rules.observe import observe
+from originset.data import browser_observations as stored
+from originset.data.errors import OriginsetError, TestbedError, UsageError
+
+_MODULE = "originset.crawler.testbed.rules"
+_BROWSERS: tuple[stored.Browser, ...] = ("chromium", "firefox")
+_COOKIES: tuple[stored.Cookies, ...] = ("allowed", "blocked")
+_NEWS_EVERY = 100
+
+
+class _Seen(msgspec.Struct):
+    """What the process of one browser hands back."""
+
+    version: str
+    cells: tuple[stored.Cell, ...]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog=f"python -m {_MODULE}", description="Observe the browsers' rules.")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="names of rules (default: all)")
+    parser.add_argument("--loads", type=int, default=5, metavar="N", help="loads of each rule (default: 5)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where the observations go (default: nowhere)")
+    parser.add_argument("--captures", type=Path, metavar="DIR", help="keep Chromium's captures, one a load")
+    parser.add_argument("--browser", choices=_BROWSERS, help=argparse.SUPPRESS)  # how this module starts itself again
+    parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    rules = given.rules or list(catalogue.names())
+    try:
+        if unknown := sorted(set(rules).difference(catalogue.names())):
+            raise UsageError(f"there is no rule {unknown[0]}", "the rules are the files in crawler/testbed/rules/texts")
+        if not inside():
+            # Everything below ends with these namespaces, however it comes about.
+            return run_inside([sys.executable, "-m", _MODULE, *arguments])
+        if given.browser is not None:
+            _observe_one(given, rules)
+        else:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            _observe_all(given, arguments)
+    except OriginsetError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
+    """One browser, with third-party cookies allowed and blocked, in a testbed of its own."""
+    cells: list[stored.Cell] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="originset-rules-") as folder,
+        Testbed(catalogue.together(rules), Path(folder, "testbed")) as testbed,
+    ):
+        for cookies in _COOKIES:
+            version, more = observe(
+                testbed,
+                rules,
+                given.browser,
+                cookies,
+                loads=given.loads,
+                captures=given.captures,
+                progress=partial(_tell, f"{given.browser}, third-party cookies {cookies}"),
+            )
+            cells += more
+    given.to.write_bytes(msgspec.json.encode(_Seen(version, tuple(cells))))
+
+
+def _tell(column: str, done: int, of: int) -> None:
+    if done % _NEWS_EVERY == 0 or done == of:
+        sys.stderr.write(f"{column}: {done} of {of} loads\n")
+
+
+def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
+    def start(browser: stored.Browser) -> _Seen:
+        to = Path(folder, browser)
+        own = ["--browser", browser, "--to", str(to)]
+        if (code := run_inside([sys.executable, "-m", _MODULE, *own, *arguments])) != 0:
+            raise TestbedError(f"{browser} could not be observed (code {code})")
+        return msgspec.json.decode(to.read_bytes(), type=_Seen)
+
+    with tempfile.TemporaryDirectory(prefix="originset-rules-") as folder, ThreadPoolExecutor() as pool:
+        columns = dict(zip(_BROWSERS, pool.map(start, _BROWSERS), strict=True))
+    before = stored.read()
+    seen = stored.Observations(
+        versions={browser: column.version for browser, column in columns.items()},
+        observed_on=dt.datetime.now(dt.UTC).date().isoformat(),
+        latency="none",
+        loads=given.loads,
+        cells=tuple(cell for column in columns.values() for cell in column.cells),
+    )
+    for line in differences(before, seen):
+        sys.stdout.write(f"{line}\n")
+    if given.out is not None:
+        beside = given.out.with_name(f"{given.out.name}.{os.getpid()}.tmp")
+        beside.write_bytes(stored.serialize(seen))
+        beside.rename(given.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
