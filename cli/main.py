@@ -18,6 +18,7 @@ from originset.data.study import Study
 COMMANDS = {
     "analyze": "originset.cli.analyze",
     "certificate": "originset.cli.certificate",
+    "check": "originset.cli.check",
     "compare": "originset.cli.compare",
     "config": "originset.cli.config",
     "crawl": "originset.cli.crawl",

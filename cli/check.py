@@ -1,0 +1,89 @@
+"""``originset check``: a live server before it is trusted with other hosts' requests."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import click
+import polars as pl
+
+from originset.cli.config import read_plan
+from originset.cli.output import format_option, note, write_rows
+from originset.cli.writers.origin_set import choose
+from originset.crawler.preflight.findings import findings
+from originset.crawler.preflight.observation import Target, addresses_of, observe
+from originset.data.errors import UsageError
+
+_COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "detail": pl.String}
+
+
+@click.command()
+@click.option("--site", required=True, metavar="HOST", help="The site whose server it is.")
+@click.option("--connect", metavar="ADDRESS[:PORT]", help="The server's address; else what the name leads to.")
+@click.option("--path", default="/", show_default=True, help="What is asked for of each host.")
+@click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The plan that was deployed: the set must be its set.",
+)
+@click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="PEM",
+    help="Authorities to trust instead of the system's.",
+)
+@format_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    site: str,
+    connect: str | None,
+    path: str,
+    plan_path: Path | None,
+    ca_file: str | None,
+    output_format: str,
+) -> None:
+    """Check a live server: the origins it announces, and whether it can answer for them.
+
+    Asks the server for each announced host, first and after another host's request, and each host's own server for the
+    same; private addresses are not contacted unless the server's own is one. A line a finding; exit code 1 if one of
+    them is a fault, 0 if none is.
+
+    Example: originset check --site www.example.com --connect 192.0.2.10
+    """
+    if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
+        raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
+    address, port = _place(site, connect)
+    planned = None
+    if plan_path is not None:
+        planned = choose(read_plan(plan_path), site)[0].origins
+    seen = observe(Target(site, address, port, path, ca_file))
+    found = findings(seen, planned)
+    rows = [(one.code, not one.is_note, one.subject, one.detail) for one in found]
+    write_rows(pl.DataFrame(rows, schema=_COLUMNS, orient="row"), output_format)
+    faults = sum(not one.is_note for one in found)
+    note(f"{site} at {address} announces {len(seen.origins)} origins over HTTP/2; {len(seen.hosts)} hosts were tried")
+    note(f"{faults} faults" if faults else "no fault was found")
+    ctx.exit(1 if faults else 0)
+
+
+def _place(site: str, connect: str | None) -> tuple[str, int]:
+    if connect is None:
+        addresses = addresses_of(site)
+        if not addresses:
+            raise UsageError(f"{site} has no address", "name one with --connect")
+        return addresses[0], 443
+    host, separator, port = connect.rpartition(":")
+    if not separator or (":" in host and not connect.startswith("[")):
+        host, port = connect, "443"
+    try:
+        address = str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        address = ""
+    if not (address and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise UsageError(f"{connect!r} is no address", "give ADDRESS, ADDRESS:PORT or [IPV6]:PORT")
+    return address, int(port)
