@@ -17,7 +17,8 @@ import h2.events
 import pytest
 
 from originset.crawler.firefox import Firefox
-from originset.crawler.origin_probe import read_origin_set
+from originset.crawler.preflight.client import Connection
+from originset.crawler.preflight.observation import origins_in
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.authority import Authority, Issued
 from originset.crawler.testbed.lab import Testbed
@@ -113,10 +114,12 @@ def test_the_server_sends_exactly_the_planned_frame(module: Path, tmp_path: Path
     context = ssl.create_default_context(cafile=str(authority.root))
     with node(issued, module if deployed else None, 0, "127.0.0.1") as server:
         frames = frames_of_type_12(("127.0.0.1", server.port), context, "www.site.test")
-        probed = read_origin_set("127.0.0.1", server.port, "www.site.test", context)
+        with Connection("127.0.0.1", server.port, "www.site.test", str(authority.root)) as connection:
+            payloads = connection.origin_frames.payloads
     payload = b"".join(struct.pack("!H", len(origin)) + origin.encode() for origin in PLANNED)
     assert frames == ([(0, 0, payload)] if deployed else [])
-    assert probed == (PLANNED if deployed else None)
+    assert payloads == ([payload] if deployed else [])
+    assert list(origins_in(payloads)) == (PLANNED if deployed else [])
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,14 @@
 """ORIGIN frames found in a connection's bytes, however these arrive."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.crawler import origin_frame
-from originset.crawler.preflight.client import OriginFrames
+from originset.crawler.preflight.client import Connection, OriginFrames
+from originset.crawler.preflight.observation import origins_in
+from originset.crawler.testbed.lab import Testbed
+from originset.data.errors import ProbeError
 
 SETTINGS = bytes.fromhex("000006040000000000000100001000")
 
@@ -35,3 +39,32 @@ def test_frames_of_other_streams_and_with_flags_are_ignored() -> None:
     frame[4] = 0x10  # only the first four flags are reserved (RFC 8336 section 2.2)
     frames.feed(bytes(frame))
     assert frames.payloads == [b"\0\x01x"]
+
+
+def test_the_set_is_read_back_as_it_was_given(testbed: Testbed) -> None:
+    host, trust = testbed.scenario.hosts["www.gazette.example"], str(testbed.authority.root)
+    with Connection(host.addresses[0], 443, host.name, trust) as connection:
+        found = origins_in(connection.origin_frames.payloads)
+    assert found == ("https://www.gazette.example", "https://media.gazette.example")
+    # One name's frame is not another's, and none is not an empty one.
+    with Connection("151.101.129.21", 443, "media.gazette.example", trust) as connection:
+        assert connection.origin_frames.payloads == []
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("refused.test", "Connection refused"), ("expired.test", "certificate has expired")]
+)
+def test_why_a_server_could_not_be_asked(testbed: Testbed, name: str, problem: str) -> None:
+    address = testbed.scenario.hosts[name].addresses[0]
+    with pytest.raises(ProbeError) as caught:
+        Connection(address, 443, name, str(testbed.authority.root))
+    assert problem in caught.value.problem
+    assert str(caught.value).startswith(f"{name} at {address} port 443: ")
+
+
+def test_a_server_of_http1_answers_too(testbed: Testbed) -> None:
+    host = testbed.scenario.hosts["tags.adnet.test"]
+    with Connection(host.addresses[0], 443, host.name, str(testbed.authority.root)) as connection:
+        assert connection.protocol == "http/1.1"
+        first, again = connection.get(host.name, "/"), connection.get(host.name, "/")
+    assert first == again
