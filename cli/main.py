@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": "originset.cli.doctor",
     "figures": "originset.cli.figures",
     "import": "originset.cli.import_",
+    "merge": "originset.cli.merge",
     "model": "originset.cli.model",
     "plan": "originset.cli.plan",
     "query": "originset.cli.query",

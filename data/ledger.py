@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Self
+from urllib.parse import quote
 
 from originset.data.errors import StudyError
 
@@ -30,6 +31,15 @@ CREATE TABLE IF NOT EXISTS visits (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS leased ON visits (state) WHERE state = 'leased';
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
+"""
+_ABSORB = """
+INSERT INTO main.visits
+SELECT site, vantage, round, repeat, page, rank, address, iif(state = 'leased', 'queued', state), attempts, error,
+  error_code, changed_at
+FROM other.visits WHERE true
+ON CONFLICT DO UPDATE SET state = excluded.state, attempts = excluded.attempts, error = excluded.error,
+  error_code = excluded.error_code, changed_at = excluded.changed_at
+WHERE state IN ('queued', 'leased', 'skipped') AND excluded.state NOT IN ('queued', 'leased', 'skipped')
 """
 _ROW = "site, vantage, round, repeat, page, rank, address"
 _KEY = "site = ? AND vantage = ? AND round = ? AND repeat = ? AND page = ?"
@@ -65,7 +75,9 @@ class Ledger:
         self._path = path
         self._lock = threading.Lock()
         try:
-            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._connection = sqlite3.connect(
+                f"file:{quote(str(path.absolute()))}", uri=True, check_same_thread=False, isolation_level=None
+            )
             self._connection.execute("PRAGMA journal_mode = WAL")
             # The capture is on disk before its row says so; a row lost to a power cut only costs a visit made again.
             self._connection.execute("PRAGMA synchronous = NORMAL")
@@ -151,6 +163,26 @@ class Ledger:
         with self._lock:
             found = self._connection.execute(f"SELECT attempts FROM visits WHERE {_KEY}", row.key).fetchone()  # noqa: S608 - a constant
         return int(found[0]) if found else 0
+
+    def absorb(self, other: Path) -> None:
+        """Take in the rows of another ledger; of a visit that is in both, the one that was made, ours if both were.
+
+        The other's leases are nobody's here: such a visit is queued.
+
+        Raises:
+            StudyError: the other file is no ledger.
+        """
+        try:
+            with self._lock:
+                self._connection.execute("ATTACH ? AS other", (f"file:{quote(str(other.resolve()))}?mode=ro",))
+            try:
+                with self._transaction() as cursor:
+                    cursor.execute(_ABSORB)
+            finally:
+                with self._lock:
+                    self._connection.execute("DETACH other")
+        except sqlite3.Error as error:
+            raise StudyError(other.parent, f"ledger.sqlite cannot be read ({error})") from error
 
     def counts(self) -> dict[str, int]:
         """How many visits are in each state."""

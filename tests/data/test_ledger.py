@@ -91,3 +91,25 @@ def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to be looked at" * 10)
     with pytest.raises(StudyError, match=r"ledger\.sqlite cannot be used"):
         Ledger(path)
+
+
+def test_ledgers_into_one(tmp_path: Path) -> None:
+    """What was made is kept, ours before theirs; what only they have made or queued is taken in."""
+    sites = ("both", "ours", "theirs", "leased", "queued")
+    with Ledger(tmp_path / "a.sqlite") as ours, Ledger(tmp_path / "b?c#d.sqlite") as theirs:
+        ours.add(Row(site, "v", 1, 1) for site in ("both", "ours", "theirs"))
+        theirs.add(Row(site, "v", 1, 1) for site in ("both", "ours", "theirs", "leased", "queued"))
+        for ledger, made in ((ours, ("both", "ours")), (theirs, ("both", "theirs"))):
+            for site in made:
+                ledger.finish(Row(site, "v", 1, 1), "failed" if ledger is ours else "done", "dns")
+        theirs.lease(Row("leased", "v", 1, 1))
+        ours.absorb(tmp_path / "b?c#d.sqlite")
+        states = {row.site: state for row, state in ours.rows("v", 1)}
+        assert states == dict(zip(sites, ("failed", "failed", "done", "queued", "queued"), strict=True))
+        assert theirs.leased() != []
+        ours.absorb(tmp_path / "b?c#d.sqlite")
+        assert {row.site: state for row, state in ours.rows("v", 1)} == states
+        (tmp_path / "none").write_text("no ledger, but long enough to be taken for a file of SQLite's " * 20)
+        with pytest.raises(StudyError, match="cannot be read"):
+            ours.absorb(tmp_path / "none")
+        assert {row.site: state for row, state in ours.rows("v", 1)} == states

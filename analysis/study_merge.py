@@ -1,0 +1,139 @@
+"""Studies into one, by visit: captures and imported rows that are new, and what each crawl's ledger says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from rich.progress import Progress
+
+from originset.analysis.import_batch import PREFIX, TABLES_WRITTEN
+from originset.data.capture import SUFFIX
+from originset.data.errors import StudyError, UsageError
+from originset.data.ledger import Ledger
+from originset.data.shards import scan, shard_path, shard_paths, write_shard
+from originset.data.study import Study
+
+# One row a certificate, whoever saw it: these have no visit to be chosen by.
+_OF_NO_VISIT = ("certificates", "certificate_names")
+
+
+@dataclass
+class MergeSummary:
+    """``visits_in_both`` were kept as they were in the study that is merged into, or in the first that had them."""
+
+    captures: int = 0
+    imported_visits: int = 0
+    visits_in_both: int = 0
+    links_left_out: int = 0
+
+
+def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSummary:
+    """Bring what other studies hold into one that the caller holds (:meth:`Study.changing`).
+
+    The sources are read only. Captures are linked where the file system can, else copied; a symbolic link among them
+    is left out, since it may lead anywhere. Tables and models follow from ``analyze``.
+
+    Raises:
+        UsageError: a study is merged into itself.
+        StudyError: a source is no study.
+    """
+    for source in sources:
+        if source.root.resolve() == study.root.resolve():
+            raise UsageError(f"{source.root} would be merged into itself")
+        source.manifest()
+    summary = MergeSummary()
+    task = progress.add_task("merge", total=len(sources))
+    for source in sources:
+        _captures(study, source, summary)
+        _imports(study, source, summary)
+        _ledger(study, source)
+        progress.advance(task)
+    _manifest(study, sources)
+    return summary
+
+
+def _captures(study: Study, source: Study, summary: MergeSummary) -> None:
+    for folder in sorted(source.captures.glob("[0-9a-f][0-9a-f]")):
+        for path in sorted(folder.glob(f"[0-9a-f]*{SUFFIX}")):
+            if path.is_symlink() or folder.is_symlink() or not path.is_file():
+                summary.links_left_out += 1
+                continue
+            place = study.captures / folder.name / path.name
+            if place.exists():
+                summary.visits_in_both += 1
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _link_or_copy(path, place)
+            summary.captures += 1
+
+
+def _link_or_copy(path: Path, place: Path) -> None:
+    # A capture is never written to, only replaced by rename, so that two studies may share the file.
+    try:
+        os.link(path, place, follow_symlinks=False)
+    except OSError:
+        beside = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+        shutil.copyfile(path, beside, follow_symlinks=False)
+        beside.replace(place)
+
+
+def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
+    for path in shard_paths(source, "visits"):
+        if not path.stem.startswith(PREFIX):
+            continue
+        known = scan(study, "visits").select("visit_id").collect()
+        visits = pl.read_parquet(path)
+        new = visits.join(known, on="visit_id", how="anti")
+        summary.visits_in_both += visits.height - new.height
+        if new.is_empty():
+            continue
+        shard = _new_name(study, path)
+        # The shard of visits is written last: it says that the others are whole.
+        for table in TABLES_WRITTEN:
+            rows = new if table == "visits" else _rows(source, table, path.stem, new)
+            if rows is not None:
+                write_shard(study, table, shard, rows)
+        summary.imported_visits += new.height
+
+
+def _rows(source: Study, table: str, shard: str, visits: pl.DataFrame) -> pl.DataFrame | None:
+    path = shard_path(source, table, shard)
+    if not path.is_file():
+        return None
+    rows = pl.read_parquet(path)
+    return rows if table in _OF_NO_VISIT else rows.join(visits.select("visit_id"), on="visit_id", how="semi")
+
+
+def _new_name(study: Study, path: Path) -> str:
+    """The shard's own name, unless another has it here."""
+    if not shard_path(study, "visits", path.stem).exists():
+        return path.stem
+    with path.open("rb") as file:
+        return f"{path.stem}-{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
+
+
+def _ledger(study: Study, source: Study) -> None:
+    if source.ledger_path.is_file():
+        with Ledger(study.ledger_path) as ledger:
+            ledger.absorb(source.ledger_path)
+
+
+def _manifest(study: Study, sources: Sequence[Study]) -> None:
+    """Each source's facts as they are, so that what was crawled how, where and from which list is not lost."""
+    manifest = study.manifest()
+    merged = list(manifest.get("merged", []))
+    vantages = set(manifest.get("vantages", []))
+    for source in sources:
+        facts = source.manifest()
+        merged.append({"study": source.root.resolve().name, **facts})
+        vantages.update(facts.get("vantages", []))
+    try:
+        study.update_manifest(merged=merged, vantages=sorted(vantages))
+    except OSError as error:
+        raise StudyError(study.root, f"study.json cannot be written ({error.strerror})") from error
