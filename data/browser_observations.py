@@ -1,8 +1,9 @@
 """What browsers did in the testbed, rule by rule: stored in reference/browser_observations.json, read from there.
 
 A *rule* is a small scenario (``crawler/testbed/rules/texts/RULE.toml``). A *cell* is one rule under one browser and one
-setting of third-party cookies; it was loaded several times, each in a context without a past. All of it is what the
-servers and the DNS server logged, never what the browser said of itself.
+setting of third-party cookies; it was loaded several times, each in a context without a past. Rules whose page has no
+third party were observed with cookies allowed alone, but for a few controls: the setting has nothing to act on. All of
+it is what the servers and the DNS server logged, never what the browser said of itself.
 
     for cell in read().cells:
         cell.majority.connections     # the partition of the page's requests into connections

@@ -112,7 +112,7 @@ class Answers:
         if arrival.server in host.addresses:
             return False
         first = self._scenario.hosts.get(arrival.server_name or "")
-        return first is None or f"https://{host.name}" not in (first.promised or ())
+        return first is None or not first.answers_for(host.name)
 
 
 def joined(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

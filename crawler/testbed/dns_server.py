@@ -87,7 +87,7 @@ class DnsServer:
     def _records(self, name: str, rdtype: dns.rdatatype.RdataType) -> list[tuple[str, str, str]] | None:
         """(owner, type, value) of the answer; None if the name does not exist."""
         host = self._scenario.hosts.get(name)
-        if host is None:
+        if host is None or host.unknown:
             return None
         rtype = dns.rdatatype.to_text(rdtype)
         names = (name, *self._scenario.aliases_of(name))

@@ -27,7 +27,7 @@ const respond = (session, stream, headers, arrival) => {
   const host = (headers[":authority"] ?? "").replace(/:\d+$/, "").toLowerCase();
   const path = headers[":path"];
   const known = config.hosts[host];
-  const promised = session.promised?.includes(`https://${host}`);
+  const promised = session.answersFor.includes(host);
   const served = known !== undefined && (known.addresses.includes(arrival.server) || promised);
   const misdirected = !served || (known.ownConnection && arrival.server_name !== host);
   const answer = misdirected ? undefined : known.answers[path.split("?")[0]];
@@ -62,7 +62,7 @@ const serve = (address, listening) => {
       ...arrival, client: socket.remoteAddress, alpn: socket.alpnProtocol, resumed: socket.isSessionReused(),
       tls_version: socket.getProtocol(), origins,
     });
-    session.promised = origins;
+    session.answersFor = host?.answersFor ?? [];
     // Node sends no frame for an empty list; nothing of ours can make it.
     if (origins !== null && origins.length > 0) session.origin(...origins);
     session.on("stream", (stream, headers) => {

@@ -78,6 +78,7 @@ def _config(
                 "addresses": list(host.addresses),
                 "certificate": host.certificate,
                 "origins": None if host.promised is None else list(host.promised),
+                "answersFor": [one.name for one in hosts if host.answers_for(one.name)],
                 "ownConnection": host.own_connection,
                 "delayMs": host.delay_ms,
                 "answers": {path: _answer(scenario, host, path) for name, path in scenario.served if name == host.name},

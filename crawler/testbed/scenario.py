@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -67,6 +68,7 @@ class Host:
     ``origin_added``: those of a second frame. ``origin_delay_ms``: how long after the handshake the frames are sent.
     ``implementation``: whose HTTP/2 answers at its addresses, ours on Python's h2 or Node's.
     ``own_connection``: requests for it on a connection that was opened for another name are answered 421.
+    ``unknown``: DNS says that it does not exist; its server is there all the same.
     ``external``: DNS, address and certificate exist, but the testbed's own server stays away: somebody else's listens.
     ``http3``: QUIC is answered too; "forced": browsers are told to use nothing else, "advertised": they have to find
     it.
@@ -90,6 +92,7 @@ class Host:
     redirect: str | None = None
     delay_ms: int = 0
     refuses: bool = False
+    unknown: bool = False
     external: bool = False
     http3: Http3 | None = None
     https_record: HttpsRecord | None = None
@@ -109,6 +112,14 @@ class Host:
         """All entries of its ORIGIN frames; None without a frame."""
         frames = self.origin_frames
         return tuple(entry for frame in frames for entry in frame) if frames else None
+
+    def answers_for(self, name: str) -> bool:
+        """Whether a connection that was opened for it may carry requests for another name.
+
+        However oddly an entry is written: a client that takes it for that name is to get its answer.
+        """
+        entries = (entry.lower() for entry in self.promised or ())
+        return any(re.match(rf"https?://{re.escape(name)}(?![a-z0-9.-])", entry) for entry in entries)
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ class _RawHost(_Raw, frozen=True):
     redirect: str | None = None
     delay_ms: int = 0
     refuses: bool = False
+    unknown: bool = False
     external: bool = False
     http3: Http3 | None = None
     https_record: _RawHttpsRecord | None = None
@@ -221,6 +222,7 @@ class _Reader:
             redirect=raw.redirect,
             delay_ms=raw.delay_ms,
             refuses=raw.refuses,
+            unknown=raw.unknown,
             external=raw.external,
             http3=raw.http3,
             https_record=self._https_record(raw.https_record, place),

@@ -78,7 +78,7 @@ def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
         for cookies in _COOKIES:
             version, more = observe(
                 testbed,
-                rules,
+                catalogue.under(rules, cookies),
                 given.browser,
                 cookies,
                 loads=given.loads,

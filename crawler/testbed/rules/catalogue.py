@@ -9,6 +9,7 @@ from importlib import resources
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.scenario import Certificate, Host, Resource, Scenario
+from originset.data.browser_observations import Cookies
 from originset.data.errors import InputError
 
 _TEXTS = resources.files("originset.crawler.testbed.rules") / "texts"
@@ -48,6 +49,20 @@ def scenario(rule: str) -> Scenario:
 def page(rule: str) -> Resource:
     """The page of a rule's site."""
     return scenario(rule).pages[0]
+
+
+def under(rules: Iterable[str], cookies: Cookies) -> list[str]:
+    """Those rules that are observed under a setting of third-party cookies.
+
+    Without a third party the setting has nothing to act on: of such rules, the core's alone are observed with cookies
+    blocked, as controls.
+    """
+    return [rule for rule in rules if cookies == "allowed" or rule in CORE or has_third_party(rule)]
+
+
+def has_third_party(rule: str) -> bool:
+    """Whether a rule's page uses a name of another site; all names are below .test, so two labels make a site."""
+    return len({name.split(".")[-2] for name in scenario(rule).names}) > 1
 
 
 def together(rules: Iterable[str]) -> Scenario:

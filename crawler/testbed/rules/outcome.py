@@ -68,11 +68,10 @@ def partition(
         )
         for number, statuses in carried.items()
     ]
-    last = len(places)
     return tuple(
         sorted(
             connections,
-            key=lambda one: (min(places.get(name, last) for name in one.requests), one.requests, one.opened_for),
+            key=lambda one: (min(places.get(name, -1) for name in one.requests), one.requests, one.opened_for),
         )
     )
 

@@ -1,0 +1,143 @@
+"""Makes docs/browser-rules.md (``make docs``) from the rules' texts and the stored observations."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from originset.crawler.testbed.rules import catalogue
+from originset.data import browser_observations
+from originset.data.browser_observations import Browser, Cell, Connection, Observations, Outcome
+
+_SECTIONS = {
+    "address": "Addresses",
+    "certificate": "Certificates",
+    "origin": "ORIGIN frames over HTTP/2",
+    "credentials": "Credentials",
+    "frame": "Frames within the page",
+    "protocol": "Protocols, 421 and redirects",
+    "http3": "HTTP/3",
+}
+_BROWSERS: tuple[Browser, ...] = ("chromium", "firefox")
+
+_HEAD = """\
+# When browsers reuse a connection
+
+What {chromium} and {firefox} did, rule by rule, in originset's testbed on {day}: every
+cell is {loads} loads, each in a browser context without a past, with a private authority that the browser trusts as it
+trusts any other. Everything here is what the servers and the DNS server logged. The browsers were Debian's, headless,
+with their own defaults but for third-party cookies. The page is generated: `make rules` observes everything again,
+`make docs` writes it.
+
+**How to read it.** A cell says how many connections carried requests of the page, and which names shared one:
+*1 (www static)* is one connection for both, *2 (www / static)* one for each. A name that has more than one connection
+is followed by what went over each. *h3* and *h1* mark HTTP/3 and HTTP/1.1; without a mark it is HTTP/2. *421* marks
+requests that a server refused as misdirected and that went out again elsewhere; *lost* what was never loaded. Several
+lines mean that the loads did not all go the same way; each says how many did. *No lookup of static* means that no load
+asked DNS for that name. Browsers open more connections than they use; *opened* is how many TLS and QUIC handshakes were
+completed, in all loads of both browsers' cells from least to most.
+
+Third-party cookies were allowed, and blocked for every rule with a third party and for {controls} controls; *blocked:*
+stands where that made a difference. *www* is the page's host unless the rule says otherwise; *static* and the like
+are names of the same site, *cdn:static* and the like of another. Each rule's name leads to its scenario: addresses,
+certificates, frames and page.
+"""
+
+
+def main() -> None:
+    sys.stdout.write("\n".join(lines(browser_observations.read())) + "\n")
+
+
+def lines(seen: Observations) -> Iterator[str]:
+    """The page."""
+    cells = {cell.key: cell for cell in seen.cells}
+    controls = sum(not catalogue.has_third_party(rule) for rule in catalogue.CORE)
+    yield _HEAD.format(
+        chromium=f"Chromium {seen.versions.get('chromium')}",
+        firefox=f"Firefox {seen.versions.get('firefox')}",
+        day=seen.observed_on,
+        loads=seen.loads,
+        controls=controls,
+    )
+    yield from _spread(seen)
+    rules = catalogue.names()
+    for prefix, title in _SECTIONS.items():
+        yield f"## {title}\n"
+        yield "| rule | situation | Chromium | Firefox | opened |"
+        yield "|---|---|---|---|---|"
+        for rule in (rule for rule in rules if rule.partition("-")[0] == prefix):
+            texts = [_cell(rule, browser, cells) for browser in _BROWSERS]
+            opened = [number for key, cell in cells.items() if key[0] == rule for number in cell.opened]
+            span = f"{min(opened)}-{max(opened)}" if opened else ""
+            link = f"[{rule}](../crawler/testbed/rules/texts/{rule}.toml)"
+            yield f"| {link} | {catalogue.scenario(rule).title} | {' | '.join(texts)} | {span} |"
+        yield ""
+
+
+def _spread(seen: Observations) -> Iterator[str]:
+    counts = Counter(len({outcome.hosts for outcome in cell.outcomes}) for cell in seen.cells)
+    split = sum(count for ways, count in counts.items() if ways > 1)
+    undecided = [cell for cell in seen.cells if 2 * len(cell.majority.loads) <= seen.loads]
+    yield (
+        f"{len(catalogue.names())} rules, {len(seen.cells)} cells. In {len(seen.cells) - split} cells all loads went "
+        f"the same way, in {split} they did not; in {len(undecided)} no way had a majority.\n"
+    )
+
+
+def _cell(rule: str, browser: Browser, cells: dict[tuple[str, str, str], Cell]) -> str:
+    allowed, blocked = (cells.get((rule, browser, cookies)) for cookies in ("allowed", "blocked"))
+    if allowed is None:
+        return "not observed"
+    text = _ways(allowed)
+    if blocked is not None and (other := _ways(blocked)) != text:
+        text += f"<br>blocked: {other}"
+    return text
+
+
+def _ways(cell: Cell) -> str:
+    shown: dict[str, int] = {}
+    for outcome in cell.outcomes:
+        text = _outcome(cell.rule, outcome)
+        shown[text] = shown.get(text, 0) + len(outcome.loads)
+    total = sum(shown.values())
+    ways = sorted(shown.items(), key=lambda way: -way[1])
+    text = "<br>".join(way if count == total else f"{count} of {total}: {way}" for way, count in ways)
+    asked = {name for name, types in cell.lookups.items() if any(map(any, types.values()))}
+    unasked = [name for name in catalogue.scenario(cell.rule).names if name not in asked]
+    return text + "".join(f"; no lookup of {short(cell.rule, name)}" for name in sorted(unasked))
+
+
+def _outcome(rule: str, outcome: Outcome) -> str:
+    connections = Counter(name for one in outcome.connections for name in {r.partition("/")[0] for r in one.requests})
+    shown = " / ".join(_connection(rule, one, connections) for one in outcome.connections)
+    lost = sorted({one.partition("/")[0] for one in outcome.missing})
+    return f"{len(outcome.connections)} ({shown})" + "".join(f", {short(rule, name)} lost" for name in lost)
+
+
+def _connection(rule: str, connection: Connection, connections: Counter[str]) -> str:
+    by_host: dict[str, list[str]] = {}
+    for request in connection.requests:
+        host, _, path = request.partition("/")
+        by_host.setdefault(host, []).append(path or "page")
+    refused = {request.partition("/")[0] for request in connection.misdirected}
+    # The name that it was opened for first.
+    order = sorted(by_host, key=lambda host: (host != connection.opened_for, host))
+    words = []
+    for host in order:
+        detail = f" {', '.join(by_host[host])}" if connections[host] > 1 else ""
+        words.append(short(rule, host) + (":" + detail if detail else "") + (" 421" if host in refused else ""))
+    mark = {"h2": "", "http/1.1": "h1 "}.get(connection.protocol, f"{connection.protocol} ")
+    return mark + " ".join(words)
+
+
+def short(rule: str, name: str) -> str:
+    """A host's name without what all names of its rule have in common."""
+    labels = name.removesuffix(".test").split(".")
+    site = labels[-1].removesuffix(rule).removesuffix("-")
+    host = ".".join(labels[:-1]) or "apex"
+    return f"{site}:{host}" if site else host
+
+
+if __name__ == "__main__":
+    main()
