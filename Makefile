@@ -1,5 +1,6 @@
 # make demo   set up everything, crawl the testbed with real headless Chrome, print the savings
 # make test   set up everything, run the tests
+# make test-fast   the tests that need neither browser nor testbed
 # make check  style, types, layers, generated pages
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check types bench soak docs system-demo system-test
+.PHONY: help demo test test-fast check types bench soak docs system-demo system-test
 .NOTPARALLEL:
 
 help:
@@ -21,6 +22,9 @@ demo: system-demo $(READY)
 
 test: system-test $(READY)
 	@$(BIN)/pytest
+
+test-fast: $(READY)
+	@$(BIN)/pytest -q -m "not testbed and not browser and not soak"
 
 soak: system-test $(READY)
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
