@@ -116,9 +116,8 @@ def _words(characters: _Bytes) -> tuple[npt.NDArray[np.uint16], _Places, _Places
     digits = np.zeros(len(characters) + 3, dtype=np.uint8)
     digits[3:] = (characters & 0xF) + 9 * (characters >> 6)  # letters are above 64
     pairs = (digits[:-1] << 4) | digits[1:]
-    fours = (pairs[:-2].astype(np.uint16) << np.uint16(8)) | pairs[
-        2:
-    ]  # the number in each character and the three before it
+    # Of each character the number that it and the three before it would be.
+    fours = (pairs[:-2].astype(np.uint16) << np.uint16(8)) | pairs[2:]
     ends = np.flatnonzero(characters == ord(":")).astype(np.int32)
     begins = np.append(np.int32(0), ends[:-1] + np.int32(1))
     values: npt.NDArray[np.uint16] = fours[ends - 1] & _DIGITS_KEPT.take(ends - begins, mode="clip")
