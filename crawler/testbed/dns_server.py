@@ -29,10 +29,10 @@ class DnsServer:
         self._scenario = scenario
         self._log = log
 
-    async def start(self) -> None:
-        """Listen on port 53 of the scenario's DNS address, for as long as the event loop runs."""
+    async def start(self, port: int = 53) -> None:
+        """Listen on a port of the scenario's DNS address, for as long as the event loop runs."""
         loop = asyncio.get_running_loop()
-        address = (self._scenario.dns_address, 53)
+        address = (self._scenario.dns_address, port)
         await loop.create_datagram_endpoint(lambda: _Datagrams(self), local_addr=address)
         await asyncio.start_server(self._stream, *address)
 

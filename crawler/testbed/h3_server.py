@@ -43,12 +43,12 @@ class H3Server:
     numbers: Iterator[int]
     tickets: dict[bytes, SessionTicket] = field(default_factory=dict)
 
-    async def start(self, address: str) -> None:
-        """Listen on port 443 of an address, for as long as the event loop runs."""
+    async def start(self, address: str, port: int) -> None:
+        """Listen on a port of an address, for as long as the event loop runs."""
         host = next(host for host in self.scenario.hosts.values() if address in host.addresses and host.http3)
         await serve(
             address,
-            443,
+            port,
             configuration=self.configuration(host.certificate or ""),
             create_protocol=partial(_Connection, self, address),
             session_ticket_fetcher=self.tickets.get,

@@ -17,6 +17,7 @@ import msgspec
 from originset.crawler.resolver import Resolver
 from originset.crawler.testbed import namespace, truth, web_server
 from originset.crawler.testbed.authority import Authority, Issued
+from originset.crawler.testbed.latency import ROUND_TRIP_MS, Means, Profile, delay_by_kernel
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.servers import CERTIFICATES, LOGS, SCENARIO
 from originset.crawler.testbed.trust import trust_in_home
@@ -36,8 +37,10 @@ _ASKS_BESIDE = "127.0.0.53"
 class Testbed:
     """A scenario brought up: addresses, DNS, servers, trust. All of it is gone when the ``with`` ends or we are killed.
 
-    ``folder`` is made anew and holds certificates, logs and the browsers' home. Two testbeds may be entered one within
-    the other if they share no address and no DNS address; names are then resolved by the inner one.
+    ``latency`` gives every connection and lookup the round trips of an access network; ``latency_means`` says, once it
+    is up, whether the kernel makes them or our relay. ``folder`` is made anew and holds certificates, logs and the
+    browsers' home. Two testbeds may be entered one within the other if they share no address and no DNS address; names
+    are then resolved by the inner one.
 
     Raises ``TestbedError`` outside a namespace or where something does not come up, ``MissingDependency`` where a
     program is not installed.
@@ -45,9 +48,11 @@ class Testbed:
 
     __test__ = False  # pytest would collect the name
 
-    def __init__(self, scenario: Scenario, folder: Path) -> None:
+    def __init__(self, scenario: Scenario, folder: Path, latency: Profile = "none") -> None:
         self.scenario = scenario
         self.folder = folder.absolute()
+        self.latency = latency
+        self.latency_means: Means = "none"
         self._stack = contextlib.ExitStack()
         self._servers: subprocess.Popen[bytes] | None = None
         self._authority: Authority | None = None
@@ -60,6 +65,7 @@ class Testbed:
             self._prepare_folder()
             self._add_addresses(stack)
             self._mount_resolver(stack)
+            self._choose_latency(stack)
             self._start_servers(stack)
             self._stack = stack.pop_all()
         return self
@@ -175,10 +181,15 @@ class Testbed:
             _run(["mount", "--bind", str(ours), str(theirs)])
             stack.callback(_run, ["umount", str(theirs)])
 
+    def _choose_latency(self, stack: contextlib.ExitStack) -> None:
+        if self.latency != "none":
+            self.latency_means = "netem" if delay_by_kernel(stack, self.latency) else "relay"
+
     def _start_servers(self, stack: contextlib.ExitStack) -> None:
+        relayed_ms = ROUND_TRIP_MS[self.latency] / 2 if self.latency_means == "relay" else 0
         with (self.folder / LOGS / "servers.txt").open("wb") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "originset.crawler.testbed.servers", str(self.folder)],
+                [sys.executable, "-m", "originset.crawler.testbed.servers", str(self.folder), str(relayed_ms)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -12,6 +12,7 @@ from originset.crawler.testbed import truth
 from originset.crawler.testbed.answers import content_of
 from originset.crawler.testbed.authority import Issued
 from originset.crawler.testbed.namespace import require_programs
+from originset.crawler.testbed.relay import OFFSET, Relay
 from originset.crawler.testbed.scenario import Host, Scenario
 from originset.data.errors import TestbedError
 
@@ -29,9 +30,9 @@ class NodeServer:
 
     @classmethod
     async def start(
-        cls, scenario: Scenario, certificates: Mapping[str, Issued], folder: Path, logs: Path, port: int
+        cls, scenario: Scenario, certificates: Mapping[str, Issued], folder: Path, logs: Path, relay: Relay | None
     ) -> NodeServer | None:
-        """Listen on the port of the addresses of Node's hosts; None if the scenario has none.
+        """Listen on 443 of the addresses of Node's hosts, or behind the relay there; None if the scenario has none.
 
         Raises ``MissingDependency`` without Node, ``TestbedError`` where it does not start.
         """
@@ -40,13 +41,17 @@ class NodeServer:
             return None
         require_programs("node")
         config = folder / "node.json"
-        config.write_text(json.dumps(_config(scenario, hosts, certificates, logs, port)))
+        described = _config(scenario, hosts, certificates, logs, 443 if relay is None else 443 + OFFSET)
+        config.write_text(json.dumps(described))
         process = await asyncio.create_subprocess_exec(
             "node", str(_SCRIPT), str(config), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
         server = cls(process)
         if await server._word() != b"ready\n":
             raise TestbedError("Node's server did not start")
+        if relay is not None:
+            for address in {address for host in hosts for address in host.addresses}:
+                await relay.tcp(address, 443)
         return server
 
     async def written(self) -> None:

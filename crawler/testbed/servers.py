@@ -1,7 +1,8 @@
-"""The process that runs a testbed's servers; the lab starts ``python -m originset.crawler.testbed.servers FOLDER``.
+"""The process that runs a testbed's servers: ``python -m originset.crawler.testbed.servers FOLDER ONE_WAY_MS``.
 
-It says ``ready`` when all listen, answers every line on its standard input once everything that reached it before is
-in the logs, and ends when its standard input does, so that it cannot outlive the lab.
+With ONE_WAY_MS other than 0 a relay before the servers makes for latency. It says ``ready`` when all listen, answers
+every line on its standard input once everything that reached it before is in the logs, and ends when its standard input
+does, so that it cannot outlive the lab, which starts it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 
 from originset.crawler.testbed.dns_server import DnsServer
 from originset.crawler.testbed.node_server import NodeServer
+from originset.crawler.testbed.relay import OFFSET, Relay
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.truth import Log
 from originset.crawler.testbed.web_server import WebServer, certificates_in
@@ -26,13 +28,17 @@ LOGS = "logs"
 _TURNS = 20
 
 
-async def _run(folder: Path) -> None:
+async def _run(folder: Path, one_way_ms: float) -> None:
     scenario = msgspec.json.decode((folder / SCENARIO).read_bytes(), type=Scenario)
     log = Log(folder / LOGS)
-    await DnsServer(scenario, log).start()
+    relay = Relay(one_way_ms / 1000) if one_way_ms else None
+    await DnsServer(scenario, log).start(53 if relay is None else 53 + OFFSET)
+    if relay is not None:
+        await relay.udp(scenario.dns_address, 53)
+        await relay.tcp(scenario.dns_address, 53)
     certificates = certificates_in(folder / CERTIFICATES, scenario)
-    await WebServer(scenario, certificates, log).start()
-    node = await NodeServer.start(scenario, certificates, folder, folder / LOGS, 443)
+    await WebServer(scenario, certificates, log).start(relay)
+    node = await NodeServer.start(scenario, certificates, folder, folder / LOGS, relay)
     _say("ready")
     loop = asyncio.get_running_loop()
     control = asyncio.StreamReader()
@@ -51,4 +57,4 @@ def _say(word: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_run(Path(sys.argv[1])))
+    asyncio.run(_run(Path(sys.argv[1]), float(sys.argv[2])))

@@ -17,6 +17,7 @@ from originset.crawler.testbed.h3_server import H3Server
 from originset.crawler.testbed.http1 import serve_http1
 from originset.crawler.testbed.http2 import serve_http2
 from originset.crawler.testbed.promise import Promise
+from originset.crawler.testbed.relay import OFFSET, Relay
 from originset.crawler.testbed.scenario import Host, Scenario
 from originset.crawler.testbed.truth import Handshake, Log
 
@@ -34,8 +35,12 @@ class WebServer:
         self._contexts: dict[tuple[str, str], ssl.SSLContext] = {}
         self._server_names: WeakKeyDictionary[ssl.SSLObject | ssl.SSLSocket, str] = WeakKeyDictionary()
 
-    async def start(self) -> None:
-        """Listen on 443 and 80 of every address but external, refusing and Node's hosts', while the event loop runs."""
+    async def start(self, relay: Relay | None = None) -> None:
+        """Listen on 443 and 80 of every address but external, refusing and Node's hosts', while the event loop runs.
+
+        With a relay it listens there, and we behind it.
+        """
+        offset = OFFSET if relay is not None else 0
         for address in self._scenario.addresses:
             host = next(host for host in self._scenario.hosts.values() if address in host.addresses)
             if host.refuses or host.external or host.implementation != "python":
@@ -43,11 +48,17 @@ class WebServer:
             default = self._new_context(host)
             default.sni_callback = self._choose
             await asyncio.start_server(
-                partial(self._serve, address), address, 443, ssl=default, ssl_handshake_timeout=60, backlog=256
+                partial(self._serve, address), address, 443 + offset, ssl=default, ssl_handshake_timeout=60, backlog=256
             )
-            await asyncio.start_server(partial(self._serve, address), address, 80)
-            if any(host.http3 and address in host.addresses for host in self._scenario.hosts.values()):
-                await self._h3.start(address)
+            await asyncio.start_server(partial(self._serve, address), address, 80 + offset)
+            has_h3 = any(host.http3 and address in host.addresses for host in self._scenario.hosts.values())
+            if has_h3:
+                await self._h3.start(address, 443 + offset)
+            if relay is not None:
+                await relay.tcp(address, 443)
+                await relay.tcp(address, 80)
+                if has_h3:
+                    await relay.udp(address, 443)
 
     def _choose(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _context: ssl.SSLContext) -> None:
         """RFC 6066: the certificate by the name that the client asks for; the address's own where it is unknown."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from originset.crawler.testbed.rules import catalogue
 from originset.data import browser_observations
-from originset.data.browser_observations import Browser, Cell, Connection, Observations, Outcome
+from originset.data.browser_observations import Browser, Cell, Connection, Cookies, Observations, Outcome
 
 _SECTIONS = {
     "address": "Addresses",
@@ -85,8 +85,8 @@ def _spread(seen: Observations) -> Iterator[str]:
     )
 
 
-def _cell(rule: str, browser: Browser, cells: dict[tuple[str, str, str], Cell]) -> str:
-    allowed, blocked = (cells.get((rule, browser, cookies)) for cookies in ("allowed", "blocked"))
+def _cell(rule: str, browser: Browser, cells: Mapping[tuple[str, Browser, Cookies], Cell]) -> str:
+    allowed, blocked = cells.get((rule, browser, "allowed")), cells.get((rule, browser, "blocked"))
     if allowed is None:
         return "not observed"
     text = _ways(allowed)
