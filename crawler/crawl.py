@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from originset.crawler.chromium import Chromium
+from originset.crawler.browsers import Browser, browser_for
 from originset.crawler.engine import DIFFERENCES, flags, sandbox
 from originset.crawler.failures import may_pass
 from originset.crawler.machine import families, shortage
@@ -121,7 +121,7 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, seed: 
             browser={
                 "name": browser,
                 "version": version,
-                "flags": list(flags(browser, kind)),
+                "flags": list(flags(browser, kind, settings.visit.third_party_cookies)),
                 "sandbox": kind,
                 "differs": list(DIFFERENCES[browser]),
             }
@@ -153,7 +153,7 @@ class _Run:
         self._schedule = Schedule(plan.pending, self._manners.site, self._manners.paces)
         self._tries: Counter[Key] = Counter()
         self._lock = threading.Lock()
-        self._browsers: set[Chromium] = set()
+        self._browsers: set[Browser] = set()
         # Internal pages come up on the way, so there may be work for more slots than there are visits now.
         count = settings.jobs if settings.internal else min(settings.jobs, len(plan.pending))
         self._threads = [threading.Thread(target=self._work, name=f"slot-{n}") for n in range(1, count + 1)]
@@ -255,9 +255,9 @@ class _Run:
         self._schedule.done(row, rows)
 
     @contextmanager
-    def _browser(self) -> Iterator[Chromium]:
+    def _browser(self) -> Iterator[Browser]:
         """A browser that :meth:`wait` can end."""
-        browser = Chromium(self._settings.visit)
+        browser = browser_for(self._settings.visit)
         with self._lock:
             self._browsers.add(browser)
         try:

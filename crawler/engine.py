@@ -35,14 +35,17 @@ _PACKAGES: dict[BrowserName, str] = {
 DIFFERENCES: dict[BrowserName, tuple[str, ...]] = {
     "chromium": (),
     "headless-shell": (
-        "names are looked up by the system's resolver: A and AAAA only; no HTTPS records, HTTP/3 by DNS or ECH",
-        "the wire shows what the C library asks; attempts counts one query for each family and call",
+        "names are looked up by the system's resolver, A and AAAA alone: no HTTPS records, so no ECH, no HTTP/3 by DNS",
+        "lookups have addresses but no TTLs, statuses or aliases on the way; attempts is one for each family and call",
         "no favicon, no connections on speculation",
         "pools and caches are parted by top-level site because flags say so",
+        "the user agent holds the full version",
     ),
     "firefox": (
-        "connections have no ids and no certificates; addresses are not known",
-        "lookups are not known; which requests shared a connection is not known",
+        "connections, their addresses and certificates, and lookups are not known",
+        "requests of service workers and answers with 421 are not seen",
+        "third-party cookies, where allowed, are kept apart for each top-level site",
+        "whether requests carried credentials is not known",
     ),
 }
 

@@ -35,7 +35,22 @@ _RULES: tuple[tuple[str, str], ...] = (
     ),
     ("aborted", r"ABORTED"),
 )
-_COMPILED = tuple((kind, re.compile(rf"net::ERR_(?:{pattern})")) for kind, pattern in _RULES)
+# Firefox's names: xpcom/base/ErrorList.py, and those of NSS.
+_FIREFOX_RULES: tuple[tuple[str, str], ...] = (
+    ("dns", r"NS_ERROR_UNKNOWN_HOST|NS_ERROR_DNS_LOOKUP_.*"),
+    ("redirect_loop", r"NS_ERROR_REDIRECT_LOOP"),
+    ("tls", r"SEC_ERROR_.*|SSL_ERROR_.*|MOZILLA_PKIX_ERROR_.*"),
+    ("timeout", r"NS_ERROR_NET_TIMEOUT.*"),
+    ("empty", r"NS_ERROR_NET_(?:EMPTY_RESPONSE|INTERRUPT|RESET)"),
+    ("connect", r"NS_ERROR_(?:CONNECTION_REFUSED|OFFLINE|PROXY_.*|PORT_ACCESS_NOT_ALLOWED)"),
+    ("blocked", r"NS_ERROR_(?:BLOCKED_.*|UNKNOWN_PROTOCOL|MALFORMED_URI)"),
+    ("http", r"NS_ERROR_(?:NET_HTTP2_.*|NET_PARTIAL_TRANSFER|CORRUPTED_CONTENT|INVALID_CONTENT_ENCODING)"),
+    ("aborted", r"NS_BINDING_.*|NS_ERROR_ABORT"),
+)
+_COMPILED = (
+    *((kind, re.compile(rf"net::ERR_(?:{pattern})")) for kind, pattern in _RULES),
+    *((kind, re.compile(pattern)) for kind, pattern in _FIREFOX_RULES),
+)
 
 # What another attempt may not meet again.
 PASSING = frozenset({"timeout", "crash", "hang", "connect", "empty"})
@@ -45,7 +60,7 @@ _PASSING_CODES = frozenset({"HTTP 429", "HTTP 502", "HTTP 503", "HTTP 504", "net
 
 
 def error_kind(code: str) -> str:
-    """The kind of a code such as ``net::ERR_NAME_NOT_RESOLVED``."""
+    """The kind of a code such as ``net::ERR_NAME_NOT_RESOLVED`` or Firefox's ``NS_ERROR_UNKNOWN_HOST``."""
     return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(code)), "other")
 
 

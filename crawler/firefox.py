@@ -68,6 +68,8 @@ class Firefox:
     Raises ``MissingDependency`` without Firefox, ``BrowserError`` where it does not start or is lost.
     """
 
+    _arguments: tuple[str, ...] = ()
+
     def __init__(
         self,
         root: Path | None = None,
@@ -150,7 +152,11 @@ class Firefox:
         log = profile / "stderr.txt"
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                [*ends_with_us(binary), "--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"],
+                [
+                    *ends_with_us(binary),
+                    *("--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"),
+                    *self._arguments,
+                ],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

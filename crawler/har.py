@@ -53,14 +53,16 @@ _SECURITY_FIELDS = (
 )
 
 
-def har_log(page: PageLog, log: VisitLog, browser_version: str, page_url: str) -> dict[str, Any]:
+def har_log(
+    page: PageLog, log: VisitLog, browser_version: str, page_url: str, *, browser: str = "Chromium"
+) -> dict[str, Any]:
     """The ``log`` object of a visit. ``log`` is its NetLog, for what DevTools does not say of failed requests."""
     exchanges = ordered(page)
     started = exchanges[0] if exchanges else None
     return {
         "version": "1.2",
         "creator": {"name": "originset", "version": originset.__version__},
-        "browser": {"name": "Chromium", "version": browser_version},
+        "browser": {"name": browser, "version": browser_version},
         "pages": [
             {
                 "id": "page_1",

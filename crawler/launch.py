@@ -28,6 +28,13 @@ _START_S = 60.0
 _LOOK_S = 0.01
 
 
+def ends_with_us(program: str, within: tuple[str, ...] = ()) -> list[str]:
+    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about."""
+    setpriv = shutil.which("setpriv")
+    # Within first: a new user namespace would make the kernel forget whose end is ours.
+    return [*within, *([] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]), program]
+
+
 def by_selenium(  # noqa: PLR0917 - what a start needs
     settings: VisitSettings,
     binary: str | None,
@@ -46,7 +53,7 @@ def by_selenium(  # noqa: PLR0917 - what a start needs
     options = webdriver.ChromeOptions()
     chromedriver = shutil.which("chromedriver")
     if binary is not None:
-        options.binary_location = _script(_ends_with_us(binary, within), folder / "chromium")
+        options.binary_location = _script(ends_with_us(binary, within), folder / "chromium")
     for flag in flags:
         options.add_argument(flag)
     # chromedriver's own idea; a popup is a page that nobody asked for.
@@ -60,7 +67,7 @@ def by_selenium(  # noqa: PLR0917 - what a start needs
         },
     )
     service = Service(
-        executable_path=None if chromedriver is None else _script(_ends_with_us(chromedriver), folder / "chromedriver"),
+        executable_path=None if chromedriver is None else _script(ends_with_us(chromedriver), folder / "chromedriver"),
         env=_environment(settings, folder),
         # Ctrl-C in a terminal goes to the whole process group; when browsers end is ours to say.
         popen_kw={"start_new_session": True},
@@ -75,7 +82,7 @@ def by_selenium(  # noqa: PLR0917 - what a start needs
             process, service.process = service.process, None  # type: ignore[assignment]  # selenium tests for None
             remember(process)
     if isinstance(driver.command_executor, RemoteConnection):
-        driver.command_executor.close()
+        driver.command_executor.close()  # type: ignore[no-untyped-call]  # selenium has no annotation here
     return str(driver.capabilities["goog:chromeOptions"]["debuggerAddress"])
 
 
@@ -93,7 +100,7 @@ def directly(  # noqa: PLR0917 - what a start needs
         BrowserError: it did not start.
     """
     profile, words = folder / "profile", folder / "stderr.txt"
-    command = [*_ends_with_us(binary, within), *flags, "--remote-debugging-port=0", "about:blank"]
+    command = [*ends_with_us(binary, within), *flags, "--remote-debugging-port=0", "about:blank"]
     with words.open("wb") as errors:
         try:
             process = subprocess.Popen(
@@ -122,13 +129,6 @@ def _environment(settings: VisitSettings, folder: Path) -> dict[str, str]:
     scratch = folder / "t"  # the browser's own left-overs go with the folder
     scratch.mkdir()
     return {**os.environ, "TMPDIR": str(scratch), **settings.environment}
-
-
-def _ends_with_us(program: str, within: tuple[str, ...] = ()) -> list[str]:
-    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about."""
-    setpriv = shutil.which("setpriv")
-    # Within first: a new user namespace would make the kernel forget whose end is ours.
-    return [*within, *([] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]), program]
 
 
 def _script(words: list[str], place: Path) -> str:

@@ -70,7 +70,7 @@ _SCRIPT = """\
     links: [...document.links].filter(follow).slice(0, MOST).map((link) => link.href.split("#")[0]),
   });
 })"""
-_CALL = f"{_SCRIPT}({json.dumps(_BANNERS)}, {json.dumps(_CHALLENGES)}, {_MOST_LINKS})"
+QUESTION = f"{_SCRIPT}({json.dumps(_BANNERS)}, {json.dumps(_CHALLENGES)}, {_MOST_LINKS})"
 
 
 class PageFacts(msgspec.Struct):
@@ -97,9 +97,14 @@ def look(devtools: DevTools, session: str, frame: str) -> PageFacts | None:
         DevToolsLost: the browser is gone.
     """
     world = devtools.call("Page.createIsolatedWorld", session, _PATIENCE_S, frameId=frame)["executionContextId"]
-    answer = devtools.call("Runtime.evaluate", session, _PATIENCE_S, expression=_CALL, contextId=world)
+    answer = devtools.call("Runtime.evaluate", session, _PATIENCE_S, expression=QUESTION, contextId=world)
     text = answer["result"].get("value")
-    return None if text is None else _decoder.decode(text)
+    return None if text is None else answered(text)
+
+
+def answered(text: str) -> PageFacts:
+    """What a page answered to ``QUESTION``."""
+    return _decoder.decode(text)
 
 
 def is_challenge(status: int, headers: Mapping[str, str], facts: PageFacts | None) -> bool:

@@ -51,7 +51,7 @@ class Response(Struct):
     security_details: dict[str, Any] | None = None
 
 
-class _Request(Struct):
+class Request(Struct):
     url: str
     method: str = ""
     headers: dict[str, str] = {}
@@ -67,9 +67,9 @@ class Initiator(Struct):
     stack: dict[str, Any] | None = None
 
 
-class _WillBeSent(Struct):
+class WillBeSent(Struct):
     request_id: str
-    request: _Request
+    request: Request
     timestamp: float
     wall_time: float = 0
     loader_id: str = ""
@@ -152,7 +152,7 @@ class Exchange:
         "type",
     )
 
-    def __init__(self, sent: _WillBeSent, first_hop: Exchange | None) -> None:
+    def __init__(self, sent: WillBeSent, first_hop: Exchange | None) -> None:
         self.sent = sent
         self.first_hop = first_hop  # the hop before this one
         self.type = sent.type
@@ -206,7 +206,7 @@ class PageLog:
             and exchange.sent.loader_id == exchange.sent.request_id
         ]
 
-    def sent(self, event: _WillBeSent) -> None:
+    def sent(self, event: WillBeSent) -> None:
         """A request, or the next hop of one."""
         before = self._latest.get(event.request_id)
         if before is not None and event.redirect_response is not None and before.response is None:
@@ -255,7 +255,7 @@ class PageLog:
 
     def socket_created(self, event: _SocketCreated) -> None:
         """A WebSocket is made; its request has no time yet."""
-        sent = _WillBeSent(event.request_id, _Request(event.url, "GET"), 0, initiator=event.initiator, type="WebSocket")
+        sent = WillBeSent(event.request_id, Request(event.url, "GET"), 0, initiator=event.initiator, type="WebSocket")
         self._latest[event.request_id] = Exchange(sent, None)
 
     def socket_handshake(self, event: _SocketHandshake) -> None:
@@ -325,7 +325,7 @@ def _handler(type_: type, handler: Callable[[PageLog, Any], None]) -> _Handler:
 
 
 _HANDLERS: dict[str, _Handler] = {
-    "Network.requestWillBeSent": _handler(_WillBeSent, PageLog.sent),
+    "Network.requestWillBeSent": _handler(WillBeSent, PageLog.sent),
     "Network.responseReceived": _handler(_Received, PageLog.received),
     "Network.loadingFinished": _handler(_Finished, PageLog.finished),
     "Network.loadingFailed": _handler(_Failed, PageLog.failed),

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from originset.crawler.chromium import Chromium
+from originset.crawler.browsers import Browser, visit
 from originset.crawler.failures import port_is_closed
 from originset.crawler.links import internal_links
 from originset.crawler.manners import Manners, address_of
 from originset.crawler.resolver import ask_for_visit
 from originset.crawler.settings import CrawlSettings
-from originset.crawler.visit import VisitRequest, visit
+from originset.crawler.visit import VisitRequest
 from originset.data.capture import Extension
 from originset.data.errors import BrowserError
 from originset.data.identity import crawl_visit_id
@@ -35,7 +35,7 @@ class Slot:
         settings: CrawlSettings,
         seed: int,
         manners: Manners,
-        start: Callable[[], AbstractContextManager[Chromium]],
+        start: Callable[[], AbstractContextManager[Browser]],
         stopped: Callable[[], bool],
     ) -> None:
         self._settings = settings
@@ -44,7 +44,7 @@ class Slot:
         self._start_one = start
         self._stopped = stopped
         self._stack = ExitStack()
-        self._browser: Chromium | None = None
+        self._browser: Browser | None = None
         self._visits = 0
         self._started = 0.0
 
@@ -101,13 +101,13 @@ class Slot:
             ask_for_visit(settings.resolver, har_log, extension)
         return har_log, extension
 
-    def _ready(self) -> Chromium:
+    def _ready(self) -> Browser:
         if self._browser is None or self._is_old(self._browser):
             self.close()
             self._browser, self._visits, self._started = self._start(), 0, time.monotonic()
         return self._browser
 
-    def _is_old(self, browser: Chromium) -> bool:
+    def _is_old(self, browser: Browser) -> bool:
         settings = self._settings
         if browser.killed or self._visits >= settings.browser_visits:
             return True
@@ -115,7 +115,7 @@ class Slot:
             return True
         return self._visits % _VISITS_PER_LOOK == 0 and browser.private_memory() >= settings.browser_memory
 
-    def _start(self) -> Chromium:
+    def _start(self) -> Browser:
         for start in range(1, _STARTS + 1):
             try:
                 return self._stack.enter_context(self._start_one())

@@ -39,6 +39,7 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     error_code: str | None = None
     vantage: str | None = None
+    vantage_ip: str | None = None
     round: int = 1
     repeat: int = 1
     page_kind: str = "landing"
@@ -47,7 +48,7 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     browser_version: str | None = None
     third_party_cookies: str | None = None  # allowed, blocked
     ip_families: str | None = None  # 4, 6, both
-    consent_banner: str | None = None  # seen, none, unknown
+    consent_banner: str | None = None  # seen, accepted, none, unknown
     challenge: bool | None = None
     user_agent: str | None = None
     viewport: str | None = None

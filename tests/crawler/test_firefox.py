@@ -8,9 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from originset.crawler.browsers import browser_for, visit
 from originset.crawler.firefox import Firefox
+from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
+from originset.crawler.visit import VisitRequest
 from originset.data.errors import BrowserError, MissingDependency
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
@@ -106,6 +109,23 @@ def test_what_does_not_load_is_told_and_does_no_harm(testbed: Testbed) -> None:
         with pytest.raises(BrowserError, match="took longer than"):
             firefox.load("https://wiki.test/", timeout_s=0.0)
         assert {one.status for one in firefox.load("https://wiki.test/")} == {200}
+
+
+@pytest.mark.parametrize(
+    ("site", "error", "code"),
+    [
+        ("gone.test", "dns", "NS_ERROR_UNKNOWN_HOST"),
+        ("refused.test", "connect", "NS_ERROR_CONNECTION_REFUSED"),
+        ("expired.test", "tls", "SEC_ERROR_EXPIRED_CERTIFICATE"),
+    ],
+)
+def test_sites_that_fail(testbed: Testbed, site: str, error: str, code: str) -> None:
+    settings = VisitSettings(browser="firefox", timeout_s=20, quiet_s=0.3, environment=testbed.environment)
+    with browser_for(settings) as browser:
+        har_log, extension = visit(browser, VisitRequest("0123456789abcdef", site, f"https://{site}/"))
+    assert (extension.visit.status, extension.visit.error, extension.visit.error_code) == ("failed", error, code)
+    assert [entry["response"]["_error"] for entry in har_log["entries"]] == [code]
+    assert extension.visit.consent_banner == "unknown"
 
 
 def test_without_trust_nothing_loads(testbed: Testbed) -> None:

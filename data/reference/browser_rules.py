@@ -1,0 +1,75 @@
+"""When browsers share connections: the rules that the models follow, each with the version it was seen in and a source."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+_FILE = "browser_rules.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserRules:
+    """One browser's rules; browser_rules.toml says of each what it means and where it is from.
+
+    ``protocols`` in ``origin_*`` are h2 and h3. ``pool`` names what requests on one connection have in common.
+    """
+
+    browser: str
+    version: str
+    connections_per_host: int
+    pool: frozenset[str]
+    waits_for_connections_under_way: bool
+    origin_permits: frozenset[str]
+    origin_restricts: frozenset[str]
+    origin_skips_lookup: frozenset[str]
+    lookups_follow_partition: bool
+
+
+@cache
+def browser_rules() -> dict[str, BrowserRules]:
+    """The rules of each browser, by its name."""
+    given = _given()
+    return {name: _rules(name, entry) for name, entry in given.items() if isinstance(entry, dict)}
+
+
+def rule_rows() -> list[dict[str, str]]:
+    """Every rule as a row: browser, version, rule, value, says, source."""
+    return [
+        {
+            "browser": browser,
+            "version": entry["version"],
+            "rule": rule,
+            "value": ", ".join(map(str, told["value"])) if isinstance(told["value"], list) else str(told["value"]),
+            "says": told["says"],
+            "source": told["source"],
+        }
+        for browser, entry in _given().items()
+        if isinstance(entry, dict)
+        for rule, told in entry.items()
+        if isinstance(told, dict)
+    ]
+
+
+def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
+    def value(rule: str) -> Any:
+        return entry[rule]["value"]
+
+    return BrowserRules(
+        browser=name,
+        version=entry["version"],
+        connections_per_host=value("connections_per_host"),
+        pool=frozenset(value("pool")),
+        waits_for_connections_under_way=value("waits_for_connections_under_way"),
+        origin_permits=frozenset(value("origin_permits")),
+        origin_restricts=frozenset(value("origin_restricts")),
+        origin_skips_lookup=frozenset(value("origin_skips_lookup")),
+        lookups_follow_partition=value("lookups_follow_partition"),
+    )
+
+
+def _given() -> dict[str, Any]:
+    return tomllib.loads(resources.files("originset.data.reference").joinpath(_FILE).read_text())
