@@ -232,8 +232,9 @@ def test_providers_have_sources_and_own_their_networks():
     assert rows.schema == TABLES["providers"].polars_schema
     owned = rows.select("asns").explode("asns").drop_nulls().to_series()
     assert owned.is_unique().all()
-    said = rows.filter(pl.col("cname_zones").list.len() > 0)
-    assert (said["source"].list.len() > 0).all()
+    assert (rows["source"].list.len() > 0).all()
+    said = rows.filter(pl.any_horizontal(pl.col("misdirected_policy", "account_rule", "name_limit").is_not_null()))
+    assert said["source"].list.eval(pl.element().str.contains("https://", literal=True).any()).list.first().all()
     names = dict(built_in().as_names.select("asn", "organisation").iter_rows())
     for provider, asns in rows.select("provider", "asns").iter_rows():
         own = {"Bunny": "bunnyway", "Microsoft Azure Front Door": "microsoft"}.get(provider, provider.lower())
