@@ -1,4 +1,4 @@
-"""Every distinct host and address of a study, looked up once: tables ``hosts``, ``addresses`` and ``providers``."""
+"""Every distinct host and address of a study, looked up once: hosts, addresses, vantages; providers beside them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from originset.analysis.har.urls import canonical_ip, map_distinct
 from originset.analysis.hosts import host_rows
 from originset.data.reference import providers as provider_table
 from originset.data.reference.snapshot import Reference, built_in
+from originset.data.schema import TABLES
 from originset.data.shards import scan, write_shard
 from originset.data.study import Study
 
@@ -29,6 +30,7 @@ def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
     write_shard(study, "hosts", _SHARD, hosts)
     write_shard(study, "addresses", _SHARD, addresses)
     write_shard(study, "providers", _SHARD, providers)
+    write_shard(study, "vantages", _SHARD, _vantages(study, addresses))
     study.update_manifest(reference_data={**reference.facts, "providers": provider_table.described()})
     return {
         "hosts": hosts.height,
@@ -52,8 +54,18 @@ def _addresses(study: Study) -> pl.Series:
         scan(study, "requests").select(pl.col("server_ip")),
         scan(study, "connections").select(pl.col("server_ip")),
         _answers(study).select(pl.col("answers").explode().alias("server_ip")),
+        scan(study, "visits").select(pl.col("vantage_ip").alias("server_ip")),
     ).to_series()
     return map_distinct(found, canonical_ip)
+
+
+def _vantages(study: Study, addresses: pl.DataFrame) -> pl.DataFrame:
+    """Each place that visits were made from, with each address that it was said to have."""
+    visits = scan(study, "visits").filter(pl.col("vantage").is_not_null())
+    places = visits.group_by("vantage", pl.col("vantage_ip").alias("ip")).agg(pl.len().cast(pl.Int32).alias("visits"))
+    known = addresses.select("ip", "asn", "as_name", "organisation")
+    rows = places.collect(engine="streaming").join(known, on="ip", how="left").sort("vantage", "ip", nulls_last=True)
+    return rows.select(TABLES["vantages"].polars_schema.names())
 
 
 def _located(study: Study) -> pl.DataFrame:

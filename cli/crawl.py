@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,11 @@ from click.core import ParameterSource
 from originset.cli.crawl_display import Display
 from originset.cli.output import note
 from originset.crawler.crawl import crawl
+from originset.crawler.engine import ThirdPartyCookies
 from originset.crawler.plan import Plan
 from originset.crawler.profiles import PROFILES
 from originset.crawler.resolver import parse_resolver
-from originset.crawler.settings import CrawlSettings, Device, ThirdPartyCookies, VisitSettings
+from originset.crawler.settings import Consent, CrawlSettings, Device, Family, VisitSettings
 from originset.crawler.site_list import SiteList, read_exclusions, read_site_list
 from originset.data.study import Study
 
@@ -47,6 +49,13 @@ def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     return value
 
 
+def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    try:
+        return None if value is None else str(ipaddress.ip_address(value))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command()
 @click.argument("sites")
 @click.option("--column", metavar="NAME", help="SITES is a CSV with a header; the sites stand in this column.")
@@ -60,6 +69,13 @@ def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     help="More attempts after failures that may pass.",
 )
 @click.option("--vantage", default="default", show_default=True, help="Name of the place that this crawl runs from.")
+@click.option(
+    "--vantage-address",
+    "vantage_ip",
+    callback=_address,
+    metavar="ADDRESS",
+    help="The address that this place is seen by; analyze finds its AS.",
+)
 @click.option(
     "--round", "round_number", type=click.IntRange(1), default=1, show_default=True, help="Number of the round."
 )
@@ -86,7 +102,18 @@ def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     show_default=True,
     help="Blocked, Chromium does not share connections across sites.",
 )
-@click.option("--family", type=click.Choice(["4", "6", "both"]), help="Begin only where the machine reaches these.")
+@click.option(
+    "--family",
+    type=click.Choice(["4", "6", "both"]),
+    help="Keep browsers to IPv4 or to IPv6, or begin only where both are reached.",
+)
+@click.option(
+    "--consent",
+    type=click.Choice(["leave", "accept"]),
+    default="leave",
+    show_default=True,
+    help="What to do with consent banners that are known.",
+)
 @click.option(
     "--resolver",
     default="system",
@@ -165,11 +192,15 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
         options |= {option: value for option, value in PROFILES[name].items() if option not in given}
     device: Device = options.pop("device")
     cookies: ThirdPartyCookies = options.pop("third_party_cookies")
+    family: Family | None = options.pop("family")
+    consent: Consent = options.pop("consent")
     visit = VisitSettings(
         timeout_s=options.pop("timeout"),
         third_party_cookies=cookies,
         device=device,
         contact=options.pop("contact"),
+        family=family,
+        consent=consent,
     )
     if options["jobs"] is None:
         del options["jobs"]

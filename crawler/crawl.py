@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from originset.crawler.address_families import can_limit, families
 from originset.crawler.browsers import Browser, browser_for
 from originset.crawler.engine import DIFFERENCES, flags, sandbox
 from originset.crawler.failures import may_pass
-from originset.crawler.machine import families, shortage
+from originset.crawler.machine import give_memory_back, shortage
 from originset.crawler.manners import Manners
 from originset.crawler.plan import OUTCOMES, Plan, further, plan_crawl
 from originset.crawler.schedule import Schedule
-from originset.crawler.settings import CrawlSettings
+from originset.crawler.scratch import sweep
+from originset.crawler.settings import CrawlSettings, Family
 from originset.crawler.site_list import SiteList
 from originset.crawler.slot import Captured, Slot
 from originset.data.capture import Visit, write_capture
@@ -60,14 +62,12 @@ def crawl(
     Raises:
         KeyboardInterrupt: it was told to end.
         BrowserError: no browser could be started and visits are left over.
-        UsageError: the machine does not reach the address families that it should.
+        UsageError: visits cannot be kept to the address families that are wanted.
         StudyError: the study cannot be changed.
     """
-    if settings.family is not None and (reached := families()) != settings.family:
-        raise UsageError(
-            f"this machine reaches {_FAMILIES[reached]}, not {_FAMILIES[settings.family]}",
-            "browsers use what it has: run the crawl where the routes are as wanted, or leave --family out",
-        )
+    _require_family(settings.visit.family)
+    sweep()
+    give_memory_back()
     with study.changing("crawl", _parameters(sites, settings)) as counts, Ledger(study.ledger_path) as ledger:
         plan = plan_crawl(study, ledger, sites, settings)
         planned(plan)
@@ -86,11 +86,33 @@ def crawl(
         return summary
 
 
+def _require_family(wanted: Family | None) -> None:
+    """Whether visits can be kept to the address families that are wanted.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    reached = families()
+    if wanted is None or wanted == reached:
+        return
+    if reached != "both":
+        raise UsageError(
+            f"this machine reaches {_FAMILIES[reached]}, not {_FAMILIES[wanted]}",
+            "run the crawl where that can be reached, or leave --family out",
+        )
+    if not can_limit():
+        raise UsageError(
+            f"this machine reaches IPv4 and IPv6, and its kernel lets no browser be kept to {_FAMILIES[wanted]}",
+            f"run the crawl where {_FAMILIES[wanted]} can be reached, or leave --family out",
+        )
+
+
 def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
     return {
         "site_list": sites.source,
         "site_list_sha256": sites.sha256,
         "vantage": settings.vantage,
+        "vantage_ip": settings.vantage_ip,
         "round": settings.round_number,
         "repeats": settings.repeats,
         "jobs": settings.jobs,
@@ -104,7 +126,8 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "internal": settings.internal,
         "profile": settings.profile,
         "device": settings.visit.device,
-        "family": settings.family,
+        "family": settings.visit.family,
+        "consent": settings.visit.consent,
         "contact": settings.visit.contact,
         "respect_robots": settings.respect_robots,
         "per_address": settings.per_address,

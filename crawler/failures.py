@@ -53,10 +53,13 @@ _COMPILED = (
 )
 
 # What another attempt may not meet again.
-PASSING = frozenset({"timeout", "crash", "hang", "connect", "empty"})
+PASSING = frozenset({"timeout", "crash", "hang", "connect"})
 
-# RFC 9110 section 15.6, RFC 6585 section 4: not now; a resolver that did not answer.
-_PASSING_CODES = frozenset({"HTTP 429", "HTTP 502", "HTTP 503", "HTTP 504", "net::ERR_DNS_TIMED_OUT"})
+# RFC 9110 section 15.6, RFC 6585 section 4: not now; a resolver that did not answer; a connection that ended (a page
+# that is empty on purpose has another code).
+_PASSING_CODES = frozenset(
+    {"HTTP 429", "HTTP 502", "HTTP 503", "HTTP 504", "net::ERR_DNS_TIMED_OUT", "net::ERR_EMPTY_RESPONSE"}
+)
 
 
 def error_kind(code: str) -> str:

@@ -1,7 +1,7 @@
 """What a loaded page shows: a consent banner, a bot challenge instead of itself, its links, its size.
 
 Banners and challenges are told by what the products' own documentation and pages name: elements, titles, header fields.
-What is not on these lists is not seen, so "none" means none of the known ones.
+What is not on the lists is not seen, so "none" means none of the known ones.
 """
 
 from __future__ import annotations
@@ -11,36 +11,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from originset.crawler.consent import PLATFORMS
 from originset.crawler.devtools import DevTools
 
 _PATIENCE_S = 5.0
 _MOST_LINKS = 5_000
-
-# The outermost element of the banners of consent platforms.
-_BANNERS = (
-    "#onetrust-banner-sdk",  # OneTrust
-    "#CybotCookiebotDialog",  # Cookiebot
-    ".qc-cmp2-container",  # Quantcast
-    "#truste-consent-track, #consent_blackbar, .truste_box_overlay",  # TrustArc
-    "#didomi-host .didomi-popup-container, #didomi-notice",  # Didomi
-    "#usercentrics-root, #usercentrics-cmp-ui",  # Usercentrics
-    "iframe[id^='sp_message_iframe']",  # Sourcepoint
-    ".osano-cm-window .osano-cm-dialog",  # Osano
-    ".cky-consent-container, #cookie-law-info-bar",  # CookieYes
-    "#cmplz-cookiebanner-container .cmplz-cookiebanner",  # Complianz
-    "#iubenda-cs-banner",  # iubenda
-    ".klaro .cookie-notice, .klaro .cookie-modal",  # Klaro
-    "#BorlabsCookieBox, #BorlabsDialog",  # Borlabs
-    ".fc-consent-root",  # Google Funding Choices
-    "#axeptio_overlay",  # Axeptio
-    "#cmpbox",  # consentmanager
-    "#tarteaucitronAlertBig, #tarteaucitronRoot.tarteaucitronBeforeVisible",  # tarteaucitron
-    ".cc-window[role='dialog']",  # Cookie Consent by Osano
-    "#cc-main .cm-wrapper",  # CookieConsent by Orest Bida
-    ".termly-styles-root, [data-tid='banner-wrapper']",  # Termly
-    "#hs-eu-cookie-confirmation",  # HubSpot
-    "#shopify-pc__banner",  # Shopify
-)
 
 # What stands in place of a page; a challenge in a corner of a page, such as that of a form, is none of these.
 _CHALLENGES = (
@@ -70,7 +45,7 @@ _SCRIPT = """\
     links: [...document.links].filter(follow).slice(0, MOST).map((link) => link.href.split("#")[0]),
   });
 })"""
-QUESTION = f"{_SCRIPT}({json.dumps(_BANNERS)}, {json.dumps(_CHALLENGES)}, {_MOST_LINKS})"
+QUESTION = f"{_SCRIPT}({json.dumps([banner for banner, _ in PLATFORMS])}, {json.dumps(_CHALLENGES)}, {_MOST_LINKS})"
 
 
 class PageFacts(msgspec.Struct):

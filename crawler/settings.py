@@ -12,6 +12,7 @@ from originset.crawler.resolver import Resolver
 
 Device = Literal["desktop", "mobile"]
 Family = Literal["4", "6", "both"]
+Consent = Literal["leave", "accept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class VisitSettings:
     ``timeout_s`` bounds a page load; what was seen until then is kept. A visit that takes ``grace_s`` more than that
     has a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event
     for a page to count as complete. ``contact`` is added to the user agent, for those who want to know who is there.
+    ``family`` keeps the browser to addresses of IPv4 or IPv6; ``consent`` says what becomes of a banner that is known.
     ``environment`` is added to the browser's and the driver's, ``extra_flags`` to the browser's flags.
     """
 
@@ -31,6 +33,8 @@ class VisitSettings:
     third_party_cookies: ThirdPartyCookies = "allowed"
     device: Device = "desktop"
     contact: str | None = None
+    family: Family | None = None
+    consent: Consent = "leave"
     environment: Mapping[str, str] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
 
@@ -39,7 +43,7 @@ class VisitSettings:
 class CrawlSettings:
     """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time.
 
-    ``family`` names the address families that the machine has to reach, no more and no fewer.
+    ``vantage_ip`` is the address from which the vantage is seen, where that is known.
     ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
     ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
     one address and to one AS. ``resolver`` is asked for each visit's names, too. A browser is replaced after
@@ -52,10 +56,10 @@ class CrawlSettings:
     resolver: Resolver | None = None
     retries: int = 1
     vantage: str = "default"
+    vantage_ip: str | None = None
     round_number: int = 1
     repeats: int = 1
     only_failed: bool = False
-    family: Family | None = None
     seed: int | None = None
     shard: tuple[int, int] = (1, 1)
     internal: int = 0
@@ -64,7 +68,7 @@ class CrawlSettings:
     respect_robots: bool = False
     per_address: float | None = None
     per_as: float | None = None
-    browser_visits: int = 500
+    browser_visits: int = 250
     browser_s: float = 3600.0
     browser_memory: int = 3 << 30
     least_disk: int = 512 << 20

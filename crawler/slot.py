@@ -87,6 +87,7 @@ class Slot:
             url,
             rank=row.rank,
             vantage=row.vantage,
+            vantage_ip=settings.vantage_ip,
             round_number=row.round,
             repeat=row.repeat,
             page_kind="internal" if row.page else "landing",

@@ -10,25 +10,28 @@ from originset.crawler.settings import Device
 # A phone of the middle of the market: CSS pixels, device pixels for each of them.
 _PHONE = {"width": 412, "height": 915, "deviceScaleFactor": 2.625, "mobile": True}
 _SYSTEMS = {"desktop": "X11; Linux x86_64", "mobile": "Linux; Android 10; K"}
+# Without a window Chromium calls itself so; its hints do not say it, and name no product of anybody's.
+_NAMES = {"desktop": "HeadlessChrome", "mobile": "Chrome"}
+_BRANDS = {"desktop": ("Not:A-Brand", "Chromium"), "mobile": ("Not:A-Brand", "Chromium", "Google Chrome")}
 
 
 class Guise:
-    """How one browser presents itself. ``product`` is its own word, such as ``HeadlessChrome/156.0.8078.79``.
+    """How one browser presents itself. ``product`` is its own word, such as ``Chrome/156.0.8078.79``.
 
-    A desktop without a contact is left as it is.
+    A desktop without a contact is left as it is; with one, nothing but the contact is new.
     """
 
     def __init__(self, product: str, device: Device, contact: str | None) -> None:
         self._device = device
         self._contact = contact
-        self._name, _, self._version = product.partition("/")
+        self._version = product.partition("/")[2]
 
     @property
     def user_agent(self) -> str:
         """The user agent, in the reduced form that Chromium gives it: the major version and zeros."""
         major = self._version.partition(".")[0]
         mobile = "Mobile " if self._device == "mobile" else ""
-        name = "Chrome" if self._device == "mobile" else self._name
+        name = _NAMES[self._device]
         contact = f" ({self._contact})" if self._contact else ""
         system = _SYSTEMS[self._device]
         return (
@@ -40,9 +43,8 @@ class Guise:
         """User-agent client hints that agree with the user agent; an override without them would send none."""
         major = self._version.partition(".")[0]
         mobile = self._device == "mobile"
-        names = ["Chromium", "Google Chrome" if mobile else self._name, "Not_A Brand"]
         return {
-            "brands": [{"brand": name, "version": "99" if "Not" in name else major} for name in names],
+            "brands": [{"brand": name, "version": "8" if "Not" in name else major} for name in _BRANDS[self._device]],
             "fullVersion": self._version,
             "platform": "Android" if mobile else "Linux",
             "platformVersion": "10.0.0" if mobile else "",

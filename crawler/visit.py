@@ -13,6 +13,7 @@ import msgspec
 
 from originset.crawler import har, netlog, netlog_records
 from originset.crawler.chromium import Chromium
+from originset.crawler.consent import accept
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
 from originset.crawler.failures import error_kind
 from originset.crawler.netlog_stream import Event
@@ -42,6 +43,7 @@ class VisitRequest:
     url: str
     rank: int | None = None
     vantage: str = "default"
+    vantage_ip: str | None = None
     round_number: int = 1
     repeat: int = 1
     page_kind: str = "landing"
@@ -60,6 +62,7 @@ class _Outcome:
     seen: list[Event] = field(default_factory=list)
     facts: PageFacts | None = None
     silent: bool = False
+    accepted: bool = False
 
     def fail(self, kind: str, code: str | None = None) -> None:
         self.status, self.error, self.code = "failed", kind, code
@@ -159,30 +162,49 @@ def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> Non
     deadline = time.monotonic() + settings.timeout_s
     # Not waited for: the answer comes when the document does. What it says, the events say too.
     devtools.send("Page.navigate", page.session, url=url)
+    if not _wait(chromium, page, outcome, deadline):
+        return
+    _look(devtools, page, outcome)
+    if settings.consent == "accept" and outcome.facts is not None and outcome.facts.banner:
+        _accept(devtools, page, outcome)
+        if outcome.accepted and not _wait(chromium, page, outcome, deadline):
+            return
+    _judge(page, outcome)
+
+
+def _wait(chromium: Chromium, page: PageLog, outcome: _Outcome, deadline: float) -> bool:
+    """Wait until the page has loaded and the network is quiet, or the deadline; False if it failed before."""
+    settings, devtools = chromium.settings, chromium.devtools
     quiet_since: float | None = None
     while True:
         now = time.monotonic()
-        if page.crashed:
-            return outcome.fail("crash")
-        if page.download:
-            return outcome.fail("download", "net::ERR_ABORTED")
-        if (failure := _main_failure(page)) is not None:
-            return outcome.fail(_aborted_kind(devtools, page) or error_kind(failure), failure)
+        if _failed(devtools, page, outcome):
+            return False
         if now >= deadline:
-            break
-        if page.loaded is None or page.in_flight:
+            return True
+        # Before the first request, what has loaded is the blank page.
+        if page.loaded is None or page.in_flight or not page.exchanges:
             quiet_since = None
         elif quiet_since is None:
             quiet_since = now
         elif now - quiet_since >= settings.quiet_s:
-            break
+            return True
         remaining = deadline - now if quiet_since is None else min(deadline, quiet_since + settings.quiet_s) - now
         before = page.activity
         devtools.pump(min(remaining, 1.0))
         if page.activity != before:
             quiet_since = None
-    _look(devtools, page, outcome)
-    return _judge(page, outcome)
+
+
+def _failed(devtools: DevTools, page: PageLog, outcome: _Outcome) -> bool:
+    """Whether the page failed in a way that needs no more waiting; sets the outcome."""
+    if page.crashed:
+        outcome.fail("crash")
+    elif page.download:
+        outcome.fail("download", "net::ERR_ABORTED")
+    elif (failure := _main_failure(page)) is not None:
+        outcome.fail(_aborted_kind(devtools, page) or error_kind(failure), failure)
+    return outcome.status == "failed"
 
 
 def _look(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
@@ -193,6 +215,16 @@ def _look(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
         outcome.silent = True
     except DevToolsError:
         return  # on its way elsewhere: what it shows is not known
+
+
+def _accept(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
+    """Click what the page asks for, so that what it loads then is seen too."""
+    try:
+        outcome.accepted = accept(devtools, page.session, page.main_frame)
+    except DevToolsSilent:
+        outcome.silent = True
+    except DevToolsError:
+        return  # on its way elsewhere
 
 
 def _judge(page: PageLog, outcome: _Outcome) -> None:
@@ -282,6 +314,7 @@ def _capture(
             error=outcome.error,
             error_code=outcome.code,
             vantage=request.vantage,
+            vantage_ip=request.vantage_ip,
             round=request.round_number,
             repeat=request.repeat,
             page_kind=request.page_kind,
@@ -289,8 +322,8 @@ def _capture(
             browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
             browser_version=chromium.version,
             third_party_cookies=chromium.settings.third_party_cookies,
-            ip_families=netlog_records.ip_families(log),
-            consent_banner=_consent_banner(outcome.facts),
+            ip_families=chromium.settings.family or netlog_records.ip_families(log),
+            consent_banner=_consent_banner(outcome),
             challenge=outcome.error == "challenge" if outcome.facts is not None else None,
             user_agent=_user_agent(documents),
             viewport=None if outcome.facts is None else outcome.facts.viewport,
@@ -310,10 +343,10 @@ def _links(request: VisitRequest, documents: list[Exchange], facts: PageFacts | 
     return request.follow(documents[-1].sent.request.url, facts.links) if documents and facts is not None else []
 
 
-def _consent_banner(facts: PageFacts | None) -> str:
-    if facts is None:
+def _consent_banner(outcome: _Outcome) -> str:
+    if outcome.facts is None:
         return "unknown"
-    return "seen" if facts.banner else "none"
+    return "accepted" if outcome.accepted else "seen" if outcome.facts.banner else "none"
 
 
 def _user_agent(documents: list[Exchange]) -> str | None:

@@ -79,6 +79,7 @@ class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     privacy_mode: str | None = None
     partition_key: str | None = None
     origin_set: list[str] | None = None
+    origin_ms: float | None = None
     misdirected: list[str] = []  # hosts for which it answered 421, which the browser hides by asking elsewhere
     pooled_by_ip: list[str] = []  # other hosts that joined it because their addresses lead to it
     pooled_by_origin: list[str] = []  # other hosts that joined it because its ORIGIN frame lists them

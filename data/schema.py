@@ -146,6 +146,7 @@ CONNECTIONS = table(
     Column("privacy_mode", "VARCHAR", "Chromium's pool key: disabled (credentials), enabled, ..."),
     Column("partition_key", "VARCHAR", "Chromium's network anonymization key"),
     Column("origin_set", "VARCHAR[]", "origins received in an ORIGIN frame"),
+    Column("origin_ms", "DOUBLE", "when the first ORIGIN frame came, likewise; NULL with a set: with SETTINGS", "ms"),
     Column("misdirected", "VARCHAR[]", "hosts for which it answered 421; NULL where the recorder cannot know"),
     Column("pooled_by_ip", "VARCHAR[]", "hosts that joined it as their addresses lead to it; NULL: unknown"),
     Column("pooled_by_origin", "VARCHAR[]", "hosts that joined it as its ORIGIN frame lists them; NULL: unknown"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import shutil
@@ -10,18 +11,20 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any, ClassVar
 
 import pytest
 
+from originset.crawler.address_families import families
 from originset.crawler.crawl import crawl
-from originset.crawler.machine import families
 from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import parse_site_list
+from originset.crawler.testbed.lab import Testbed
 from originset.data.capture import capture_path, decode_extension, read_capture_bytes
 from originset.data.ledger import Ledger, Row
 from originset.data.study import Study
@@ -36,13 +39,21 @@ class Sites(BaseHTTPRequestHandler):
 
     pages: ClassVar[dict[str, str]] = {
         "/": "".join(f"<a href='/page{n}'>{n}</a>" for n in range(8)) + "<a href='/file.pdf'>f</a><a href='/no'>n</a>",
+        "/banner": (
+            "<div id='onetrust-banner-sdk'>We value <button id='onetrust-reject-all-handler'>No</button>"
+            "<button id='onetrust-accept-btn-handler' onclick='fetch(\"/accepted\")'>All</button></div>"
+        ),
         "/robots.txt": "User-agent: originset\nDisallow: /no\n",
     }
     statuses: ClassVar[list[int]] = []
     asked: ClassVar[list[tuple[str, str]]] = []
+    agents: ClassVar[list[dict[str, str]]] = []
 
     def do_GET(self) -> None:
         self.asked.append((self.headers["Host"], self.path))
+        if self.path == "/page":
+            said = self.headers.items()
+            self.agents.append({name: value for name, value in said if name.startswith(("User-Agent", "sec-ch-ua"))})
         status = self.statuses.pop(0) if self.path == "/flaky" and self.statuses else 200
         body = self.pages.get(self.path, "<p>a page").encode()
         self.send_response(status)
@@ -55,10 +66,16 @@ class Sites(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    def server_bind(self) -> None:
+        TCPServer.server_bind(self)  # HTTPServer's own looks for the address's name, where nobody answers
+        self.server_name, self.server_port = self.server_address[:2]
+
+
 @pytest.fixture(scope="module")
 def sites() -> Iterator[None]:
     # On these addresses alone: a testbed may hold port 80 of others in the same namespace.
-    servers = [ThreadingHTTPServer((f"127.0.0.{n}", 80), Sites) for n in range(1, 12)]
+    servers = [Server((f"127.0.0.{n}", 80), Sites) for n in range(1, 12)]
     for server in servers:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield
@@ -73,11 +90,17 @@ class Command:
         self.list = folder / "sites.txt"
         self._environment = {**os.environ, "TMPDIR": str(scratch)}
 
-    def run(self, *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
-        command = [sys.executable, "-m", "originset", "--study", str(self.study.root), "crawl", str(self.list)]
+    @property
+    def originset(self) -> list[str]:
+        return [sys.executable, "-m", "originset", "--study", str(self.study.root)]
+
+    def run(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> tuple[int, list[dict[str, Any]], str]:
+        command = [*self.originset, "crawl", str(self.list)]
         ended = subprocess.run(
             [*command, "--format", "jsonl", "--jobs", "1", "--retries", "0", *arguments],
-            env=self._environment,
+            env={**self._environment, **(environment or {})},
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -96,6 +119,7 @@ class Command:
 def command(sites: None, tmp_path: Path) -> Iterator[Command]:
     scratch = Path(tempfile.mkdtemp(prefix="crawl-"))
     Sites.asked.clear()
+    Sites.agents.clear()
     yield Command(tmp_path, scratch)
     shutil.rmtree(scratch)
 
@@ -164,23 +188,92 @@ def test_profiles(command: Command) -> None:
     assert (parameters["device"], parameters["third_party_cookies"]) == ("mobile", "allowed")
 
 
-def test_address_families_are_those_that_were_wanted(command: Command) -> None:
+def test_a_contact_is_all_that_it_changes(command: Command) -> None:
     command.list.write_text("http://127.0.0.1/page\n")
-    code, _, said = command.run("--family", "4")
-    assert code == 2
-    assert "this machine reaches IPv4 and IPv6, not IPv4 alone" in said
-    assert not command.study.root.exists(), "nothing was begun"
-    code, _, said = command.run("--family", "both")
-    assert code == 0, said
+    for number, arguments in enumerate(((), ("--contact", "ask@crawl.example")), start=1):
+        code, _, said = command.run("--round", str(number), *arguments)
+        assert code == 0, said
+    plain, named = Sites.agents
+    assert named.pop("User-Agent") == plain.pop("User-Agent") + " (ask@crawl.example)"
+    assert {name: sorted(value.split(", ")) for name, value in plain.items()} == {
+        name: sorted(value.split(", ")) for name, value in named.items()
+    }
+
+
+def test_vantages_have_an_as(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/page\n")
+    code, lines, said = command.run("--vantage", "home", "--vantage-address", "2001:DB8:0::1")
+    assert (code, lines[0]["vantage_ip"]) == (0, "2001:db8::1"), said
+    code, lines, said = command.run("--vantage", "unnamed")
+    assert (code, lines[0]["vantage_ip"]) == (0, None), said
+    code, lines, said = command.run("--vantage", "google", "--vantage-address", "8.8.8.8")
+    assert (code, lines[0]["vantage_ip"]) == (0, "8.8.8.8"), said
+    subprocess.run([*command.originset, "analyze"], check=True, capture_output=True)
+    sql = "SELECT vantage, ip, asn, visits FROM vantages ORDER BY vantage"
+    out = subprocess.run(
+        [*command.originset, "query", "--sql", sql, "--format", "jsonl"], check=True, capture_output=True, text=True
+    )
+    assert [tuple(json.loads(line).values()) for line in out.stdout.splitlines()] == [
+        ("google", "8.8.8.8", 15169, 1),
+        ("home", "2001:db8::1", None, 1),
+        ("unnamed", None, None, 1),
+    ]
+    code, _, said = command.run("--vantage-address", "8.8.8")
+    assert (code, "'8.8.8' does not appear to be" in said) == (2, True), said
+
+
+def test_banners_are_clicked_for_those_who_ask(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/banner\n")
+    code, lines, said = command.run()
+    assert (code, [line["consent_banner"] for line in lines]) == (0, ["seen"]), said
+    assert "/accepted" not in {path for _, path in Sites.asked}
+    code, lines, said = command.run("--round", "2", "--consent", "accept")
+    assert (code, [(line["consent_banner"], line["status"]) for line in lines]) == (0, [("accepted", "ok")]), said
+    assert Sites.asked[-1] == ("127.0.0.1", "/accepted")
+    text = read_capture_bytes(capture_path(command.study.captures, lines[0]["visit_id"]))
+    entries = json.loads(text)["log"]["entries"]
+    assert entries[-1]["request"]["url"] == "http://127.0.0.1/accepted"
+    runs = json.loads(command.study.manifest_path.read_text())["runs"]
+    assert [run["parameters"]["consent"] for run in runs] == ["leave", "accept"]
+
+
+def test_browsers_are_kept_to_one_address_family(testbed: Testbed, command: Command) -> None:
+    """www.daily.test has addresses of both families, anna.test and some hosts that it loads from have IPv4 alone."""
+    command.list.write_text("www.daily.test\nanna.test\n")
+    seen: dict[str, dict[str, tuple[str, str | None, str]]] = {}
+    for number, family in enumerate(("4", "6", "both"), start=1):
+        code, lines, said = command.run("--round", str(number), "--family", family, environment=testbed.environment)
+        assert code == 0, said
+        seen[family] = {line["site"]: (line["status"], line["error"], line["ip_families"]) for line in lines}
+        for line in lines:
+            path = capture_path(command.study.captures, line["visit_id"])
+            extension = decode_extension(read_capture_bytes(path), str(path))
+            reached = {ipaddress.ip_address(one.server_ip).version for one in extension.connections if one.tls}
+            asked = {query.rtype for query in extension.dns if query.source == "browser" and query.attempts}
+            assert reached <= {"4": {4}, "6": {6}, "both": {4, 6}}[family]
+            assert ("AAAA" in asked) == (family != "4")
+    assert seen == {
+        "4": {"www.daily.test": ("ok", None, "4"), "anna.test": ("ok", None, "4")},
+        "6": {"www.daily.test": ("ok", None, "6"), "anna.test": ("failed", "connect", "6")},
+        "both": {"www.daily.test": ("ok", None, "both"), "anna.test": ("ok", None, "both")},
+    }
+
+
+def test_a_machine_without_the_address_family(command: Command) -> None:
+    command.list.write_text("http://127.0.0.1/page\n")
     alone = [("4", ["-6"]), ("6", [])]
     for family, words in alone:
         subprocess.run(["ip", *(words or ["-4"]), "route", "del", "default"], check=True)
         try:
             assert families() == family
+            code, _, said = command.run("--family", "both")
+            assert code == 2
+            assert f"this machine reaches IPv{family} alone, not IPv4 and IPv6" in said
         finally:
             destination = "::/0" if words else "default"
             subprocess.run(["ip", *words, "route", "add", destination, "dev", "uplink"], check=True)
     assert families() == "both"
+    assert not command.study.root.exists(), "nothing was begun"
 
 
 def test_a_crawl_stops_where_the_disk_is_full(command: Command) -> None:

@@ -41,6 +41,8 @@ def test_only_what_may_pass_is_tried_again() -> None:
     }
     codes = ["HTTP 404", "HTTP 403", "HTTP 429", "HTTP 503", "net::ERR_NAME_NOT_RESOLVED", "net::ERR_DNS_TIMED_OUT"]
     assert [code for code in codes if may_pass("http", code)] == ["HTTP 429", "HTTP 503", "net::ERR_DNS_TIMED_OUT"]
+    assert may_pass("empty", "net::ERR_EMPTY_RESPONSE")
+    assert not may_pass("empty", "net::ERR_ABORTED"), "204 says that there is nothing"
     assert port_is_closed("connect")
     assert not port_is_closed("tls"), "somebody answers for https: http would be another page"
     assert not port_is_closed(None)
