@@ -18,10 +18,11 @@ from originset.analysis.har.requests import request_rows
 from originset.analysis.har.structs import decode
 from originset.analysis.har.tables import finished_requests
 from originset.analysis.har.times import parse_timestamp
-from originset.analysis.har.urls import canonical_ip, map_distinct, normalise_host, split_authority
+from originset.analysis.har.urls import map_distinct, split_authority
 from originset.analysis.hosts import registrable_domain
 from originset.data.capture import VERSION, Connection, DnsQuery, Extension, decode_extension
 from originset.data.capture import Visit as CapturedVisit
+from originset.data.host_names import canonical_ip, normalise_host
 from originset.data.redaction import redact_url
 from originset.data.schema import TABLES
 

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 from originset.analysis.alternative_names import alternative_names
 from originset.analysis.certificate_chains import chain_problem
 from originset.analysis.har.structs import SecurityDetails
-from originset.analysis.har.urls import normalise_host
+from originset.data.host_names import normalise_host
 from originset.data.schema import TABLES
 
 _T = TypeVar("_T")

@@ -16,7 +16,7 @@ import polars as pl
 import requests
 import tldextract
 
-from originset.analysis.har.urls import canonical_ip
+from originset.data.host_names import canonical_ip
 from originset.data.schema import TABLES
 
 

@@ -6,8 +6,9 @@ import polars as pl
 
 from originset.analysis.addresses import address_rows
 from originset.analysis.edges import host_edges
-from originset.analysis.har.urls import canonical_ip, map_distinct
+from originset.analysis.har.urls import map_distinct
 from originset.analysis.hosts import host_rows
+from originset.data.host_names import canonical_ip
 from originset.data.reference import providers as provider_table
 from originset.data.reference.snapshot import Reference, built_in
 from originset.data.schema import TABLES

@@ -18,8 +18,8 @@ from haralyzer import HarEntry, HarParser
 from rich.progress import Progress
 
 from originset.analysis.har.requests import mime_type
-from originset.analysis.har.urls import canonical_ip
 from originset.analysis.har_files import HarFile, Text, find_files, read_texts
+from originset.data.host_names import canonical_ip
 from originset.data.redaction import redact_url
 from originset.data.shards import scan
 from originset.data.study import Study

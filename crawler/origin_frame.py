@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-import idna
+from originset.data.host_names import ascii_name
 
 TYPE = 0x0C  # RFC 8336 section 2.1
 
@@ -40,10 +40,7 @@ def serialize_origin(origin: str) -> str:
 def _ascii_host(host: str, origin: str) -> str:
     if ":" in host:  # urlsplit took the brackets off and refused what is no address
         return f"[{host}]"
-    try:
-        ascii_host = idna.encode(host, uts46=True).decode() if not host.isascii() else host.lower()
-    except idna.IDNAError as error:
-        raise ValueError(f"{origin!r}: {error}") from error
+    ascii_host = ascii_name(host) or ""
     labels = ascii_host.split(".")
     if len(ascii_host) > 253 or not all(
         0 < len(label) < 64 and label.replace("-", "a").replace("_", "a").isalnum() for label in labels

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import ipaddress
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,12 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-import idna
-
 from originset.crawler import tranco
 from originset.data.errors import InputError
+from originset.data.host_names import normalise_host
 
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _MAX_BYTES = 1 << 30
 _SHOWN = 80
 
@@ -169,39 +166,21 @@ def parse_site(entry: str) -> Site:
     return Site(name, url, rank)
 
 
-def normalised_host(host: str) -> str:
-    """A host as lower-case A-labels, or an IP literal in canonical text.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    bare = host.removeprefix("[").removesuffix("]")
-    try:
-        return str(ipaddress.ip_address(bare))
-    except ValueError:
-        if bare != host or ":" in host:
-            raise ValueError("not a host") from None
-    name = host.rstrip(".").lower()
-    if not name.isascii():
-        try:
-            name = idna.encode(name, uts46=True).decode("ascii")
-        except idna.IDNAError:
-            raise ValueError("not a host name") from None
-    labels = name.split(".")
-    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise ValueError("not a host name")
-    if labels[-1].isdecimal():
-        raise ValueError("not an address")
-    return name
-
-
 def _host_and_port(text: str) -> tuple[str, int | None]:
     host, colon, digits = text.rpartition(":")
     if not colon or (text.startswith("[") and text.endswith("]")) or (text.count(":") > 1 and not text.startswith("[")):
-        return normalised_host(text), None
+        return _host(text), None
     if not digits.isdecimal() or not digits.isascii() or not 0 < int(digits) < 65536:
         raise ValueError("not a port")
-    return normalised_host(host), int(digits)
+    return _host(host), int(digits)
+
+
+def _host(text: str) -> str:
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    name = None if "[" in bare or "]" in bare else normalise_host(bare)
+    if name is None:
+        raise ValueError("not a host name or address")
+    return name
 
 
 def _joined(host: str, port: int | None) -> str:

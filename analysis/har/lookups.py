@@ -6,7 +6,7 @@ import polars as pl
 
 from originset.analysis.har.gather import Gathered
 from originset.analysis.har.structs import DnsInfo
-from originset.analysis.har.urls import canonical_ip, normalise_host
+from originset.data.host_names import canonical_ip, normalise_host
 from originset.data.schema import TABLES
 
 _FAMILIES = (("A", "."), ("AAAA", ":"))

@@ -7,7 +7,8 @@ import polars as pl
 from originset.analysis.har.gather import Gathered
 from originset.analysis.har.protocols import normalise_protocols
 from originset.analysis.har.times import parse_timestamps
-from originset.analysis.har.urls import canonical_ip, map_distinct, resolve_reference, url_columns
+from originset.analysis.har.urls import map_distinct, resolve_reference, url_columns
+from originset.data.host_names import canonical_ip
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
 _FRAGMENT = r"(?s)#.*"

@@ -5,22 +5,18 @@ Only distinct authorities, and only URLs in which something must go, are handled
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import urljoin
 
-import idna
 import polars as pl
 
+from originset.data.host_names import canonical_ip, normalise_host
 from originset.data.redaction import REDACTED, TELLING, TELLING_INSIDE, redact_url
 
 DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
-_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.ASCII)
-# Host names as they are in use: underscores are no letters of a host name, and still served.
-_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
 
 
 @lru_cache(maxsize=100_000)
@@ -40,42 +36,6 @@ def split_authority(authority: str) -> tuple[str | None, int | None]:
 
 def _port(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 65536 else None
-
-
-@lru_cache(maxsize=100_000)
-def normalise_host(host: str) -> str | None:
-    """The host as a lower-case A-label or canonical IP literal; None where it cannot be one."""
-    name = host.strip().lower().removesuffix(".")
-    if not name.isascii():
-        try:
-            name = idna.encode(name, uts46=True).decode()
-        except (idna.IDNAError, UnicodeError):
-            return None
-    if name.replace(".", "").isdigit() or ":" in name:
-        return canonical_ip(name)
-    return name if _HOST.fullmatch(name) else None
-
-
-@lru_cache(maxsize=100_000)
-def canonical_ip(text: str) -> str | None:
-    """An IP address in canonical text, without brackets, zone and port; None where it is no address.
-
-    An IPv4 address mapped into IPv6 is that IPv4 address: that is what packets were sent to.
-    """
-    if _IPV4.fullmatch(text):
-        return text
-    text = text.strip()
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    text = text.partition("%")[0]
-    if text.count(":") == 1:  # an IPv4 address with a port
-        text = text.partition(":")[0]
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or address)
 
 
 def resolve_reference(base: str, reference: str) -> str | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.site_list import Site, normalised_host, parse_site, read_exclusions, read_site_list
+from originset.crawler.site_list import Site, parse_site, read_exclusions, read_site_list
 from originset.data.errors import InputError
 
 
@@ -125,4 +125,4 @@ def test_an_entry_is_a_site_or_refused(entry: str) -> None:
 
 @given(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?(\.[a-z]([a-z0-9-]{0,10}[a-z])?){1,3}\.?", fullmatch=True))
 def test_host_names_are_kept(host: str) -> None:
-    assert normalised_host(host.upper()) == host.rstrip(".")
+    assert parse_site(host.upper()).name == host.rstrip(".")

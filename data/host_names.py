@@ -1,0 +1,64 @@
+"""What hosts are called everywhere in a study: names as lower-case A-labels, addresses in canonical text."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from functools import lru_cache
+
+import idna
+
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.ASCII)
+# Host names as they are in use: underscores are no letters of a host name, and still served.
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
+# What the URL standard takes for an address, whether it can be one or not: its "ends in a number".
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+@lru_cache(maxsize=100_000)
+def normalise_host(host: str) -> str | None:
+    """The host as :func:`ascii_name` without a trailing dot, or as a canonical IP literal; None where it is neither."""
+    name = ascii_name(host.strip())
+    if name is None:
+        return None
+    name = name.removesuffix(".")
+    if ":" in name or _NUMBER.fullmatch(name.rpartition(".")[2]):
+        return canonical_ip(name)
+    return name if _HOST.fullmatch(name) else None
+
+
+def ascii_name(name: str) -> str | None:
+    """A name in lower case, its labels beyond ASCII as A-labels (IDNA 2008 with UTS 46's mapping).
+
+    None where a label has no such form; otherwise the labels are not judged.
+    """
+    if name.isascii():
+        return name.lower()
+    try:
+        mapped = idna.uts46_remap(name, std3_rules=False, transitional=False)
+        labels = [label if label.isascii() else idna.alabel(label).decode() for label in mapped.split(".")]
+    except (idna.IDNAError, UnicodeError):
+        return None
+    return ".".join(labels).lower()
+
+
+@lru_cache(maxsize=100_000)
+def canonical_ip(text: str) -> str | None:
+    """An IP address in canonical text, without brackets, zone and port; None where it is no address.
+
+    An IPv4 address mapped into IPv6 is that IPv4 address: that is what packets were sent to.
+    """
+    if _IPV4.fullmatch(text):
+        return text
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    text = text.partition("%")[0]
+    if text.count(":") == 1:  # an IPv4 address with a port
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
