@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
@@ -32,9 +33,10 @@ _CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without clien
 
 
 class CaptureBatch:
-    """Captures that become one shard of each table."""
+    """Captures that become one shard of each table. ``suffix_list``: None for the list of tldextract."""
 
-    def __init__(self) -> None:
+    def __init__(self, suffix_list: Path | None = None) -> None:
+        self._suffix_list = suffix_list
         self._gathered = Gathered()
         self._extensions: list[Extension] = []
         self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
@@ -116,8 +118,14 @@ class CaptureBatch:
         rows = rows.join(said, on=["visit", "place"], how="left", maintain_order="left")
         return rows.with_columns(
             pl.coalesce("said", "credentials", pl.lit("unknown")).alias("credentials"),
-            map_distinct(rows["frame_url"], _site_of).alias("frame_site"),
+            map_distinct(rows["frame_url"], self._site_of).alias("frame_site"),
         )
+
+    def _site_of(self, url: str) -> str | None:
+        """The registrable domain (or bare host) of an address."""
+        _, separator, rest = url.partition("://")
+        host = split_authority(rest.partition("/")[0].partition("?")[0])[0] if separator else None
+        return None if host is None else registrable_domain(host, self._suffix_list) or host
 
     def _connections(self, requests: pl.DataFrame) -> pl.DataFrame:
         carried = (
@@ -184,13 +192,6 @@ def _credentials(connection: Connection, visit: CapturedVisit) -> str:
     if visit.third_party_cookies == "blocked" and connection.privacy_mode != "disabled":
         return "unknown"
     return _CREDENTIALS.get(connection.privacy_mode or "", "unknown")
-
-
-def _site_of(url: str) -> str | None:
-    """The registrable domain (or bare host) of an address."""
-    _, separator, rest = url.partition("://")
-    host = split_authority(rest.partition("/")[0].partition("?")[0])[0] if separator else None
-    return None if host is None else registrable_domain(host) or host
 
 
 def _fields(struct: CapturedVisit | Connection | DnsQuery) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Captures to tables: one shard per folder of captures, made again when any capture in it is new or has changed.
 
-What a shard was made from is noted beside its ``visits`` shard and last, so that an interrupted run is done again.
+It is made again for another public suffix list too, as all names of a study are judged by one. What a shard was made
+from is noted beside its ``visits`` shard and last, so that an interrupted run is done again.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from originset.data.study import Study
 _PREFIX = "captures-"
 
 
-def read_captures(study: Study, progress: Progress) -> dict[str, int]:
+def read_captures(study: Study, progress: Progress, suffix_list: Path | None = None) -> dict[str, int]:
     """Read the captures that are new, into a study that the caller holds (:meth:`Study.changing`).
 
     A visit that was crawled again replaces its old rows; a capture that is gone takes its rows with it; a damaged one
-    becomes a row of ``rejects``. Counts: captures read now, captures read before, captures refused.
+    becomes a row of ``rejects``. ``suffix_list``: None for the list of tldextract. Counts: captures read now, captures
+    read before, captures refused.
     """
     counts = {"captures_read": 0, "captures_unchanged": 0, "captures_refused": 0}
     folders = sorted(study.captures.glob("[0-9a-f][0-9a-f]"))
@@ -35,13 +37,13 @@ def read_captures(study: Study, progress: Progress) -> dict[str, int]:
     task = progress.add_task("analyze captures", total=len(folders))
     for folder in folders:
         paths = sorted(folder.glob(f"[0-9a-f]*{SUFFIX}"))
-        stamp = _stamp(paths)
+        stamp = _stamp(paths, suffix_list)
         noted = _stamp_path(study, folder.name)
         if noted.exists() and noted.read_text() == stamp:
             counts["captures_unchanged"] += len(paths)
         else:
             noted.unlink(missing_ok=True)
-            refused = _read_folder(study, folder.name, paths)
+            refused = _read_folder(study, folder.name, paths, suffix_list)
             counts["captures_read"] += len(paths) - refused
             counts["captures_refused"] += refused
             noted.write_text(stamp)
@@ -49,8 +51,8 @@ def read_captures(study: Study, progress: Progress) -> dict[str, int]:
     return counts
 
 
-def _read_folder(study: Study, folder: str, paths: list[Path]) -> int:
-    batch = CaptureBatch()
+def _read_folder(study: Study, folder: str, paths: list[Path], suffix_list: Path | None) -> int:
+    batch = CaptureBatch(suffix_list)
     refused: list[InputError] = []
     for path in paths:
         source = f"captures/{folder}/{path.name}"
@@ -65,9 +67,10 @@ def _read_folder(study: Study, folder: str, paths: list[Path]) -> int:
     return len(refused)
 
 
-def _stamp(paths: list[Path]) -> str:
+def _stamp(paths: list[Path], suffix_list: Path | None) -> str:
     """What these files are, without reading them; another version of this program reads them again."""
-    facts: list[object] = [originset.__version__]
+    digest = None if suffix_list is None else hashlib.sha256(suffix_list.read_bytes()).hexdigest()
+    facts: list[object] = [originset.__version__, digest]
     for path in paths:
         status = path.stat()
         facts.append([path.name, status.st_size, status.st_mtime_ns])

@@ -44,7 +44,7 @@ def analyze(study: Study, reference: Reference) -> dict[str, int]:
     """Bring tables, database and models up to date with what was crawled and imported; says how much there was."""
     with study.changing("analyze", {}) as counts:
         with progress() as display:
-            counts.update(read_captures(study, display))
+            counts.update(read_captures(study, display, reference.suffix_list))
         counts.update(resolve(study, reference))
         counts.update(rebuild(study, Parameters()))
     return dict(counts)

@@ -99,9 +99,9 @@ def write(study: Study, visit_id: str, site: str = "a.test", **visit: Any) -> Pa
     return write_capture(study.captures, log, extension)
 
 
-def read(study: Study) -> dict[str, int]:
+def read(study: Study, suffix_list: Path | None = None) -> dict[str, int]:
     with study.changing("analyze", {}), Progress(disable=True) as progress:
-        return read_captures(study, progress)
+        return read_captures(study, progress, suffix_list)
 
 
 @pytest.fixture
@@ -243,3 +243,15 @@ def test_a_visit_that_failed_is_a_row_without_requests(study):
     read(study)
     assert scan(study, "visits").select("status", "error").collect().rows() == [("failed", "dns")]
     assert scan(study, "requests").collect().is_empty()
+
+
+def test_sites_of_frames_by_the_suffix_list_that_is_asked_for(study, tmp_path):
+    write(study, "ab00000000000001")
+    read(study)
+    suffixes = tmp_path / "list.dat"
+    suffixes.write_text("// ===BEGIN ICANN DOMAINS===\ntest\na.test\n// ===END ICANN DOMAINS===\n")
+    assert read(study, suffixes)["captures_read"] == 1
+    assert scan(study, "requests").collect()["frame_site"].to_list() == [None, "www.a.test", None]
+    suffixes.write_text("// ===BEGIN ICANN DOMAINS===\ntest\n// ===END ICANN DOMAINS===\n")
+    assert read(study, suffixes)["captures_read"] == 1
+    assert read(study, suffixes)["captures_unchanged"] == 1
