@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from originset.crawler.launch import ends_with_us
+from originset.crawler.scratch import scratch_folder
 from originset.crawler.testbed.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
 
@@ -69,6 +69,7 @@ class Firefox:
     """
 
     _arguments: tuple[str, ...] = ()
+    _within: tuple[str, ...] = ()  # a command that starts another
 
     def __init__(
         self,
@@ -92,9 +93,7 @@ class Firefox:
         if binary is None:
             raise MissingDependency("Firefox", "apt-get install firefox-esr")
         with contextlib.ExitStack() as stack:
-            # Firefox may still write into its profile while it ends.
-            folder = tempfile.TemporaryDirectory(prefix="originset-firefox-", ignore_cleanup_errors=True)
-            profile = Path(stack.enter_context(folder))
+            profile = stack.enter_context(scratch_folder())
             self._write_profile(profile)
             url = self._start(binary, profile, stack)
             self._connection = stack.enter_context(connect(f"{url}/session", max_size=None, proxy=None))
@@ -153,7 +152,7 @@ class Firefox:
         with log.open("wb") as errors:
             process = subprocess.Popen(
                 [
-                    *ends_with_us(binary),
+                    *ends_with_us(binary, self._within),
                     *("--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"),
                     *self._arguments,
                 ],

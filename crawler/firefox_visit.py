@@ -21,6 +21,7 @@ import psutil
 from websockets.exceptions import WebSocketException
 
 from originset.crawler import har
+from originset.crawler.address_families import limited_to
 from originset.crawler.failures import error_kind
 from originset.crawler.firefox import Firefox
 from originset.crawler.firefox_log import EVENTS, FirefoxLog
@@ -70,10 +71,13 @@ class VisitingFirefox(Firefox):
     def __init__(self, settings: VisitSettings) -> None:
         if settings.device != "desktop":
             raise UsageError("Firefox passes for a desktop only", "leave --device out, or use another --browser")
+        if settings.consent != "leave":
+            raise UsageError("Firefox accepts no consent banners", "leave --consent out, or use another --browser")
         super().__init__(
             environment=settings.environment,
             preferences={"network.cookie.cookieBehavior": _COOKIES[settings.third_party_cookies]},
         )
+        self._within = limited_to(settings.family)
         self.settings = settings
         self._killed = threading.Event()
         self._log: FirefoxLog | None = None
@@ -221,6 +225,8 @@ class VisitingFirefox(Firefox):
             error=outcome.error,
             error_code=outcome.code,
             vantage=request.vantage,
+            vantage_ip=request.vantage_ip,
+            ip_families=self.settings.family,
             round=request.round_number,
             repeat=request.repeat,
             page_kind=request.page_kind,
