@@ -148,7 +148,7 @@ class FirefoxLog:
         self.dialog = True
 
     def _is_page(self, event: dict[str, Any]) -> bool:
-        return event["context"] == self.page.main_frame and event["url"] != "about:blank"
+        return bool(event["context"] == self.page.main_frame and event["url"] != "about:blank")
 
 
 def _response(event: dict[str, Any]) -> Response:

@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+# RFC 9110 sections 15.3.5 and 15.3.6.
+_BODILESS = frozenset({204, 205})
+
 
 class Struct(msgspec.Struct, rename="camel", gc=False):
     """DevTools spells its fields in camel case."""
@@ -240,8 +243,9 @@ class PageLog:
         self._open.pop(event.request_id, None)
         if (exchange := self._latest.get(event.request_id)) is not None and exchange.ended is None:
             exchange.ended = event.timestamp
-            if event.canceled and exchange.type != "Document" and _has_no_body(exchange.response):
-                exchange.finished_bytes = exchange.response and exchange.response.encoded_data_length
+            response = exchange.response
+            if event.canceled and exchange.type != "Document" and response is not None and response.status in _BODILESS:
+                exchange.finished_bytes = response.encoded_data_length
                 return  # there was nothing more to come: no failure, whatever DevTools calls it
             exchange.type = exchange.type or event.type
             exchange.error = (
@@ -305,11 +309,6 @@ class PageLog:
     def download_begins(self, _event: object) -> None:
         """The address is a file to keep, not a page."""
         self.download = True
-
-
-def _has_no_body(response: Response | None) -> bool:
-    """RFC 9110 sections 15.3.5 and 15.3.6."""
-    return response is not None and response.status in {204, 205}
 
 
 _ACTIVITY = frozenset(

@@ -27,8 +27,9 @@ from originset.data.errors import UsageError
 
 RTYPES = ("A", "AAAA", "CNAME", "HTTPS")
 
-# For all questions of a visit together, and how many may be open at a time.
+# For all questions of a visit together, how long before one is sent again, and how many may be open at a time.
 _TIMEOUT_S = 5.0
+_AGAIN_S = 1.5
 _OPEN = 64
 
 
@@ -84,18 +85,21 @@ def ask_for_visit(resolver: Resolver, har_log: dict[str, Any], extension: Extens
     """Ask for every name of a visit, and add what came to its ``dns``; takes at most some seconds, never raises."""
     hosts = {query.host for query in extension.dns}
     hosts |= {host for entry in har_log["entries"] if (host := _host(entry["request"]["url"])) is not None}
-    hosts.discard("")
     started = time.time() - _timestamp(extension.visit.started_at)
-    answers = asyncio.run(ask(resolver, sorted(host for host in hosts if not _is_address(host))))
+    answers = asyncio.run(ask(resolver, sorted(host for host in hosts if _is_public(host))))
+    last = max((query.lookup_id for query in extension.dns), default=0)
     for query in answers:
-        query.asked_ms = round((query.asked_ms or 0.0) + started * 1000, 3)
+        query.lookup_id += last
+        query.asked_ms = None if query.asked_ms is None else round(query.asked_ms + started * 1000, 3)
     extension.dns = [*extension.dns, *answers]
 
 
 async def ask(resolver: Resolver, hosts: Iterable[str]) -> list[DnsQuery]:
     """All record types of all names at once: status, answers, aliases, lowest TTL and time of each.
 
-    ``lookup_id`` numbers the names from 1; ``asked_ms`` counts from the call.
+    The status is that of the answer (NODATA where the name exists without the type), TIMEOUT, UNREACHABLE where nobody
+    takes questions there, or MALFORMED where what came is no answer. ``lookup_id`` numbers the names from 1;
+    ``asked_ms`` counts from the call and is None for what was not sent in time.
     """
     began = time.monotonic()
     gate = asyncio.Semaphore(_OPEN)
@@ -120,20 +124,38 @@ async def _ask(  # noqa: PLR0917 - one query has six facts
         if rest <= 0:
             found.status = "TIMEOUT"
             return found
-        found.asked_ms, found.attempts = round((asked - began) * 1000, 3), 1
+        found.asked_ms = round((asked - began) * 1000, 3)
         try:
             question = dns.message.make_query(dns.name.from_text(host), rtype, use_edns=0, payload=1232)
-            reply, over_tcp = await dns.asyncquery.udp_with_fallback(
-                question, resolver.address, timeout=rest, port=resolver.port, source=resolver.source
-            )
-            found.attempts += over_tcp
-            _take(found, reply, rtype)
+            _take(found, await _answer(resolver, question, found, asked + rest), rtype)
         except (dns.exception.Timeout, TimeoutError):
             found.status = "TIMEOUT"
-        except (dns.exception.DNSException, OSError, ValueError) as error:
-            found.status = type(error).__name__
+        except (OSError, EOFError):
+            found.status = "UNREACHABLE"
+        except (dns.exception.DNSException, ValueError):
+            found.status = "MALFORMED"
         found.took_ms = round((time.monotonic() - asked) * 1000, 3)
     return found
+
+
+async def _answer(
+    resolver: Resolver, question: dns.message.Message, found: DnsQuery, deadline: float
+) -> dns.message.Message:
+    """The answer over UDP, asked for twice if need be, or over TCP where it is longer; counts the queries."""
+    while True:
+        found.attempts += 1
+        rest = deadline - time.monotonic()
+        wait = min(rest, _AGAIN_S) if found.attempts == 1 else rest
+        try:
+            reply, over_tcp = await dns.asyncquery.udp_with_fallback(
+                question, resolver.address, timeout=wait, port=resolver.port, source=resolver.source
+            )
+        except dns.exception.Timeout:
+            if found.attempts > 1 or wait == rest:
+                raise
+        else:
+            found.attempts += over_tcp
+            return reply
 
 
 def _take(found: DnsQuery, reply: dns.message.Message, rtype: str) -> None:
@@ -141,8 +163,10 @@ def _take(found: DnsQuery, reply: dns.message.Message, rtype: str) -> None:
     wanted = [rrset for rrset in reply.answer if rrset.rdtype == kind]
     found.answers = [_text(rdata) for rrset in wanted for rdata in rrset]
     if rtype != "CNAME":
-        aliases = [rrset for rrset in reply.answer if rrset.rdtype == dns.rdatatype.CNAME]
-        found.cname_chain = [_text(rdata) for rrset in aliases for rdata in rrset]
+        targets = {_text(rrset.name): _text(rrset[0]) for rrset in reply.answer if rrset.rdtype == dns.rdatatype.CNAME}
+        name: str | None = found.host
+        while (name := targets.pop(name or "", None)) is not None:  # in whatever order they came
+            found.cname_chain.append(name)
     found.ttl = min((rrset.ttl for rrset in reply.answer), default=None)
     rcode = reply.rcode()
     found.status = "NODATA" if rcode == dns.rcode.NOERROR and not wanted else dns.rcode.to_text(rcode)
@@ -166,9 +190,12 @@ def _host(url: str) -> str | None:
     return split.hostname if split.scheme in {"http", "https", "ws", "wss"} else None
 
 
-def _is_address(host: str) -> bool:
+def _is_public(host: str) -> bool:
+    """Whether a host is a name to ask others for (RFC 6761 section 6.3)."""
+    if not host or host == "localhost" or host.endswith(".localhost"):
+        return False
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
-        return False
-    return True
+        return True
+    return False

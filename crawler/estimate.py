@@ -1,0 +1,71 @@
+"""What a crawl would take, before it is made: visits, and room on the disk."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from originset.crawler.plan import plan_crawl
+from originset.crawler.settings import CrawlSettings
+from originset.crawler.site_list import SiteList
+from originset.data.capture import capture_paths
+from originset.data.ledger import Ledger
+from originset.data.study import Study
+
+# A page of 103 requests, the median of the real HARs that this was measured on, over 16 connections, the median of
+# "Respect the ORIGIN!". Compressed, a request takes some 300 bytes without its body, a connection with its chain 2,500.
+_USUAL_BYTES = 103 * 300 + 16 * 2_500
+_USUAL = "a page of 103 requests on 16 connections, as this study has no captures to go by"
+_ENOUGH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """``visits`` to be made at first, each of which may bring up ``internal`` more; visits of before by state.
+
+    ``page_bytes`` is what a capture takes, ``basis`` what that rests on, ``total_bytes`` what all take at most;
+    ``free_bytes`` is what the study's disk has left.
+    """
+
+    visits: int
+    internal: int
+    skipped: dict[str, int]
+    excluded: int
+    page_bytes: int
+    basis: str
+    free_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All captures, with every internal page that may come up."""
+        return self.visits * (1 + self.internal) * self.page_bytes
+
+
+def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate:
+    """What :func:`originset.crawler.crawl.crawl` would do now. Nothing is visited and the study stays as it is.
+
+    Visits that a killed crawl had under way count as still to make.
+
+    Raises:
+        StudyError: its ledger cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="originset-") as folder:
+        beside = Study(Path(folder))
+        with Ledger(beside.ledger_path) as ledger:
+            if study.ledger_path.exists():
+                ledger.absorb(study.ledger_path)
+            plan = plan_crawl(beside, ledger, sites, settings)
+    sizes = [path.stat().st_size for path in islice(capture_paths(study.captures), _ENOUGH)]
+    disk = next(folder for folder in (study.root.absolute(), *study.root.absolute().parents) if folder.exists())
+    return Estimate(
+        visits=len(plan.pending),
+        internal=settings.internal,
+        skipped=plan.skipped,
+        excluded=plan.excluded,
+        page_bytes=sum(sizes) // len(sizes) if sizes else _USUAL_BYTES,
+        basis=f"the mean of {len(sizes)} captures of this study" if sizes else _USUAL,
+        free_bytes=shutil.disk_usage(disk).free,
+    )
