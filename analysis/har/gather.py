@@ -1,6 +1,7 @@
-"""Many HARs into one set of plain lists, one a column, as the files have them; nothing is interpreted per entry yet.
+"""Many HARs into one set of columns, as the files have them; nothing is interpreted per entry yet.
 
-Lists and not rows: a polars column is made from a list at once, and every rule after this works on whole columns.
+Lists and not rows: a polars column is made from a list at once, and every rule after this works on whole columns. The
+lists are made into columns every few files, while what they hold is still in the processor's cache.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ _COLUMNS: dict[str, pl.DataType] = {
     "tls_resumed": pl.Boolean(),
 }
 
+_ROWS_AT_ONCE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class VisitFacts:
@@ -85,14 +88,16 @@ class Lookup:
 
 
 class Gathered:
-    """The lists. ``certificates`` holds each distinct set of TLS details, or chain in PEM, once."""
+    """``entries``: how many there are. ``certificates`` holds each distinct set of TLS details, or chain in PEM, once."""
 
     def __init__(self) -> None:
+        self.entries = 0
         self.visits: list[VisitFacts] = []
         self.certificates: list[SecurityDetails | tuple[str, ...]] = []
         self.lookups: list[Lookup] = []
         self._certificate_of: dict[tuple[object, ...], int] = {}
         self._lists: dict[str, list[object]] = {name: [] for name in _COLUMNS}
+        self._frames: list[pl.DataFrame] = []
 
     def add(self, log: Log, visits: Sequence[VisitFacts]) -> None:
         """Take over one file's entries; ``visits`` are its pages, in its order, at least one."""
@@ -154,6 +159,9 @@ class Gathered:
         }
         for name, values in columns.items():
             self._lists[name] += values
+        self.entries += len(entries)
+        if len(self._lists["visit"]) >= _ROWS_AT_ONCE:
+            self._make_columns()
 
     def _security(self, entries: Sequence[Entry], recorder: Recorder) -> dict[str, Sequence[object]]:
         """The columns on TLS."""
@@ -170,14 +178,17 @@ class Gathered:
             "tls_resumed": [None if entry.tls_resumed is None else _true(entry.tls_resumed) for entry in entries],
         }
 
-    @property
-    def entries(self) -> int:
-        """How many entries have been gathered."""
-        return len(self._lists["visit"])
+    def _make_columns(self) -> None:
+        self._frames.append(
+            pl.DataFrame([pl.Series(name, values, dtype=_COLUMNS[name]) for name, values in self._lists.items()])
+        )
+        self._lists = {name: [] for name in _COLUMNS}
 
     def frame(self) -> pl.DataFrame:
-        """The lists as columns."""
-        return pl.DataFrame([pl.Series(name, values, dtype=_COLUMNS[name]) for name, values in self._lists.items()])
+        """All entries gathered so far."""
+        self._make_columns()
+        self._frames = [pl.concat(self._frames, rechunk=True)]
+        return self._frames[0]
 
     def _best_certificate(self, entry: Entry) -> int | None:
         """The certificates themselves, where they are recorded, rather than what was read off them."""
@@ -268,6 +279,7 @@ def _cached(log: Log, recorder: Recorder) -> list[bool | None]:
     return [
         True
         if entry.from_cache
+        or entry.from_disk_cache
         or entry.response.service_worker
         or (by_state and entry.cache is not None and entry.cache.before is not None)
         else unmarked

@@ -25,8 +25,9 @@ from originset.analysis.hosts import registrable_domain
 
 ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
 
-# They record what a person does in a browser that has done other things before, and write one log of several pages.
-_PRESERVING = {"chrome-devtools", "firefox", "firebug", "safari", "playwright"}
+# They drive a browser from page to page themselves. All others record what somebody does in a browser, or through a
+# proxy, and what was done before may be in the same log.
+_DRIVING = {"originset", "chrome-har", "chrome-har-capturer", "browsertime", "webpagetest", "splash"}
 # They wait for the load event before they write.
 _WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}
 # Sites that one server may well serve.
@@ -51,11 +52,11 @@ def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, 
     told = pl.DataFrame(
         {
             "visit": range(len(visits)),
-            "preserved_log": [facts.later and facts.recorder.name in _PRESERVING for facts in visits],
+            "preserved_log": [facts.later and facts.recorder.name not in _DRIVING for facts in visits],
             "truncated": [facts.truncated for facts in visits],
             "asked": asked,
             "titled": titled,
-            "preserving": [facts.recorder.name in _PRESERVING for facts in visits],
+            "preserving": [facts.recorder.name not in _DRIVING for facts in visits],
             "unloaded": [_unloaded(facts) for facts in visits],
         },
         schema_overrides={"visit": pl.Int64},

@@ -38,6 +38,8 @@ ORIGINSET = Recorder("originset", cache_known=True, extended=True)
 CHROME_DEVTOOLS = Recorder("chrome-devtools")
 WEBPAGETEST = Recorder("webpagetest", connections_inferred=True, extended=True)
 SAFARI = Recorder("safari", cache_known=True)
+CHROME_HAR = Recorder("chrome-har")
+BROWSERTIME = Recorder("browsertime")
 
 # Firefox and Firebug write the server's port into `connection`.
 _BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
@@ -46,8 +48,8 @@ _BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
     ("webkit web inspector", SAFARI),
     ("webpagetest", WEBPAGETEST),
     ("chrome har capturer", Recorder("chrome-har-capturer")),
-    ("chrome-har", Recorder("chrome-har")),
-    ("browsertime", Recorder("browsertime")),
+    ("chrome-har", CHROME_HAR),
+    ("browsertime", BROWSERTIME),
     (
         "firefox",
         Recorder("firefox", connection_ids=False, ssl_outside=True, zero_is_none=True, protocol_made_up=True),
@@ -69,10 +71,18 @@ def detect(log: Log) -> Recorder:
     name = (log.creator.name or "").strip().lower() if log.creator is not None else ""
     for prefix, recorder in _BY_CREATOR:
         if name.startswith(prefix):
-            return recorder
+            # browsertime has chrome-har write its HARs, and adds the browser, of which chrome-har by itself says nothing.
+            return BROWSERTIME if recorder is CHROME_HAR and log.browser is not None else recorder
     if any(entry.socket is not None for entry in log.entries[:20]):
         return WEBPAGETEST
     return OTHER
+
+
+def recorder_version(log: Log, recorder: Recorder) -> str | None:
+    """The recorder's own version: a creator that only wrote the file for it has another."""
+    if log.creator is None or (recorder is BROWSERTIME and (log.creator.name or "").lower().startswith("chrome-har")):
+        return None
+    return log.creator.version
 
 
 _BROWSERS = (

@@ -12,6 +12,7 @@ from originset.data.host_names import canonical_ip
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
 _FRAGMENT = r"(?s)#.*"
+_ABSOLUTE = r"^[A-Za-z][A-Za-z0-9+.-]*://"
 _SECURE = pl.col("scheme").is_in(["https", "wss"])
 
 
@@ -146,31 +147,52 @@ def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
     The entry that the recorder points at; else the latest earlier one with the address that it names; else the latest
     earlier one that redirected here.
     """
-    columns = ("visit", "place", "bare", "initiator_place", "initiator_url", "redirect")
-    found: list[int | None] = []
-    current = None
-    seen: dict[str | None, int] = {}
-    aimed_at: dict[str | None, int] = {}
-    numbers: dict[int, int] = {}
-    number = 0
-    # One walk over the rows, which are in order: joins over visit and address take several times as long.
-    for visit, place, bare, pointed, named, redirect in zip(*(frame[name].to_list() for name in columns), strict=True):
-        if visit != current:
-            current, number = visit, 0
-            seen, aimed_at, numbers = {}, {}, {}
-        cause = numbers.get(pointed) if pointed is not None else None
-        if cause is None and named is not None:
-            cause = seen.get(named if "#" not in named else named.partition("#")[0])
-        if cause is None and aimed_at:
-            cause = aimed_at.get(bare)
-        found.append(cause)
-        numbers[place] = number
-        if bare is not None:
-            seen[bare] = number
-            if redirect is not None and (target := resolve_reference(bare, redirect)) is not None:
-                aimed_at[target] = number
-        number += 1
-    return frame.with_columns(pl.Series("initiator_id", found, dtype=pl.Int32))
+    columns = ("visit", "place", "request_id", "bare", "initiator_place", "initiator_url", "redirect")
+    rows = frame.select(columns).with_row_index("row")
+    bare, wanted = pl.col("bare"), pl.col("initiator_url")
+    addressed = rows.select("row", "request_id", _within_visit(bare)).filter(pl.col("address").is_not_null())
+    naming = rows.filter(wanted.is_not_null()).select("row", _within_visit(wanted.str.replace(_FRAGMENT, "")))
+    found = rows.select("row").join(_latest_earlier(naming, addressed, "named"), on="row", how="left")
+    redirecting = _with_targets(rows.filter(bare.is_not_null() & pl.col("redirect").is_not_null()))
+    if len(redirecting):
+        aiming = redirecting.select("row", "request_id", _within_visit(pl.col("target")))
+        aimed_at = addressed.select("row", "address").join(aiming, on="address", how="semi", maintain_order="left")
+        found = found.join(_latest_earlier(aimed_at, aiming, "redirected"), on="row", how="left")
+    pointing = rows.filter(pl.col("initiator_place").is_not_null()).select("row", "visit", "initiator_place")
+    if len(pointing):
+        pointed_at = rows.select("visit", "place", "request_id", pl.col("row").alias("of"))
+        pointed = pointing.join(pointed_at, left_on=["visit", "initiator_place"], right_on=["visit", "place"])
+        earlier = pointed.filter(pl.col("of") < pl.col("row")).select("row", pl.col("request_id").alias("pointed"))
+        found = found.join(earlier, on="row", how="left")
+    by_trust = [name for name in ("pointed", "named", "redirected") if name in found.columns]
+    return frame.with_columns(found.sort("row").select(pl.coalesce(by_trust).alias("initiator_id")).to_series())
+
+
+def _with_targets(redirecting: pl.DataFrame) -> pl.DataFrame:
+    """Answers that redirect, with ``target``, the address that they redirect to; those without one are left out."""
+    redirect = pl.col("redirect")
+    absolute = redirect.str.contains(_ABSOLUTE)
+    relative = redirecting.filter(~absolute).select("row", "bare", "redirect")
+    targets = [resolve_reference(base, reference) for _, base, reference in relative.iter_rows()]
+    resolved = relative.select("row", pl.Series("target", targets, dtype=pl.String))
+    return pl.concat(
+        [
+            redirecting.filter(absolute).with_columns(redirect.str.replace(_FRAGMENT, "").alias("target")),
+            redirecting.join(resolved.drop_nulls(), on="row"),
+        ]
+    ).sort("row")
+
+
+def _within_visit(address: pl.Expr) -> pl.Expr:
+    """A number for an address of a visit: joins over the two themselves take several times as long."""
+    number = address.hash() ^ (pl.col("visit").cast(pl.UInt64) * 0x9E3779B97F4A7C15)
+    return pl.when(address.is_not_null()).then(number).alias("address")
+
+
+def _latest_earlier(asking: pl.DataFrame, known: pl.DataFrame, name: str) -> pl.DataFrame:
+    """For each row that asks, the ``request_id`` of the latest one before it of the same address, if any."""
+    joined = asking.join_asof(known, on="row", by="address", allow_exact_matches=False, check_sortedness=False)
+    return joined.select("row", pl.col("request_id").alias(name))
 
 
 def _made_up() -> pl.Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -132,6 +133,8 @@ class Entry(_Struct):
     frame_url: str | None = msgspec.field(name="_frameUrl", default=None)
     transfer_size: float | None = msgspec.field(name="_transferSize", default=None)
     from_cache: str | bool | None = msgspec.field(name="_fromCache", default=None)
+    # chrome-har-capturer
+    from_disk_cache: bool | None = msgspec.field(name="_fromDiskCache", default=None)
     # DevTools since 2023: `connection` is the port there, and this is the id.
     connection_id: str | int | None = msgspec.field(name="_connectionId", default=None)
     # originset
@@ -214,7 +217,7 @@ def _utf8(text: bytes, source: str) -> bytes:
     if encoding := _BOMS.get(text[:2]):
         text = text.decode(encoding, errors="replace").encode(errors="replace")
     text = text.removeprefix(b"\xef\xbb\xbf")
-    if not text.strip():
+    if not text or text.isspace():
         raise InputError(source, "empty", "the file is empty")
     return text
 
@@ -274,6 +277,10 @@ def decode_page(value: object) -> Page:
 
 
 def _entry(value: object) -> Entry:
+    try:
+        return msgspec.convert(value, Entry)
+    except (msgspec.ValidationError, RecursionError):
+        pass
     children: dict[str, Any] = value if isinstance(value, dict) else {}
     entry = _loosely(children, Entry)
     entry.request = _loosely(children.get("request"), Request)
@@ -293,7 +300,7 @@ def _loosely(value: object, kind: type[_S]) -> _S:
     if not isinstance(value, dict):
         return kind()
     known: dict[str, Any] = {}
-    for field in msgspec.structs.fields(kind):
+    for field in _fields(kind):
         given = value.get(field.encode_name)
         if given is None:
             continue
@@ -302,3 +309,8 @@ def _loosely(value: object, kind: type[_S]) -> _S:
         except (msgspec.ValidationError, RecursionError):
             continue
     return kind(**known)
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)

@@ -11,7 +11,7 @@ from originset.analysis.har.chains import from_chain
 from originset.analysis.har.connections import connection_rows
 from originset.analysis.har.gather import Gathered, VisitFacts
 from originset.analysis.har.lookups import lookup_rows
-from originset.analysis.har.recorders import Recorder, browser, detect
+from originset.analysis.har.recorders import Recorder, browser, detect, recorder_version
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.structs import Log, Page, decode
 from originset.analysis.har.truncated import whole_entries
@@ -62,7 +62,7 @@ class HarBatch:
                     source=source,
                     sha256=sha256,
                     recorder=recorder,
-                    recorder_version=log.creator.version if log.creator is not None else None,
+                    recorder_version=recorder_version(log, recorder),
                     browser=kind,
                     browser_version=version,
                     page=page,

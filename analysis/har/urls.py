@@ -89,14 +89,14 @@ def _redacted(frame: pl.DataFrame) -> pl.Series:
     asking = rows.filter(web & bare.str.contains("[?;%]"))
     inside = asking.filter(bare.str.contains("%3[dD]")).filter(bare.str.contains(TELLING_INSIDE))["row"]
     telling = asking.filter(bare.str.contains(TELLING) | pl.col("row").is_in(inside.implode()))
-    replaced = telling.select(bare.str.replace_all(TELLING, f"${{1}}{REDACTED}").alias("bare"))
-    if len(inside):
-        replaced = replaced.select(bare.str.replace_all(TELLING_INSIDE, f"${{1}}{REDACTED}"))
+    replaced = telling.select("row", bare.str.replace_all(TELLING, f"${{1}}{REDACTED}").alias("bare"))
+    of_both = replaced.filter(pl.col("row").is_in(inside.implode()))
+    within = of_both.select("row", bare.str.replace_all(TELLING_INSIDE, f"${{1}}{REDACTED}"))
     clean = {given: redact_url(given) for given in by_hand["given"].unique()}
-    # The last of two values for a row stays: those made by hand.
-    changed = pl.concat([telling["row"], by_hand["row"]])
-    values = [*replaced.to_series(), *(clean[given] for given in by_hand["given"])]
-    return frame["bare"].clone().scatter(changed, values).alias("url")
+    cleaned = by_hand.select("row", bare=pl.col("given").replace_strict(clean, return_dtype=pl.String))
+    # The last of several values for a row stays.
+    changed = pl.concat([replaced, within, cleaned])
+    return frame["bare"].clone().scatter(changed["row"], changed["bare"]).alias("url")
 
 
 def map_distinct(column: pl.Series, function: Callable[[str], str | None]) -> pl.Series:

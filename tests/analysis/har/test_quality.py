@@ -83,6 +83,14 @@ def test_several_pages_of_one_log():
     assert "preserved_log" not in qualities(*entries, pages=pages, creator="browsertime")[1]
 
 
+@pytest.mark.parametrize("creator", ["Firefox", "WebKit Web Inspector", "mitmproxy", "Charles Proxy", "my script"])
+def test_a_page_got_twice_in_one_log(creator):
+    html = {"status": 200, "content": {"mimeType": "text/html"}}
+    twice = [entry("a.test", 1, response=html), entry("b.test", 2), entry("a.test", 1, response=html)]
+    assert "preserved_log" in qualities(*twice, creator=creator)[0]
+    assert "preserved_log" not in qualities(*twice[:2], creator=creator)[0]
+
+
 def test_a_log_without_its_document_or_its_end():
     page = {"id": "p", "title": "x", "_url": "https://a.test", "pageTimings": {"onContentLoad": 5, "onLoad": 9}}
     assert quality(entry("a.test", 1), pages=[page]) == set()

@@ -18,8 +18,6 @@ from originset.analysis.har.tables import HarBatch
 HARS = Path(__file__).resolve().parents[2] / "fixtures" / "hars"
 FILES = sorted(HARS.glob("*/*.har"))
 RECORDERS = sorted(path.parent.name for path in HARS.glob("*/golden.json"))
-# browsertime's HARs are chrome-har's work, and say so.
-CALLED = {"browsertime": "chrome-har"}
 WITHOUT_IDS = {"firefox", "playwright"}
 # What limits a recording; none of these may be said of one that it is not true of.
 LIMITS = {"cached", "warm_sockets", "proxied", "no_addresses", "no_connection_ids", "no_times"}
@@ -112,7 +110,7 @@ def test_every_entry_becomes_a_row_of_the_recorder_that_wrote_it(path):
     log = json.loads(path.read_bytes())["log"]
     tables = tables_of(path)
     recorder = path.parent.name
-    assert tables["visits"]["recorder"].unique().to_list() == [CALLED.get(recorder, recorder)]
+    assert tables["visits"]["recorder"].unique().to_list() == [recorder]
     assert tables["visits"].height == max(len(log.get("pages", [])), 1)
     assert set(tables["visits"]["status"]) == {"ok"}
     assert Counter(tables["requests"]["url"]) == Counter(entry["request"]["url"] for entry in log["entries"])

@@ -317,6 +317,30 @@ def test_recorders_are_told_by_their_names(creator, name):
     assert detect(decode(json.dumps(har_of(creator=creator)).encode(), "x")).name == name
 
 
+def test_chrome_har_with_a_browser_is_browsertime():
+    har = har_of(creator="chrome-har")
+    har["log"]["creator"]["version"] = "1.1.1"
+    assert tables_of(har)["visits"].select("recorder", "recorder_version").row(0) == ("chrome-har", "1.1.1")
+    har["log"]["browser"] = {"name": "Chrome", "version": "156"}
+    assert tables_of(har)["visits"].select("recorder", "recorder_version").row(0) == ("browsertime", None)
+
+
+def test_chrome_har_capturer_marks_answers_from_the_disk_cache():
+    entries = [entry("https://a.test/"), entry("https://a.test/b", 1)]
+    entries[0]["_fromDiskCache"], entries[1]["_fromDiskCache"] = False, True
+    rows = tables_of(har_of(*entries, creator="Chrome HAR Capturer"))["requests"]
+    assert rows["from_cache"].to_list() == [None, True]
+
+
+def test_one_odd_value_costs_its_own_field_alone():
+    odd = entry("https://a.test/b", 1, connection={"not": "an id"}, _error=["x"])
+    rows = tables_of(har_of(entry("https://a.test/"), odd))["requests"]
+    assert rows.select("url", "status", "error").rows() == [
+        ("https://a.test/", 200, None),
+        ("https://a.test/b", 200, None),
+    ]
+
+
 def test_no_creator_at_all():
     assert tables_of({"log": {"entries": []}})["visits"].select("recorder", "status", "error").row(0) == (
         "other",
