@@ -4,6 +4,7 @@
 # make check  style, types, layers, generated pages
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again
+# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check types bench soak docs system-demo system-test
+.PHONY: help demo test test-fast check types bench soak docs rules system-demo system-test
 .NOTPARALLEL:
 
 help:
@@ -37,6 +38,7 @@ check: $(READY) types
 	@$(BIN)/ruff format --check .
 	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m originset.data.schema_page | diff - docs/schema.md || { echo "docs/schema.md is stale: make docs" >&2; exit 1; }
+	@$(BIN)/python -m originset.crawler.testbed.rules.page | diff - docs/browser-rules.md || { echo "docs/browser-rules.md is stale: make docs" >&2; exit 1; }
 
 # Type and layer checkers do not run the import hook of an editable install; links give them the same package by path.
 LINKS := $(addprefix build/typing/originset/,analysis cli crawler data models queries)
@@ -52,6 +54,12 @@ build/typing/originset/%: | build/typing/originset
 
 docs: $(READY)
 	@$(BIN)/python -m originset.data.schema_page > docs/schema.md
+	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
+
+# A browser that does something else than its predecessor is a difference in these two files, not a failure.
+rules: system-test $(READY)
+	@$(BIN)/python -m originset.crawler.testbed.rules --out data/reference/browser_observations.json
+	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.x ..." >&2; exit 2; }

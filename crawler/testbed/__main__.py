@@ -1,6 +1,6 @@
 """Run a command inside a running testbed, in a namespace of its own.
 
-    python -m originset.crawler.testbed [--scenario FILE] [--folder DIR] [--] COMMAND...
+    python -m originset.crawler.testbed [--scenario FILE] [--folder DIR] [--latency PROFILE] [--] COMMAND...
 
 The command sees the scenario's names, addresses and servers and nothing else of the network. Its environment has HOME
 and its like set so that Chromium trusts the testbed, and ``ORIGINSET_TESTBED`` names the testbed's folder, where
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.latency import PROFILES
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import OriginsetError
 
@@ -27,6 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m originset.crawler.testbed", description="Run inside a testbed.")
     parser.add_argument("--scenario", type=Path, help="a scenario's TOML file (default: the small internet)")
     parser.add_argument("--folder", type=Path, help="where certificates and logs go (default: a temporary folder)")
+    parser.add_argument("--latency", choices=PROFILES, default="none", help="round trips as on such an access network")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="default: a shell")
     arguments = parser.parse_args()
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
@@ -37,7 +39,7 @@ def main() -> int:
         scenario = scenario_file.read(arguments.scenario) if arguments.scenario else scenario_file.built_in()
         with tempfile.TemporaryDirectory(prefix="originset-testbed-") as temporary:
             folder = arguments.folder or Path(temporary, "testbed")
-            with Testbed(scenario, folder) as testbed:
+            with Testbed(scenario, folder, arguments.latency) as testbed:
                 environment = {**os.environ, **testbed.environment, "ORIGINSET_TESTBED": str(testbed.folder)}
                 return subprocess.run(command or ["/bin/sh"], env=environment, check=False).returncode
     except OriginsetError as error:

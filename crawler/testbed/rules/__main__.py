@@ -1,6 +1,6 @@
 """Observe the rules in the installed browsers, show what differs from what is stored, and store it.
 
-    python -m originset.crawler.testbed.rules [RULE...] [--loads N] [--out FILE] [--captures DIR]
+    python -m originset.crawler.testbed.rules [RULE...] [--loads N] [--latency PROFILE] [--out FILE] [--captures DIR]
 
 Without RULEs all of them. The two browsers run at the same time, each in a network namespace of its own. A difference
 is a result: it is printed and stored, and the exit code is 0.
@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.latency import PROFILES
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.crawler.testbed.rules import catalogue
 from originset.crawler.testbed.rules.differences import differences
@@ -38,6 +39,7 @@ class _Seen(msgspec.Struct):
     """What the process of one browser hands back."""
 
     version: str
+    latency: str
     cells: tuple[stored.Cell, ...]
 
 
@@ -47,6 +49,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--loads", type=int, default=5, metavar="N", help="loads of each rule (default: 5)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the observations go (default: nowhere)")
     parser.add_argument("--captures", type=Path, metavar="DIR", help="keep Chromium's captures, one a load")
+    parser.add_argument("--latency", choices=PROFILES, default="none", help="round trips as on such an access network")
     parser.add_argument("--browser", choices=_BROWSERS, help=argparse.SUPPRESS)  # how this module starts itself again
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -55,8 +58,9 @@ def main(arguments: list[str]) -> int:
         if unknown := sorted(set(rules).difference(catalogue.names())):
             raise UsageError(f"there is no rule {unknown[0]}", "the rules are the files in crawler/testbed/rules/texts")
         if not inside():
-            # Everything below ends with these namespaces, however it comes about.
-            return run_inside([sys.executable, "-m", _MODULE, *arguments])
+            # Every process below ends with these namespaces, however it comes about, and every file with this folder.
+            with tempfile.TemporaryDirectory(prefix="rules-") as folder:
+                return run_inside([sys.executable, "-m", _MODULE, *arguments], {**os.environ, "TMPDIR": folder})
         if given.browser is not None:
             _observe_one(given, rules)
         else:
@@ -73,8 +77,9 @@ def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
     cells: list[stored.Cell] = []
     with (
         tempfile.TemporaryDirectory(prefix="originset-rules-") as folder,
-        Testbed(catalogue.together(rules), Path(folder, "testbed")) as testbed,
+        Testbed(catalogue.together(rules), Path(folder, "testbed"), given.latency) as testbed,
     ):
+        latency = testbed.latency if testbed.latency == "none" else f"{testbed.latency}, by {testbed.latency_means}"
         for cookies in _COOKIES:
             version, more = observe(
                 testbed,
@@ -86,7 +91,7 @@ def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
                 progress=partial(_tell, f"{given.browser}, third-party cookies {cookies}"),
             )
             cells += more
-    given.to.write_bytes(msgspec.json.encode(_Seen(version, tuple(cells))))
+    given.to.write_bytes(msgspec.json.encode(_Seen(version, latency, tuple(cells))))
 
 
 def _tell(column: str, done: int, of: int) -> None:
@@ -108,7 +113,7 @@ def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
     seen = stored.Observations(
         versions={browser: column.version for browser, column in columns.items()},
         observed_on=dt.datetime.now(dt.UTC).date().isoformat(),
-        latency="none",
+        latency=columns["chromium"].latency,
         loads=given.loads,
         cells=tuple(cell for column in columns.values() for cell in column.cells),
     )
