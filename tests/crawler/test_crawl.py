@@ -196,10 +196,12 @@ def test_a_killed_crawl_takes_its_browsers_along(testbed: Testbed, command: Comm
     command.wait_for("no processes")
     made = command.captures()
     assert "leased" in {state for state, _, _ in command.ledger().values()}
+    assert list(command.scratch.iterdir()) != [], "nobody was left to remove what the browser wrote"
 
     code, said = command.run("--jobs", "2")
     assert code == 0, said
     assert set(made) <= set(command.captures()) == set(sites)
+    assert list(command.scratch.iterdir()) == []
 
 
 def test_a_list_that_cannot_be_used(testbed: Testbed, command: Command) -> None:

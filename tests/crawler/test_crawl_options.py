@@ -257,6 +257,9 @@ def test_browsers_are_kept_to_one_address_family(testbed: Testbed, command: Comm
         "6": {"www.daily.test": ("ok", None, "6"), "anna.test": ("failed", "connect", "6")},
         "both": {"www.daily.test": ("ok", None, "both"), "anna.test": ("ok", None, "both")},
     }
+    firefox = ("--browser", "firefox", "--family", "6", "--vantage", "firefox")
+    code, lines, said = command.run(*firefox, environment=testbed.environment)
+    assert {line["site"]: (line["status"], line["error"], line["ip_families"]) for line in lines} == seen["6"], said
 
 
 def test_a_machine_without_the_address_family(command: Command) -> None:

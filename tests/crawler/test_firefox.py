@@ -2,7 +2,9 @@
 
 import os
 import signal
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -133,21 +135,27 @@ def test_without_trust_nothing_loads(testbed: Testbed) -> None:
         firefox.load("https://shop.test/")
 
 
-def test_nothing_is_left_of_it(testbed: Testbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.fixture
+def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A place of its own for what a browser writes; pytest's have names too long for that."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        yield Path(folder)
+
+
+def test_nothing_is_left_of_it(testbed: Testbed, scratch: Path) -> None:
     with Firefox(testbed.authority.root, environment=testbed.environment) as firefox:
-        (profile,) = tmp_path.glob("originset-firefox-*")
+        (profile,) = scratch.iterdir()
         (parent,) = browsers(profile)
         family = [parent, *parent.children(recursive=True)]
         firefox.load("https://anna.test/")
     assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family)
-    assert list(tmp_path.glob("originset-firefox-*")) == []
+    assert list(scratch.iterdir()) == []
 
 
-def test_a_lost_browser_is_told(testbed: Testbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_a_lost_browser_is_told(testbed: Testbed, scratch: Path) -> None:
     with Firefox(testbed.authority.root, environment=testbed.environment) as firefox:
-        (profile,) = tmp_path.glob("originset-firefox-*")
+        (profile,) = scratch.iterdir()
         (parent,) = browsers(profile)
         threading.Timer(0.2, os.kill, (parent.pid, signal.SIGKILL)).start()
         with pytest.raises(BrowserError, match="was lost"):
