@@ -22,7 +22,7 @@ import msgspec
 
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.latency import PROFILES
-from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.namespace import run_inside
 from originset.crawler.testbed.rules import catalogue
 from originset.crawler.testbed.rules.differences import differences
 from originset.crawler.testbed.rules.observe import observe
@@ -50,17 +50,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the observations go (default: nowhere)")
     parser.add_argument("--captures", type=Path, metavar="DIR", help="keep Chromium's captures, one a load")
     parser.add_argument("--latency", choices=PROFILES, default="none", help="round trips as on such an access network")
-    parser.add_argument("--browser", choices=_BROWSERS, help=argparse.SUPPRESS)  # how this module starts itself again
+    # How this module starts itself again.
+    parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--browser", choices=_BROWSERS, help=argparse.SUPPRESS)
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     rules = given.rules or list(catalogue.names())
     try:
         if unknown := sorted(set(rules).difference(catalogue.names())):
             raise UsageError(f"there is no rule {unknown[0]}", "the rules are the files in crawler/testbed/rules/texts")
-        if not inside():
+        if not given.inner:
             # Every process below ends with these namespaces, however it comes about, and every file with this folder.
             with tempfile.TemporaryDirectory(prefix="rules-") as folder:
-                return run_inside([sys.executable, "-m", _MODULE, *arguments], {**os.environ, "TMPDIR": folder})
+                return run_inside(
+                    [sys.executable, "-m", _MODULE, "--inner", *arguments], {**os.environ, "TMPDIR": folder}
+                )
         if given.browser is not None:
             _observe_one(given, rules)
         else:

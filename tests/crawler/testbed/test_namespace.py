@@ -3,19 +3,25 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
+import originset.crawler
 from originset.crawler.testbed import namespace
+from originset.data import browser_observations
 from originset.data.errors import MissingDependency
 
+ETH_P_ALL = 3  # linux/if_ether.h
 RUN = "import sys; from originset.crawler.testbed.namespace import run_inside; sys.exit(run_inside(sys.argv[1:]))"
 
 
@@ -53,6 +59,57 @@ def test_every_interface_leads_nowhere_else() -> None:
         "nowhere": "uplink",
     }
     assert not any("link_netnsid" in link for link in links)
+
+
+# Whatever a command may try: names, TCP, datagrams, also by address, and to everybody on the link.
+TRIES = """
+import contextlib, socket, sys
+away = (socket.AF_INET, "203.0.113.77"), (socket.AF_INET6, "2001:db8::77"), (socket.AF_INET, "1.1.1.1")
+for family, address in away:
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        with contextlib.suppress(OSError), socket.socket(family, kind) as one:
+            one.settimeout(0.3)
+            one.connect((address, 53))
+            one.send(b"MARK-" + sys.argv[1].encode())
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    for address in ("255.255.255.255", "198.18.0.3"):
+        with contextlib.suppress(OSError):
+            one.sendto(b"MARK-" + sys.argv[1].encode(), (address, 53))
+with contextlib.suppress(OSError):
+    socket.getaddrinfo(f"mark-{sys.argv[1]}.example", 443)
+print("tried")
+"""
+
+
+@pytest.mark.testbed
+def test_not_one_packet_leaves_its_namespace() -> None:
+    """Every interface of the namespace around it is listened to while a command tries to get out."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as everything:
+        everything.setblocking(False)
+
+        def heard() -> bytes:
+            packets = []
+            while True:
+                try:
+                    packets.append(everything.recv(65_536))
+                except BlockingIOError:
+                    return b"".join(packets)
+
+        subprocess.run([sys.executable, "-c", TRIES, "here"], check=True, capture_output=True)
+        control = heard()
+        assert b"MARK-here" in control, "what is sent out here is heard"
+        assert socket.inet_aton("203.0.113.77") in control
+        tried = subprocess.run(
+            [sys.executable, "-c", RUN, sys.executable, "-c", TRIES, "inside"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert tried.stdout == "tried\n"
+        inner = heard()
+    for sign in (b"inside", socket.inet_aton("203.0.113.77"), socket.inet_pton(socket.AF_INET6, "2001:db8::77")):
+        assert sign not in inner
 
 
 @pytest.mark.testbed
@@ -116,17 +173,63 @@ def test_nothing_outlives_a_killed_caller(tmp_path: Path) -> None:
     assert eventually(lambda: not processes_with(pause))
 
 
+@pytest.fixture
+def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Runs a command of the user nobody, with a Python that may be read by everybody and finds our packages by path."""
+    if not Path("/proc/self/uid_map").read_text().split()[2].startswith("4294967295"):
+        pytest.skip("needs root, to become somebody else")
+    with tempfile.TemporaryDirectory(prefix="originset-nobody-") as folder:
+        Path(folder).chmod(0o777)
+        root = Path(originset.crawler.__file__).resolve().parents[1]
+        Path(folder, "originset").mkdir(mode=0o755)
+        for package in ("_originset/__init__.py", "crawler", "data"):
+            Path(folder, "originset", Path(package).name).symlink_to(root / package)
+        site_packages = Path(msgspec.__file__).resolve().parents[1]
+        environment = {"PATH": os.environ["PATH"], "HOME": folder, "PYTHONPATH": f"{folder}:{site_packages}"}
+        run = partial(
+            subprocess.run,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+
+        def may(python: str) -> bool:
+            try:
+                return run([python, "-c", "import originset.crawler, msgspec"], check=False).returncode == 0
+            except OSError:
+                return False
+
+        python = next((one for one in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}") if may(one)), None)
+        if python is None:
+            pytest.skip(f"the user nobody may not read {sys.executable} or the packages")
+        yield lambda *words: run([python if word == "python" else word for word in words], check=False)
+
+
 @pytest.mark.testbed
-@pytest.mark.skipif(not Path("/proc/self/uid_map").read_text().split()[2].startswith("4294967295"), reason="needs root")
-def test_an_ordinary_user_may_too() -> None:
-    run = partial(subprocess.run, user=65534, group=65534, extra_groups=[], cwd="/", capture_output=True, text=True)
-    try:
-        run([sys.executable, "-c", "import originset.crawler"], check=True)
-    except (PermissionError, subprocess.CalledProcessError):
-        pytest.skip(f"the user nobody may not read {sys.executable} or the packages")
-    done = run([sys.executable, "-c", RUN, "sh", "-c", "id -u; ip -br link"], check=True)
+def test_an_ordinary_user_may_too(nobody: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = nobody("python", "-c", RUN, "sh", "-c", "id -u; ip -br link")
+    assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("0\n")
     assert "uplink" in done.stdout
+
+
+@pytest.mark.testbed
+@pytest.mark.browser
+def test_an_ordinary_user_observes_rules(nobody: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    rules = "originset.crawler.testbed.rules"
+    done = nobody("python", "-m", rules, "origin-complete", "--loads", "1", "--out", "seen.json")
+    assert done.returncode == 0, done.stderr
+    seen = browser_observations.parse(nobody("cat", "seen.json").stdout.encode(), "seen.json")
+    assert {(cell.browser, cell.cookies): cell.used for cell in seen.cells} == {
+        ("chromium", "allowed"): (2,),
+        ("chromium", "blocked"): (2,),
+        ("firefox", "allowed"): (1,),
+        ("firefox", "blocked"): (1,),
+    }
 
 
 def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
