@@ -182,6 +182,8 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> Text:
     except _DAMAGE as error:
         if not parts:
             raise InputError(source, "damaged", f"its compression is damaged or cut off ({error})") from error
+    if not parts and not isinstance(stream, gzip.GzipFile):  # which would have raised, as zstandard's reader does not
+        raise InputError(source, "damaged", "nothing can be unpacked: cut off, or packed from an empty file")
     return Text(source, b"".join(parts))
 
 

@@ -36,7 +36,7 @@ _PART_BYTES = 512 << 20
 _MAX_PARTS = 256
 _MAX_LINE = 256 << 20
 _BATCH_ROWS = 200
-_COLUMNS = ("date", "client", "page", "is_root_page", "rank", "url", "index", "payload")
+_COLUMNS = ("date", "client", "page", "is_root_page", "root_page", "rank", "url", "index", "payload")
 
 
 class Row(msgspec.Struct, kw_only=True, gc=False):
@@ -46,6 +46,7 @@ class Row(msgspec.Struct, kw_only=True, gc=False):
     client: str | None = None
     page: str | None = None
     is_root_page: bool | None = None
+    root_page: str | None = None
     rank: Place | None = None
     url: str | None = None
     index: int | None = None
@@ -58,6 +59,7 @@ class _Kept(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     key: tuple[str, str, str]
     digest: bytes
     is_root_page: bool | None = None
+    root_page: str | None = None
     rank: int | None = None
     index: int = 0
     entry: Entry | None = None
@@ -111,7 +113,7 @@ def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> 
         summary.refused.append(error)
 
 
-def _read_rows(file: HarFile) -> Iterator[Row | bytes]:
+def _read_rows(file: HarFile) -> Iterator[dict[str, object] | bytes]:
     with file.path.open("rb") as opened:
         if opened.read(4) == b"PAR1":
             yield from _parquet_rows(file)
@@ -126,30 +128,34 @@ def _read_rows(file: HarFile) -> Iterator[Row | bytes]:
                 yield line
 
 
-def _parquet_rows(file: HarFile) -> Iterator[Row]:
+def _parquet_rows(file: HarFile) -> Iterator[dict[str, object]]:
     with pq.ParquetFile(file.path) as parquet:
         columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
         if not {"page", "payload"} <= set(columns):
             raise InputError(file.source, "not-har", "Parquet without the columns page and payload")
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            for values in batch.to_pylist():
-                payload = values.pop("payload")
-                date = values.pop("date", None)
-                row = msgspec.convert(values, Row, strict=False)
-                row.date = None if date is None else str(date)
-                row.payload = msgspec.Raw((payload or "null").encode())
-                yield row
+            yield from batch.to_pylist()
 
 
-def _kept_row(row: Row | bytes, source: str) -> _Kept:
+def _row_of(values: dict[str, object]) -> Row:
+    """A row of Parquet, whose payload may be text, bytes or a structure."""
+    payload, date = values.pop("payload"), values.pop("date", None)
+    row = msgspec.convert(values, Row, strict=False)
+    row.date = None if date is None else str(date)
+    if isinstance(payload, str):
+        payload = payload.encode()
+    row.payload = msgspec.Raw(payload if isinstance(payload, bytes) else msgspec.json.encode(payload))
+    return row
+
+
+def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
     try:
-        if isinstance(row, bytes):
-            row = _rows.decode(row)
+        row = _rows.decode(given) if isinstance(given, bytes) else _row_of(given)
         payload = bytes(row.payload)
         if payload[:1] == b'"':
             payload = msgspec.json.decode(payload, type=str).encode()
         value = msgspec.json.decode(payload)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
         raise InputError(source, "not-json", f"a row that cannot be read ({error})") from None
     if row.page is None or not isinstance(value, dict):
         raise InputError(source, "not-har", "a row without a page or a payload")
@@ -158,6 +164,7 @@ def _kept_row(row: Row | bytes, source: str) -> _Kept:
         key=(row.date or "", row.client or "", row.page),
         digest=hashlib.sha256(payload).digest(),
         is_root_page=row.is_root_page,
+        root_page=row.root_page,
         rank=row.rank,
         index=row.index or 0,
         entry=decode_entry(payload, value) if is_request else None,
@@ -171,19 +178,35 @@ def _import_part(part: BinaryIO, importer: Importer) -> None:
         kept = _kept.decode(part.read(int.from_bytes(size, "big")))
         pages.setdefault(kept.key, []).append(kept)
     for key in sorted(pages):
-        rows = pages.pop(key)
-        requests = sorted((row for row in rows if row.entry is not None), key=lambda row: (row.index, row.digest))
-        if not requests:
-            importer.summary.pages_without_requests += 1
-            continue
-        page = next((row for row in rows if row.page is not None), None)
-        log = Log(entries=[row.entry for row in requests if row.entry is not None], pages=None)
-        importer.take_log(log, _visit(key, rows, page))
+        for root, rows in _visits(pages.pop(key)):
+            requests = sorted((row for row in rows if row.entry is not None), key=lambda row: (row.index, row.digest))
+            if not requests:
+                importer.summary.pages_without_requests += 1
+                continue
+            page = next((row for row in rows if row.page is not None), None)
+            log = Log(entries=[row.entry for row in requests if row.entry is not None], pages=None)
+            importer.take_log(log, _visit(key, root, rows, page))
 
 
-def _visit(key: tuple[str, str, str], rows: list[_Kept], of_page: _Kept | None) -> VisitFacts:
+def _visits(rows: list[_Kept]) -> Iterator[tuple[str | None, list[_Kept]]]:
+    """The rows of an address by visit: one that is a root page and linked from others is visited for each of them.
+
+    With them the root that it was reached from, where it is another page and there are several.
+    """
+    roots = sorted({row.root_page for row in rows if row.root_page is not None})
+    if len(roots) < 2:
+        yield None, rows
+        return
+    for number, root in enumerate(roots):
+        of_root = [row for row in rows if row.root_page == root or (row.root_page is None and number == 0)]
+        yield (None if any(row.is_root_page for row in of_root) else root), of_root
+
+
+def _visit(key: tuple[str, str, str], root: str | None, rows: list[_Kept], of_page: _Kept | None) -> VisitFacts:
     date, client, address = key
     source = f"httparchive/{date or 'undated'}/{client or 'client'}/{redact_url(address)}"
+    if root is not None:
+        source += f" from {redact_url(root)}"
     page = of_page.page if of_page is not None and of_page.page is not None else Page()
     page.address = address
     browser, version = named_browser(page.browser, page.browser_version)

@@ -88,7 +88,7 @@ class Lookup:
 
 
 class Gathered:
-    """``entries``: how many there are. ``certificates`` holds each distinct set of TLS details, or chain in PEM, once."""
+    """``entries``: their number. ``certificates`` holds each distinct set of TLS details, or chain in PEM, once."""
 
     def __init__(self) -> None:
         self.entries = 0

@@ -71,7 +71,7 @@ def detect(log: Log) -> Recorder:
     name = (log.creator.name or "").strip().lower() if log.creator is not None else ""
     for prefix, recorder in _BY_CREATOR:
         if name.startswith(prefix):
-            # browsertime has chrome-har write its HARs, and adds the browser, of which chrome-har by itself says nothing.
+            # browsertime has chrome-har write its HARs, and adds the browser, which chrome-har alone does not name.
             return BROWSERTIME if recorder is CHROME_HAR and log.browser is not None else recorder
     if any(entry.socket is not None for entry in log.entries[:20]):
         return WEBPAGETEST

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.progress import Progress
 
@@ -177,6 +179,52 @@ def test_parquet_says_what_json_lines_say(tmp_path):
         for one, other in zip(by_kind["json"], by_kind[kind], strict=True):
             assert one.sort(one.columns[:2]).equals(other.sort(other.columns[:2])), kind
     assert by_kind["json"][1].height == 4
+
+
+def test_parquet_may_hold_the_payload_as_bytes_or_as_a_structure(tmp_path):
+    rows = [{**row, "index": int(row["index"])} for row in ROWS]
+    kinds = {
+        "text": pa.array([row["payload"] for row in rows]),
+        "bytes": pa.array([row["payload"].encode() for row in rows]),
+        "structure": pa.array([json.loads(row["payload"]) for row in rows]),
+    }
+    found = []
+    for kind, payloads in kinds.items():
+        table = pa.Table.from_pylist([{**row, "payload": None} for row in rows])
+        path = tmp_path / f"{kind}.parquet"
+        pq.write_table(table.set_column(table.schema.get_field_index("payload"), "payload", payloads), path)
+        study = Study(tmp_path / kind)
+        assert run(study, path).refused == []
+        found.append(scan(study, "requests").drop("visit_id").sort("url").collect())
+    assert found[0].height == 4
+    assert found[0].equals(found[1])
+    assert found[0].equals(found[2])
+
+
+def test_rows_of_parquet_of_the_wrong_type_are_refused_by_themselves(study, tmp_path):
+    rows = [{**row, "index": int(row["index"]), "rank": rank} for row, rank in zip(ROWS, (1, 2**31, 3, 4), strict=True)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    summary = run(study, tmp_path / "rows.parquet")
+    assert [(error.source, error.reason) for error in summary.refused] == [("rows.parquet#2", "not-json")]
+    assert summary.requests == 3
+
+
+def test_a_page_visited_for_several_roots_is_a_visit_for_each(study, tmp_path):
+    of_itself = [request_row(EXAMPLE, n, "www.example.com", 1) for n in range(3)]
+    linked = [
+        {**request_row(EXAMPLE, n, "www.example.com", 1), "is_root_page": False, "root_page": root}
+        for root in ("https://b.test/", "https://c.test/?token=S3CRET")
+        for n in range(2)
+    ]
+    run(study, write(tmp_path / "rows.jsonl", [*linked, *of_itself]))
+    requests = scan(study, "requests").group_by("visit_id").len("entries")
+    visits = scan(study, "visits").join(requests, on="visit_id").sort("source").collect()
+    source = f"httparchive/2024-07-01/mobile/{EXAMPLE}"
+    assert visits.select("source", "page_kind", "entries").rows() == [
+        (source, "landing", 3),
+        (f"{source} from https://b.test/", "internal", 2),
+        (f"{source} from https://c.test/?token=REDACTED", "internal", 2),
+    ]
 
 
 def test_the_same_rows_in_any_order_and_files_add_nothing(study, tmp_path):

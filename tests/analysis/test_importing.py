@@ -164,6 +164,14 @@ def test_a_file_that_was_cut_off_keeps_its_whole_entries(study, folder):
     assert scan(study, "rejects").filter(source="hars/a.har").collect().height == 1
 
 
+def test_compression_cut_before_anything_can_be_unpacked(study, tmp_path):
+    for name, packed in (("a.har.zst", zstandard.compress(har("a.test"))), ("b.har.gz", gzip.compress(har("b.test")))):
+        (tmp_path / name).write_bytes(packed[:20])
+    summary = run(study, tmp_path)
+    assert {error.reason for error in summary.refused} == {"damaged"}
+    assert len(summary.refused) == 2
+
+
 def test_patterns_and_stdin(study, folder, monkeypatch):
     run(study, folder / "*.har")
     assert hosts(study) == ["a.test", "d.test"]
