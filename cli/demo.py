@@ -113,7 +113,7 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
         captured = dict(zip(logged, connection.execute(_CAPTURED).fetchall()[0], strict=True))
         rows = ladder(connection)
         sites = [site for (site,) in connection.execute(_WITH_ORIGINS).fetchall()]
-        drawn, missing = draw(connection, out / "figures")
+        drawn = draw(connection, out / "figures")
     click.echo("pages: " + ", ".join(f"{count} {status}" for status, count in pages) + "\n")
     checks = [(what, servers, captured[what], servers == captured[what]) for what, servers in logged.items()]
     columns = ["checked against the testbed's logs", "servers saw", "captures say", "equal"]
@@ -122,9 +122,9 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
     write_rows(rows.drop("pages", "left_out", "left_out_why"), "table")
     for sentence in rests_on(rows):
         click.echo(sentence)
-    for reason in missing:
+    for reason in drawn.missing:
         note(reason)
-    click.echo("\nfigures:  " + " ".join(str(path) for path in drawn if path.suffix == ".png"))
+    click.echo("\nfigures:  " + " ".join(str(path) for path in drawn.paths if path.suffix == ".png"))
     click.echo(f"database: {study.database_path}")
     click.echo(
         "configs:  " + " ".join(str(path) for site in sites for path in _configure(study, site, out / "configs"))

@@ -1,12 +1,13 @@
-"""``originset figures``: the paper's figures from this study."""
+"""``originset figures``: the paper's figures and tables, from this study, the authors' data, or both."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from originset.cli.output import note
+from originset.cli.output import format_option, note, write_rows
 from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
@@ -21,19 +22,35 @@ from originset.queries.figures import draw
     show_default=True,
     help="The folder for them; made if it is not there.",
 )
+@click.option(
+    "--paper",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The authors' data, drawn beside this study; alone where there is no study.",
+)
+@format_option
 @click.pass_obj
-def command(study: Study, out: Path) -> None:
-    """Draw the paper's figures 1, 3 and 4: PDF, SVG, PNG and the CSV behind each. Prints the paths.
+def command(study: Study, out: Path, paper: Path | None, output_format: str) -> None:
+    """Draw the paper's figures (PDF, SVG, PNG, and the CSV behind each) and write its tables.
 
-    Example: originset --study S figures --out figures
+    Prints the numbers that the figures stand for; with --paper the authors' numbers, ours, and ours less theirs.
+    Figures 7a, 7b, 8 and 9b come from a live experiment. The authors' data is the folder data of
+    github.com/cloudflare/connection-coalescing-imc22.
+
+    Example: originset --study S figures --out figures --paper connection-coalescing-imc22/data
     """
-    with open_database(study) as connection:
+    alone = paper is not None and not study.database_path.exists() and not study.manifest_path.exists()
+    with nullcontext() if alone else open_database(study) as connection:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            paths, missing = draw(connection, out)
+            drawn = draw(connection, out, paper)
         except OSError as error:
             raise UsageError(f"{out} cannot be written ({error.strerror})", "name another folder with --out") from error
-    for path in paths:
-        click.echo(path)
-    for reason in missing:
+    numbers = drawn.numbers
+    if alone:
+        numbers = numbers.drop("ours", "difference")
+    elif paper is None:
+        numbers = numbers.drop("authors", "difference")
+    write_rows(numbers, output_format)
+    for reason in drawn.missing:
         note(reason)
+    note(f"{len(drawn.paths)} files in {out}")

@@ -1,5 +1,5 @@
 -- The names that most sites' certificates lack by the paper's rule, with the AS that serves them.
--- paper: table 9
+-- paper: table 9 (over all providers)
 -- parameter top = 100: rows at most
 -- name: the missing host
 -- sites: sites whose certificate lacks it

@@ -1,187 +1,154 @@
-"""The paper's figures 1, 3 and 4 from a study: PDF, SVG, PNG and the CSV behind each."""
+"""The paper's figures and tables, from a study, from the authors' data, or the two side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import matplotlib as mpl
-import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from originset.queries.catalogue import rows_of
+from originset.data.errors import UsageError
+from originset.queries import experiment_figures, page_figures
+from originset.queries.catalogue import catalogue, rows_of
+from originset.queries.distribution import Distribution
+from originset.queries.drawing import context, panels, save
 from originset.queries.ladder import colocation
+from originset.queries.paper_figure import Data, PaperFigure
 
-# Okabe and Ito's colours, told apart with any colour vision, and line styles that still differ in black and white.
-_STYLES: Any = (("#000000", "-"), ("#D55E00", "--"), ("#0072B2", "-."), ("#009E73", (0, (1, 1))))
+FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key=lambda figure: figure.name))
 
 # What the model took for one server, by `model --colocation`.
 _KEYS = {"asn": "ASes", "ip": "addresses"}
 
-# Same input, same bytes: a fixed salt for SVG's ids, no dates, text as text.
-_SETTINGS: Any = {
-    "svg.hashsalt": "originset",
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-}
-_METADATA: dict[str, dict[str, None]] = {
-    "pdf": {"CreationDate": None, "ModDate": None},
-    "svg": {"Date": None},
-    "png": {"Software": None},
-}
+_THEM, _US = "the authors", "this study"
+
+NUMBERS = pl.Schema(
+    {
+        "figure": pl.String(),
+        "number": pl.String(),
+        "unit": pl.String(),
+        "authors": pl.Float64(),
+        "ours": pl.Float64(),
+        "difference": pl.Float64(),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """One figure: the file's name, the query behind it, what draws it from the query's rows."""
+class Drawn:
+    """What was written, a sentence for each figure that has no data, and what the figures stand for.
 
-    name: str
-    query: str
-    draw: Callable[[Figure, pl.DataFrame, str], None]
+    ``numbers``: columns as in NUMBERS, one row a number; ``difference`` is ours less theirs; NULL where not known.
+    """
+
+    paths: list[Path]
+    missing: list[str]
+    numbers: pl.DataFrame
 
 
-def draw(connection: duckdb.DuckDBPyConnection, out: Path) -> tuple[list[Path], list[str]]:
-    """Write every figure for which the study has data into the folder ``out``.
+def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | None = None) -> Drawn:
+    """Write into the folder ``out`` every figure for which there is data, and a study's tables 1 to 9.
 
-    Returns the paths, and a sentence for each figure that has no data. CSV and SVG are the same
-    bytes for the same rows.
+    ``connection``: a study, or None to draw the authors' alone; ``paper``: the folder of the authors' data, or None. Of
+    each figure PDF, SVG, PNG and the CSV behind it, under the authors' names of columns; what is drawn of the authors'
+    has a CSV of its own. CSV and SVG are the same bytes for the same rows.
 
     Raises:
         OSError: a file cannot be written.
+        UsageError: the folder holds none of the authors' files.
+        InputError: one of them cannot be read.
     """
+    theirs = {} if paper is None else _theirs(paper)
+    keys = "ASes" if connection is None else _KEYS.get(colocation(connection), "servers")
     paths: list[Path] = []
     missing: list[str] = []
-    keys = _KEYS.get(colocation(connection), "servers")
-    for plan in _PLANS:
-        rows = rows_of(connection, plan.query)
-        if rows.is_empty():
-            missing.append(f"{plan.name}: not drawn, {plan.query} gives no rows for this study")
-            continue
-        path = out / f"{plan.name}.csv"
-        rows.write_csv(path)
-        paths.append(path)
-        with mpl.rc_context(_SETTINGS):
-            figure = Figure(figsize=(5.5, 3.4), layout="constrained")
-            plan.draw(figure, rows, keys)
-            for kind, metadata in _METADATA.items():
-                path = out / f"{plan.name}.{kind}"
-                figure.savefig(path, format=kind, dpi=200, metadata=metadata)
-                paths.append(path)
-    return paths, missing
+    numbers = NUMBERS.to_frame()
+    for figure in FIGURES:
+        sides: dict[str, Data] = {}
+        if figure.name in theirs:
+            sides[_THEM] = theirs[figure.name]
+            paths.append(_write_theirs(figure, sides[_THEM], out))
+        rows = None if connection is None or figure.query is None else rows_of(connection, figure.query)
+        if rows is not None and not rows.is_empty():
+            sides[_US] = figure.from_rows(rows)
+            paths.append(
+                _write(rows.select(pl.col(ours).alias(name) for ours, name in figure.columns.items()), out, figure.name)
+            )
+        elif connection is not None and not (figure.query is None and sides):
+            why = "it comes from a live experiment" if figure.query is None else f"{figure.query} gives no rows"
+            missing.append(f"{figure.name}: not drawn for this study, {why}")
+        if sides:
+            paths.extend(_draw(figure, sides, out, keys))
+            numbers.extend(_compare(figure, sides))
+    if connection is not None:
+        paths.extend(_write(rows_of(connection, query), out, table) for table, query in tables().items())
+    return Drawn(paths, missing, numbers)
 
 
-def _figure_1(figure: Figure, rows: pl.DataFrame, keys: str) -> None:
-    axes = figure.subplots()
-    pages = int(rows["pages"].sum())
-    _steps(axes, rows["asns"].to_numpy(), rows["cumulative_pct"].to_numpy(), 0)
-    axes.set_xlabel(f"{keys} that a page needs")
-    axes.set_ylabel("share of pages (cumulative)")
-    axes.set_title(f"{keys} per page (n = {pages:,} pages)", loc="left")
-    _whole_numbers(axes, int(rows["asns"].max()))  # type: ignore[arg-type]  # an integer column that is not empty
+def tables() -> dict[str, str]:
+    """The named query behind each of the paper's tables, by ``table-1`` and so on."""
+    papers = {query.paper or "": query.name for query in catalogue().values()}
+    return {paper.replace(" ", "-"): papers[paper] for paper in sorted(papers) if re.fullmatch(r"table \d", paper)}
 
 
-def _figure_3(figure: Figure, rows: pl.DataFrame, keys: str) -> None:
-    curves = {
-        "dns": "measured DNS lookups",
-        "tls": "measured TLS connections",
-        "ip_dns_tls": "ideal IP (DNS and TLS)",
-        "origin_dns_tls": f"ideal ORIGIN by {keys}",
-    }
-    axes = figure.subplots()
-    largest = 1
-    for place, (column, label) in enumerate(curves.items()):
-        values = rows[column].drop_nulls().to_numpy()
-        if values.size == 0:
-            axes.plot([], [], color=_STYLES[place][0], linestyle=_STYLES[place][1], label=f"{label}: not known")
-            continue
-        largest = max(largest, int(values.max()))
-        # Where the four rest on different pages, each says on how many.
-        pages = "" if values.size == rows.height else f", n = {values.size:,}"
-        _distribution(axes, values, place, f"{label}{pages}, median {np.median(values):g}")
-    axes.set_xlabel("lookups or connections per page (logarithmic above 1)")
-    axes.set_ylabel("share of pages (cumulative)")
-    axes.set_title(f"Lookups and connections per page (n = {rows.height:,} pages)", loc="left")
-    _logarithmic(axes, largest)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+def _theirs(folder: Path) -> dict[str, Data]:
+    found = {figure.name: data for figure in FIGURES if (data := figure.theirs(folder)) is not None}
+    if not found:
+        raise UsageError(
+            f"{folder} holds none of the authors' files",
+            "name the folder data of github.com/cloudflare/connection-coalescing-imc22",
+        )
+    return found
 
 
-def _figure_4(figure: Figure, rows: pl.DataFrame, keys: str) -> None:
-    axes = figure.subplots()
-    curves = {"original_san_list": "as seen", "updated_san_list": f"with additions by {keys}"}
-    largest = 1
-    for place, (column, label) in zip((0, 3), curves.items(), strict=True):
-        values = rows[column].to_numpy()
-        largest = max(largest, int(values.max()))
-        _distribution(axes, values, place, f"{label}, median {np.median(values):g}")
-    unchanged = 100 * int((rows["mapped_san_additions"] == 0).sum()) / rows.height
-    axes.set_xlabel("names in a site's certificate (logarithmic above 1)")
-    axes.set_ylabel("share of certificates (cumulative)")
-    axes.set_title(f"Certificate names (n = {rows.height:,} sites; {unchanged:.1f} % unchanged)", loc="left")
-    _logarithmic(axes, largest)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+def _draw(figure: PaperFigure, sides: dict[str, Data], out: Path, keys: str) -> list[Path]:
+    with context():
+        picture = Figure(figsize=(5.5, 4.0) if len(sides) == 1 else (7.6, 4.2), layout="constrained")
+        for axes, (who, data) in zip(panels(picture, len(sides)), sides.items(), strict=True):
+            figure.draw(axes, data, "ASes" if who == _THEM else keys)
+            if figure.scale is not None:
+                figure.scale(axes, list(sides.values()))
+            heading = f"{who}: {figure.size(data)}" if len(sides) > 1 else _heading(figure, who, data)
+            axes.set_title(heading, loc="left")
+            axes.label_outer(remove_inner_ticks=False)
+        if len(sides) > 1:
+            picture.suptitle(figure.title, fontsize=10, fontweight="bold")
+        return save(picture, out, figure.name)
 
 
-def _distribution(axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.integer]], place: int, label: str) -> None:
-    """The cumulative distribution of integers, drawn from its distinct values alone."""
-    numbers, counts = np.unique(values, return_counts=True)
-    _steps(axes, numbers, 100.0 * np.cumsum(counts) / values.size, place, label)
+def _heading(figure: PaperFigure, who: str, data: Data) -> str:
+    return f"{figure.title}{'' if who == _US else f', {who}'} ({figure.size(data)})"
 
 
-def _steps(
-    axes: Axes,
-    numbers: np.ndarray[tuple[int], np.dtype[np.integer]],
-    cumulative: np.ndarray[tuple[int], np.dtype[np.floating]],
-    place: int,
-    label: str | None = None,
-) -> None:
-    colour, style = _STYLES[place]
-    # Up from 0 at the first value, so that a study of one page is a line too.
-    x = np.concatenate([numbers[:1], numbers])
-    y = np.concatenate([[0.0], cumulative])
-    axes.plot(x, y, drawstyle="steps-post", color=colour, linestyle=style, linewidth=1.6, label=label)
-    axes.set_ylim(0, 103)
-    axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+def _compare(figure: PaperFigure, sides: dict[str, Data]) -> pl.DataFrame:
+    of_side = {who: {(n.what, n.unit): n for n in figure.numbers(data)} for who, data in sides.items()}
+    rows = []
+    for key, digits in {key: n.digits for found in of_side.values() for key, n in found.items()}.items():
+        both = (of_side.get(who, {}).get(key) for who in (_THEM, _US))
+        theirs, ours = (None if number is None else number.rounded for number in both)
+        difference = None if theirs is None or ours is None else round(ours - theirs, digits)
+        rows.append((figure.name, *key, theirs, ours, difference))
+    return pl.DataFrame(rows, schema=NUMBERS, orient="row")
 
 
-def _whole_numbers(axes: Axes, largest: int) -> None:
-    axes.set_xlim(0, largest * 1.04 + 1)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+def _write_theirs(figure: PaperFigure, data: Data, out: Path) -> Path:
+    """What is drawn of the authors' data: rows as they are, or a row for each step of a curve."""
+    if isinstance(data, dict):
+        steps = [_steps(column, curve) for column, curve in data.items()]
+        data = pl.concat(steps)
+    elif "Time" in data.columns and data.schema["Time"] == pl.Datetime:
+        data = data.with_columns(pl.col("Time").dt.strftime("%Y-%m-%d"))
+    return _write(data, out, f"{figure.name}-authors")
 
 
-def _logarithmic(axes: Axes, largest: int) -> None:
-    """Counts have zeros, which a logarithm has not: linear from 0 to 1, logarithmic above."""
-    axes.set_xscale("symlog", linthresh=1, linscale=0.35)
-    axes.set_xlim(0, max(largest, 2) * 1.15)
-    axes.set_xticks([0, *_ticks(largest)])
-    axes.minorticks_off()
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")
-    )
+def _steps(column: str, curve: Distribution) -> pl.DataFrame:
+    return pl.DataFrame({"curve": column, "value": curve.values, "cumulative": curve.cumulative})
 
 
-def _ticks(largest: int) -> Iterator[int]:
-    power = 1
-    while power <= max(largest, 2) * 1.15:
-        yield from (digit * power for digit in (1, 2, 5) if digit * power <= max(largest, 2) * 1.15)
-        power *= 10
-
-
-_PLANS = (
-    _Plan("figure-1", "asns_page_pct", _figure_1),
-    _Plan("figure-3", "connections_page_dist", _figure_3),
-    _Plan("figure-4", "sans_site_dist", _figure_4),
-)
+def _write(rows: pl.DataFrame, out: Path, name: str) -> Path:
+    path = out / f"{name}.csv"
+    rows.write_csv(path)
+    return path

@@ -1,6 +1,6 @@
-"""``originset figures``: files where it says they are."""
+"""``originset figures``: files where it says they are, numbers on stdout."""
 
-from pathlib import Path
+import json
 
 import pytest
 
@@ -16,25 +16,40 @@ def study(example_shards) -> Study:
     return example_shards
 
 
-def test_it_prints_the_paths(run, tmp_path) -> None:
-    done = run("figures", "--out", tmp_path / "new" / "folder")
-    assert (done.returncode, done.stderr) == (0, "")
-    paths = [Path(line) for line in done.stdout.splitlines()]
-    assert len(paths) == 12
-    assert all(path.parent == tmp_path / "new" / "folder" and path.stat().st_size > 0 for path in paths)
+def test_files_and_numbers(run, tmp_path) -> None:
+    out = tmp_path / "new" / "folder"
+    done = run("figures", "--out", out, "--format", "jsonl")
+    assert done.returncode == 0
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"figure": "figure-1", "number": "pages", "unit": "pages", "ours": 4.0} in rows
+    assert all(path.stat().st_size > 0 for path in out.iterdir())
+    assert f"{len(list(out.iterdir()))} files in {out}" in done.stderr
 
 
 def test_a_figure_without_data_is_named(study, run, tmp_path) -> None:
     (study.tables / "certificates" / "example.parquet").unlink()
     assert run("model").returncode == 0
-    done = run("figures", "--out", tmp_path)
+    done = run("figures", "--out", tmp_path / "F")
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 8
+    assert not (tmp_path / "F" / "figure-4.png").exists()
     assert "figure-4: not drawn" in done.stderr
 
 
-def test_a_folder_that_cannot_be_made(run, tmp_path) -> None:
+def test_the_authors_alone_without_a_study(study, run, tmp_path) -> None:
+    study.database_path.unlink()
+    study.manifest_path.unlink()
+    (tmp_path / "figure-1-dataframe-asn-share.csv").write_text("ASes,Count\n1,75\n,25\n")
+    done = run("figures", "--out", tmp_path / "F", "--paper", tmp_path, "--format", "csv")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "figure,number,unit,authors"
+    assert "figure-1,pages that need 1 AS,%,100.0" in lines
+    assert len(list((tmp_path / "F").iterdir())) == 4
+
+
+def test_folders_that_cannot_be_used(run, tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    done = run("figures", "--out", tmp_path / "file" / "folder")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+    for arguments in (("--out", tmp_path / "file" / "F"), ("--out", tmp_path / "F", "--paper", tmp_path)):
+        done = run("figures", *arguments)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1

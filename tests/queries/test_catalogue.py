@@ -26,6 +26,18 @@ BY_HAND = {
     # Seven of the ten showed a certificate whose names are known; each covers the host.
     "certificates_check_summary": {"check_name": "host not covered", "connections": 7, "found": 0},
     "connections_page_dist": {"dns": 5, "tls": 6, "ip_dns_tls": 4, "origin_dns_tls": 3},
+    # 17 requests reached the network; two of them have a type.
+    "content_types_summary": {"mime_type": "text/css", "requests": 1, "requests_pct": 100 / 17, "hosts": 1},
+    "content_types_asn_summary": {
+        "asn": 13335, "as_requests": 9, "mime_type": None, "requests": 7, "of_as_pct": 700 / 9,
+    },
+    # Visits a and b of the first site and e of the second.
+    "failures_rank_summary": {"ranks_from": 1, "visits": 3, "failed": 1, "failed_pct": 100 / 3, "dns": 1, "other": 0},
+    # From here example.com loaded, as it did from there, and gone.test did not.
+    "failures_vantage_summary": {
+        "vantage": "here", "visits": 2, "failed": 1, "failed_pct": 50.0, "sites": 2, "sites_failed": 1,
+        "sites_failed_here_alone": 0, "sites_seen_elsewhere": 1,
+    },
     "failures_error_summary": {
         "status": "failed", "error": "dns", "error_code": "net::ERR_NAME_NOT_RESOLVED", "visits": 1, "sites": 1,
     },
@@ -44,6 +56,7 @@ BY_HAND = {
         "median": 1.5, "saved": 2, "saved_pct": 20.0, "pages": 4, "left_out": 2,
         "left_out_why": "1 failed, 1 without connection ids",
     },
+    "load_times_page_dist": {"page_load_times": 900.0, "cf_only_page_load_times": None},
     "load_times_model_summary": {"model": "measured", "pages": 2, "p50": 700.0},
     "load_times_reason_summary": {"left_out_reason": "no_load_time", "pages": 3},
     # Ten connections, and neither their addresses nor any answer.
@@ -54,6 +67,7 @@ BY_HAND = {
         "sites": 3, "names_known": 1, "unchanged": 0, "at_most_10": 1, "at_most_10_pct": 100.0, "median_names": 2.0,
         "median_ideal_names": 4.0, "additions": 2,
     },
+    "sans_size_summary": {"rank": 1, "names": 2, "sites": 1, "sites_pct": 100.0, "ideal_names": 4, "ideal_sites": 1},
     "sans_site_dist": {"original_san_list": 2, "updated_san_list": 4, "mapped_san_additions": 2},
     # Pages a and b are two visits of one page: 6 and 2 connections, 5 and 1 lookups. One page has no variance between.
     "variance_site_summary": {
