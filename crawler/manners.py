@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import socket
-import threading
 import urllib.error
 import urllib.request
 from functools import cache, cached_property, lru_cache
@@ -26,6 +25,7 @@ PRODUCT = "originset"
 _PATIENCE_S = 10.0
 _LARGEST = 500 << 10  # RFC 9309 section 2.5
 _MINUTE_S = 60.0
+_MOST_RULES = 10_000
 
 
 @cache
@@ -60,8 +60,8 @@ class Manners:
 
     def __init__(self, settings: CrawlSettings) -> None:
         self._settings = settings
-        self._robots: dict[str, RobotFileParser | None] = {}
-        self._lock = threading.Lock()
+        # A site's visits come close to one another, or a fresh look does no harm.
+        self._rules = lru_cache(maxsize=_MOST_RULES)(_fetch)
 
     @cached_property
     def _reference(self) -> snapshot.Reference:
@@ -94,14 +94,7 @@ class Manners:
         if not self._settings.respect_robots:
             return True
         parts = urlsplit(url)
-        place = f"{parts.scheme}://{parts.netloc}/robots.txt"
-        with self._lock:
-            known = place in self._robots
-        if not known:
-            rules = _fetch(place, self._settings.visit.contact)
-            with self._lock:
-                self._robots[place] = rules
-        rules = self._robots[place]
+        rules = self._rules(f"{parts.scheme}://{parts.netloc}/robots.txt", self._settings.visit.contact)
         return rules is None or rules.can_fetch(PRODUCT, url)
 
 

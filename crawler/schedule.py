@@ -94,9 +94,10 @@ class Schedule:
 
     def _limits(self, row: Row) -> tuple[Pace, ...]:
         # Its site is this slot's alone, so nobody else asks meanwhile.
-        if row.site not in self._paces_of:
-            self._paces_of[row.site] = self._paces(row)
-        return self._paces_of[row.site]
+        paces = self._paces_of.get(row.site) or self._paces(row)
+        if paces:  # nothing is kept of the many sites that nothing limits
+            self._paces_of[row.site] = paces
+        return paces
 
     def _pop(self) -> tuple[Row | None, float | None]:
         """A row whose site is free, and takes the site; or how long until one that waits for a time is due."""
