@@ -59,15 +59,16 @@ class Answers:
         return resource is not None and resource.kind == "websocket"
 
     async def answer(self, arrival: Arrival, method: str, target: str, headers: Mapping[str, str]) -> Answer:
-        """The answer to one request, after the host's delay; never comes for what hangs.
+        """The answer to one request, after its delay; never comes for what hangs.
 
         ``headers``: as ``joined`` gives them. ``arrival.protocol`` "websocket": the connection is to become one.
         """
         authority = headers.get(":authority", headers.get("host", ""))
         host = _host_of(authority)
         known = self._scenario.hosts.get(host)
-        if known is not None and known.delay_ms:
-            await asyncio.sleep(known.delay_ms / 1000)
+        asked = self._scenario.served.get((host, target.partition("?")[0]))
+        if wait_ms := (known.delay_ms if known else 0) + (asked.wait_ms if asked else 0):
+            await asyncio.sleep(wait_ms / 1000)
         answer = self._answer(arrival, host, target.partition("?")[0], headers.get("origin"))
         self.log.write(
             Request(

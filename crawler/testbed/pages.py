@@ -78,7 +78,12 @@ class Body:
 
 
 def body(resource: Resource) -> Body:
-    """A resource's body; the same every time."""
+    """A resource's body; the same every time, filled up to its size with what its readers pass over."""
+    made = _body(resource)
+    return Body(made.media_type, made.content + b"\n" * (resource.bytes - len(made.content)))
+
+
+def _body(resource: Resource) -> Body:
     kind = resource.content
     if kind in ("page", "iframe"):
         return Body("text/html; charset=utf-8", _page(resource).encode())

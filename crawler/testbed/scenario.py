@@ -128,7 +128,8 @@ class Resource:
 
     ``crossorigin``: requested without credentials, which browsers do over connections of their own. ``after_ms``: a
     script waits that long after the page's load event before it asks for it. ``hinted``: what a hint hints at.
-    ``hangs``: never answered. ``cached``: a service worker keeps it.
+    ``hangs``: never answered. ``cached``: a service worker keeps it. ``bytes``: at least so long is its body.
+    ``wait_ms``: how long its answer takes, besides what its host always takes.
     """
 
     kind: Kind
@@ -141,6 +142,8 @@ class Resource:
     status: int = 200
     hangs: bool = False
     cached: bool = False
+    bytes: int = 0
+    wait_ms: int = 0
 
     @property
     def host(self) -> str:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,23 +19,30 @@ from originset.crawler.testbed.scenario import (
     Certificate,
     Credentials,
     Host,
-    Http3,
     HttpsRecord,
-    Implementation,
     Kind,
-    Protocol,
     Resource,
-    Rough,
     Scenario,
+)
+from originset.crawler.testbed.scenario_tables import (
+    Raw,
+    RawCertificate,
+    RawHost,
+    RawHttpsRecord,
+    RawResource,
+    RawScenario,
+    RawSite,
 )
 from originset.data.errors import InputError
 
-_DNS_ADDRESS = "192.0.2.53"  # RFC 5737: no host of a scenario can want it
 _HOST_NAME = re.compile(r"(?=.{3,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))+")
 
 _ALPN = re.compile(r"[a-z0-9./-]{1,32}")
 _COOKIE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ALT_SVC = re.compile(r"[A-Za-z0-9 ,;:=.\"-]{1,200}")
+_FIELDS = {"as": "hinted", "bytes": "size"}  # keys that are no names of ours
+_LONGEST = 1 << 28  # bodies are made in memory
+
 # What Node's server leaves out; it speaks HTTP/2 whatever the protocol.
 _NOT_NODE = ("http3", "redirect", "rough", "cookies", "origin_delay_ms", "origin_added")
 _ORIGIN_ENTRY = re.compile(r"[!-~]{0,1024}")
@@ -55,91 +62,12 @@ _BESIDE: dict[str, tuple[Kind, ...]] = {
     "credentials": ("fetch", "xhr"),
     "crossorigin": ("style", "script", "image", "font", "fetch", "preconnect", "preload"),
     "status": ("style", "script", "image", "fetch", "xhr", "iframe"),
+    "bytes": ("style", "script", "image", "font", "fetch", "xhr", "iframe"),
     "hangs": ("style", "script", "image", "fetch", "xhr", "iframe"),
 }
 
 
-class _Raw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The base of what stands in the file."""
-
-
-class _RawCertificate(_Raw, frozen=True):
-    names: list[str]
-    expired: bool = False
-
-
-class _RawHttpsRecord(_Raw, frozen=True):
-    alpn: list[str]
-    port: int | None = None
-
-
-class _RawHost(_Raw, frozen=True):
-    addresses: list[str]
-    asn: int | None = None
-    certificate: str | None = None
-    protocol: Protocol = "h2"
-    origin_set: list[str] | None = None
-    origin_verbatim: list[str] = []
-    origin_added: list[str] = []
-    origin_delay_ms: int = 0
-    implementation: Implementation = "python"
-    alias: str | None = None
-    own_connection: bool = False
-    redirect: str | None = None
-    delay_ms: int = 0
-    refuses: bool = False
-    unknown: bool = False
-    external: bool = False
-    http3: Http3 | None = None
-    https_record: _RawHttpsRecord | None = None
-    alt_svc: str | None = None
-    hsts: bool = False
-    cookies: list[str] = []
-    rough: Rough | None = None
-
-
-class _RawResource(_Raw, frozen=True):
-    style: str | None = None
-    script: str | None = None
-    image: str | None = None
-    font: str | None = None
-    fetch: str | None = None
-    iframe: str | None = None
-    xhr: str | None = None
-    worker: str | None = None
-    websocket: str | None = None
-    preconnect: str | None = None
-    dns_prefetch: str | None = None
-    prefetch: str | None = None
-    preload: str | None = None
-    link: str | None = None
-    inline: Literal["data:", "blob:"] | None = None
-    hinted: Literal["style", "script", "image", "font"] | None = msgspec.field(name="as", default=None)
-    crossorigin: bool | None = None
-    credentials: Credentials | None = None
-    after_ms: int | None = None
-    status: int | None = None
-    hangs: bool | None = None
-    cached: bool | None = None
-    loads: list[_RawResource] = []
-
-
-class _RawSite(_Raw, frozen=True):
-    opens: str | None = None
-    lands_on: str | None = None
-    loads: list[_RawResource] | None = None
-
-
-class _RawScenario(_Raw, frozen=True):
-    host: dict[str, object]
-    certificate: dict[str, object] = {}
-    site: dict[str, object] = {}
-    missing: list[str] = []
-    title: str = ""
-    dns: str = _DNS_ADDRESS
-
-
-_T = TypeVar("_T", bound=_Raw)
+_T = TypeVar("_T", bound=Raw)
 
 
 def built_in(name: str = "small_internet") -> Scenario:
@@ -173,7 +101,7 @@ class _Reader:
         self._source = source
 
     def scenario(self, tables: object) -> Scenario:
-        raw = self._convert(tables, _RawScenario, "file")
+        raw = self._convert(tables, RawScenario, "file")
         scenario = Scenario(
             title=raw.title,
             dns_address=self._address(raw.dns, "dns"),
@@ -191,7 +119,7 @@ class _Reader:
 
     def _certificate(self, key: str, table: object) -> Certificate:
         place = f"certificate.{key}"
-        raw = self._convert(table, _RawCertificate, place)
+        raw = self._convert(table, RawCertificate, place)
         if re.fullmatch(r"[a-z0-9-]{1,64}", key) is None:  # it becomes a file's name
             raise self._wrong(place, "is not named with a-z, 0-9 and - alone")
         if not raw.names:
@@ -202,7 +130,7 @@ class _Reader:
 
     def _host(self, name: str, table: object) -> Host:
         place = f'host."{name}"'
-        raw = self._convert(table, _RawHost, place)
+        raw = self._convert(table, RawHost, place)
         verbatim = tuple(self._matching(_ORIGIN_ENTRY, one, f"{place}.origin_verbatim") for one in raw.origin_verbatim)
         if raw.origin_set is None and (verbatim or raw.origin_added or raw.origin_delay_ms):
             raise self._wrong(place, "says how its ORIGIN frame is sent, and has no origin_set")
@@ -238,7 +166,7 @@ class _Reader:
         except ValueError as error:
             raise self._wrong(place, str(error)) from error
 
-    def _https_record(self, raw: _RawHttpsRecord | None, place: str) -> HttpsRecord | None:
+    def _https_record(self, raw: RawHttpsRecord | None, place: str) -> HttpsRecord | None:
         if raw is None:
             return None
         if raw.port is not None and not 0 < raw.port < 65_536:
@@ -249,23 +177,24 @@ class _Reader:
 
     def _opens(self, name: str, table: object) -> str | None:
         place = f'site."{name}".opens'
-        url = self._convert(table, _RawSite, place).opens
+        url = self._convert(table, RawSite, place).opens
         if url is not None and re.fullmatch(rf"https?://{re.escape(name)}/[A-Za-z0-9._/-]*", url) is None:
             raise self._wrong(place, f"{url!r} is not http(s)://{name}/PATH")
         return url
 
     def _page(self, name: str, table: object) -> Resource | None:
         place = f'site."{name}"'
-        raw = self._convert(table, _RawSite, place)
+        raw = self._convert(table, RawSite, place)
         if raw.loads is None:  # it redirects or fails
             return None
         host = self._name(name if raw.lands_on is None else raw.lands_on, place)
-        return Resource("page", f"https://{host}/", loads=self._resources(raw.loads, "page", place))
+        loads = self._resources(raw.loads, "page", place)
+        return Resource("page", f"https://{host}/", loads=loads, bytes=self._size(raw.size, place), wait_ms=raw.wait_ms)
 
-    def _resources(self, raw: list[_RawResource], parent: Kind, place: str) -> tuple[Resource, ...]:
+    def _resources(self, raw: list[RawResource], parent: Kind, place: str) -> tuple[Resource, ...]:
         return tuple(self._resource(one, parent, f"{place}.loads[{index}]") for index, one in enumerate(raw))
 
-    def _resource(self, raw: _RawResource, parent: Kind, place: str) -> Resource:
+    def _resource(self, raw: RawResource, parent: Kind, place: str) -> Resource:
         given: list[tuple[Kind, str]] = [(kind, url) for kind in KINDS if (url := getattr(raw, kind)) is not None]
         if len(given) != 1:
             raise self._wrong(place, f"needs exactly one of {', '.join(KINDS)}")
@@ -285,10 +214,12 @@ class _Reader:
             status=raw.status or 200,
             hangs=bool(raw.hangs),
             cached=bool(raw.cached),
+            bytes=self._size(raw.size or 0, place),
+            wait_ms=raw.wait_ms,
         )
 
-    def _check_keys(self, raw: _RawResource, kind: Kind, parent: Kind, place: str) -> None:
-        given = {key for key in _BESIDE if getattr(raw, "hinted" if key == "as" else key) is not None}
+    def _check_keys(self, raw: RawResource, kind: Kind, parent: Kind, place: str) -> None:
+        given = {key for key in _BESIDE if getattr(raw, _FIELDS.get(key, key)) is not None}
         if wrong := {key for key in given if kind not in _BESIDE[key]}:
             raise self._wrong(place, f"{min(wrong)} does not go with {kind}")
         if kind in _BESIDE["as"] and raw.hinted is None:
@@ -301,6 +232,11 @@ class _Reader:
             raise self._wrong(place, "after_ms needs a script around it")
         if raw.cached is not None and parent != "worker":
             raise self._wrong(place, "cached needs a worker around it")
+
+    def _size(self, size: int, place: str) -> int:
+        if not 0 <= size <= _LONGEST:
+            raise self._wrong(f"{place}.bytes", f"{size} is not between 0 and {_LONGEST}")
+        return size
 
     def _url(self, url: str, scheme: str, place: str) -> str:
         if re.fullmatch(rf"{scheme}://[a-z0-9.-]+/[A-Za-z0-9._/-]*", url) is None:
