@@ -1,0 +1,183 @@
+"""A plan for many certificates in rings, each beside a control group, so that it can be measured, stopped, taken back.
+
+As in the paper's deployment (section 5): the control's certificates get an unused name of the same length for each
+name that the others get, so that both groups are reissued alike and their handshakes are equally long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import polars as pl
+
+from originset.models.origins import NotAnOriginError, check_host
+
+#: Shares of the certificates that are done when a ring is; the last ring takes the control in.
+RINGS = (0.01, 0.05, 0.25, 1.0)
+CONTROL_SHARE = 0.05
+
+_LABEL_BYTES = 63
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One certificate's change: the names to add; for a control also those that wait (``later``)."""
+
+    certificate: str
+    group: Literal["experiment", "control"]
+    names: list[str]
+    later: list[str]
+
+
+class Ring(msgspec.Struct, frozen=True, kw_only=True):
+    """What one ring changes."""
+
+    ring: int
+    certificates: list[Change]
+    connections_saved: int
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step: what to do, how to see that it is done, when to stop, and how to take it back."""
+
+    ring: int
+    step: Literal["certificates", "origin", "watch", "release_control"]
+    do: str
+    done_when: str
+    abort_if: list[str]
+    take_back: str
+
+
+class Rollout(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a rollout file. The same seed gives the same rings."""
+
+    seed: str
+    rings: list[Ring]
+    steps: list[Step]
+    format: Literal["originset-rollout"] = "originset-rollout"
+    version: int = 1
+
+
+def rollout(additions: pl.DataFrame, control_domain: str, seed: str) -> Rollout:
+    """Rings for the additions of an inventory's plan (certificate, name, connections_saved).
+
+    ``control_domain``: a domain of the operator's under which unused names for the control are made.
+
+    Raises:
+        ValueError: ``control_domain`` is no host name.
+    """
+    try:
+        check_host(control_domain)
+    except NotAnOriginError as error:
+        raise ValueError(f"{control_domain!r}: {error.reason}") from error
+    wanted = additions.group_by("certificate").agg(
+        pl.col("name").sort_by("connections_saved", "name", descending=[True, False]), pl.col("connections_saved").sum()
+    )
+    placed = sorted((_place(seed, row["certificate"]), row) for row in wanted.sort("certificate").to_dicts())
+    rings: list[Ring] = []
+    start = 0
+    for number, share in enumerate(RINGS, 1):
+        end = len(placed) if share >= 1 else max(start, min(len(placed), -int(-share * len(placed) // 1)))
+        rings.append(_ring(number, [row for _, row in placed[start:end]], control_domain, seed))
+        start = end
+    return Rollout(seed=seed, rings=rings, steps=[step for ring in rings for step in _steps(ring, last=len(RINGS))])
+
+
+def control_name(length: int, domain: str, certificate: str) -> str | None:
+    """An unused name of exactly ``length`` bytes below ``domain``, another for each certificate; None if too short.
+
+    Labels of 63 bytes at most (RFC 1035 section 2.3.4), of letters and digits.
+    """
+    room = length - len(domain) - 1
+    if room < 1:
+        return None
+    digits = hashlib.sha256(certificate.encode()).hexdigest()
+    text = (digits * (room // len(digits) + 1))[:room]
+    labels = []
+    while len(text) > _LABEL_BYTES:
+        # A dot takes a byte too, and a label has at least one.
+        cut = min(_LABEL_BYTES, len(text) - 2)
+        labels.append(text[:cut])
+        text = text[cut + 1 :]
+    return ".".join([*labels, text, domain])
+
+
+def _place(seed: str, certificate: str) -> str:
+    return hashlib.sha256(f"{seed}\n{certificate}".encode()).hexdigest()
+
+
+def _ring(number: int, rows: Sequence[dict[str, Any]], control_domain: str, seed: str) -> Ring:
+    changes = []
+    for row in rows:
+        names = row["name"]
+        fillers = [control_name(len(name), control_domain, f"{row['certificate']} {name}") for name in names]
+        drawn = int(_place(f"{seed} control", row["certificate"])[:8], 16) / 2**32 < CONTROL_SHARE
+        made = [name for name in fillers if name is not None]
+        control = drawn and number < len(RINGS) and len(made) == len(names)
+        changes.append(
+            Change(
+                certificate=row["certificate"],
+                group="control" if control else "experiment",
+                names=made if control else names,
+                later=names if control else [],
+            )
+        )
+    saved = sum(
+        row["connections_saved"] for row, change in zip(rows, changes, strict=True) if change.group == "experiment"
+    )
+    return Ring(ring=number, certificates=changes, connections_saved=saved)
+
+
+def _steps(ring: Ring, last: int) -> list[Step]:
+    controls = sum(change.group == "control" for change in ring.certificates)
+    where = f"ring {ring.ring} ({len(ring.certificates)} certificates, {controls} of them control)"
+    off = "switch ORIGIN off for the ring: new connections then behave as before, open ones end by themselves"
+    steps = [
+        Step(
+            ring=ring.ring,
+            step="certificates",
+            do=f"reissue the certificates of {where} with the names listed",
+            done_when="every edge serves them: originset check --site for a sample finds no not_covered",
+            abort_if=[
+                "issuance fails for more than 1 % of the ring",
+                "handshake failures rise by more than 0.1 percentage points, in either group",
+            ],
+            take_back="serve the certificates of before, which stay valid, and reissue without the names",
+        ),
+        Step(
+            ring=ring.ring,
+            step="origin",
+            do=f"announce the names in ORIGIN frames for the experiment group of {where}, nothing new for the control",
+            done_when="originset check --site --plan for a sample finds no not_as_planned",
+            abort_if=[
+                "answers of 421 for the names exceed 0.1 % of their requests",
+                "any request for a name is answered with another host's content (check: contaminated, answers_differ)",
+            ],
+            take_back=off,
+        ),
+        Step(
+            ring=ring.ring,
+            step="watch",
+            do="for 48 hours compare new connections to the names, handshake failures and errors of both groups",
+            done_when="new connections of the experiment group lie below the control's: experiment --from-log",
+            abort_if=[
+                "errors (5xx, resets) of the experiment group exceed the control's by 0.1 percentage points",
+                "new connections of the experiment group rise above the control's",
+            ],
+            take_back=f"{off}; then as under certificates",
+        ),
+    ]
+    if ring.ring == last:
+        steps.append(
+            Step(
+                ring=ring.ring,
+                step="release_control",
+                do="reissue the control's certificates with the names under later, and announce these",
+                done_when="originset check --site for a sample finds no not_covered and no not_as_planned",
+                abort_if=["as in the steps before"],
+                take_back=f"{off}; then as under certificates",
+            )
+        )
+    return steps
