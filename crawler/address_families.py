@@ -121,8 +121,12 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def _start(command: list[str], listener: socket.socket) -> NoReturn:
-    """Become the command, with every further call of it looked at by whoever gets the listener."""
+def _limit(listener: socket.socket) -> None:
+    """Have every further call of this process, and of what becomes of it, looked at by whoever gets the listener.
+
+    Raises:
+        OSError: the kernel does not do that, or not for us.
+    """
     architecture, seccomp, connect, sendto = _MACHINES[platform.machine()]
     steps = _filter(architecture, connect, sendto)
     program = _Program(len(steps) // 8, ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p))
@@ -131,11 +135,21 @@ def _start(command: list[str], listener: socket.socket) -> NoReturn:
     libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     notices = libc.syscall(seccomp, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(program))
     if notices < 0:
-        raise OSError(ctypes.get_errno(), "seccomp")
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     socket.send_fds(listener, [b"\0"], [notices])
     listener.close()
     os.close(notices)
-    os.execvp(command[0], command)  # noqa: S606 - that is what it is for
+
+
+def _become(command: list[str], listener: socket.socket) -> NoReturn:
+    what = "address families cannot be limited"
+    try:
+        _limit(listener)
+        what = command[0]
+        os.execvp(command[0], command)  # noqa: S606 - that is what it is for
+    except OSError as error:
+        print(f"{what}: {error.strerror}", file=sys.stderr)  # noqa: T201 - a program of its own
+    os._exit(126)
 
 
 def _answer(family: str, notices: int, connect: int) -> None:
@@ -158,8 +172,8 @@ def _memory(process: int, place: int, length: int) -> bytes:
         with open(f"/proc/{process}/mem", "rb", buffering=0) as memory:  # noqa: PTH123 - a seek and a read
             memory.seek(place)
             return memory.read(length)
-    except OSError:
-        return b""  # a sandboxed process: it has no network; or one that is gone
+    except (OSError, OverflowError):
+        return b""  # a sandboxed process: it has no network; one that is gone; an address that is none
 
 
 def main(family: str, command: list[str]) -> int:
@@ -169,11 +183,7 @@ def main(family: str, command: list[str]) -> int:
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
-        try:
-            _start(command, theirs)
-        except OSError as error:
-            print(f"address families cannot be limited: {error}", file=sys.stderr)  # noqa: T201 - a program of its own
-            os._exit(126)
+        _become(command, theirs)
     theirs.close()
     _, received, _, _ = socket.recv_fds(ours, 1, 1)
     if received:

@@ -11,11 +11,19 @@ from collections.abc import Mapping
 Setting = str | int | float
 
 PROFILES: Mapping[str, Mapping[str, Setting]] = {
-    "default": {"timeout": 30.0, "retries": 1, "device": "desktop", "third_party_cookies": "allowed", "internal": 0},
+    "default": {
+        "timeout": 30.0,
+        "retries": 1,
+        "device": "desktop",
+        "consent": "leave",
+        "third_party_cookies": "allowed",
+        "internal": 0,
+    },
     "paper-2022": {
         "timeout": 30.0,
         "retries": 0,
         "device": "desktop",
+        "consent": "leave",
         "third_party_cookies": "allowed",
         "internal": 0,
         "repeats": 1,
