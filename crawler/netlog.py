@@ -200,6 +200,7 @@ class _Reader:
         if (socket := self.sockets.get(event.source)) is not None:
             origins = [str(origin) for origin in parameters(event).get("origins", [])]
             socket.origin_set = [*(socket.origin_set or []), *origins]
+            socket.origin_told = event.time if socket.origin_told is None else socket.origin_told
 
     def quic_pooled(self, event: Event) -> None:
         """A host's addresses lead to the session of another."""

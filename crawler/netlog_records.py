@@ -61,6 +61,7 @@ def _connection(
         privacy_mode=socket.privacy_mode,
         partition_key=socket.partition_key,
         origin_set=socket.origin_set,
+        origin_ms=_ms(socket.origin_told, zero_ms),
         misdirected=socket.misdirected,
         pooled_by_ip=socket.pooled_by_ip,
         pooled_by_origin=socket.pooled_by_origin,

@@ -51,6 +51,7 @@ class Socket:
     closed: int | None = None
     used: bool = False
     origin_set: list[str] | None = None
+    origin_told: int | None = None  # when the first ORIGIN frame came
     misdirected: list[str] = field(default_factory=list)  # hosts for which it answered 421
     pooled_by_ip: list[str] = field(default_factory=list)  # hosts that joined it because their addresses name its own
     pooled_by_origin: list[str] = field(default_factory=list)  # hosts that joined it because of its ORIGIN frame

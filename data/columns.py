@@ -34,13 +34,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table; ``key`` names the columns that identify a row, empty where rows have no identity."""
+    """One table; ``key`` names the columns that identify a row, empty where rows have no identity.
+
+    ``view``: the SELECT that makes it of other tables, if it is not stored.
+    """
 
     name: str
     stage: Stage
     description: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    view: str | None = None
 
     @property
     def polars_schema(self) -> pl.Schema:
@@ -65,8 +69,8 @@ def polars_type(duckdb_type: str) -> pl.DataType:
     return _POLARS_TYPES[duckdb_type]
 
 
-def table(name: str, stage: Stage, key: str, description: str, *columns: Column) -> Table:
-    return Table(name, stage, description, tuple(key.split()), columns)
+def table(name: str, stage: Stage, key: str, description: str, *columns: Column, view: str | None = None) -> Table:
+    return Table(name, stage, description, tuple(key.split()), columns, view)
 
 
 VISIT_ID = Column("visit_id", "VARCHAR", "the visit: first 16 hex digits of SHA-256 over its source's identity")

@@ -22,10 +22,13 @@ from originset.data.study import Study
 
 def ddl(table: Table) -> list[str]:
     """The statements that make a table and say what it and its columns mean."""
+    kind = "TABLE" if table.view is None else "VIEW"
     lines = [f"  {_identifier(column.name)} {column.type}" for column in table.columns]
     statements = [
-        f"CREATE TABLE {_identifier(table.name)} (\n" + ",\n".join(lines) + "\n)",
-        f"COMMENT ON TABLE {_identifier(table.name)} IS {literal(table.description)}",
+        f"CREATE TABLE {_identifier(table.name)} (\n" + ",\n".join(lines) + "\n)"
+        if table.view is None
+        else f"CREATE VIEW {_identifier(table.name)} AS {table.view}",
+        f"COMMENT ON {kind} {_identifier(table.name)} IS {literal(table.description)}",
     ]
     statements += [
         f"COMMENT ON COLUMN {_identifier(table.name)}.{_identifier(column.name)} IS {literal(column.comment)}"

@@ -23,10 +23,14 @@ class BrowserRules:
     connections_per_host: int
     pool: frozenset[str]
     waits_for_connections_under_way: bool
+    carries_others: frozenset[str]
+    modes_share_host: bool
+    retries_share_connection: bool
     origin_permits: frozenset[str]
     origin_restricts: frozenset[str]
     origin_skips_lookup: frozenset[str]
     lookups_follow_partition: bool
+    ech_needs_encrypted_dns: bool
 
 
 @cache
@@ -64,10 +68,14 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
         connections_per_host=value("connections_per_host"),
         pool=frozenset(value("pool")),
         waits_for_connections_under_way=value("waits_for_connections_under_way"),
+        carries_others=frozenset(value("carries_others")),
+        modes_share_host=value("modes_share_host"),
+        retries_share_connection=value("retries_share_connection"),
         origin_permits=frozenset(value("origin_permits")),
         origin_restricts=frozenset(value("origin_restricts")),
         origin_skips_lookup=frozenset(value("origin_skips_lookup")),
         lookups_follow_partition=value("lookups_follow_partition"),
+        ech_needs_encrypted_dns=value("ech_needs_encrypted_dns"),
     )
 
 

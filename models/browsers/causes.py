@@ -1,0 +1,235 @@
+"""Why each connection that an earlier one could have served was opened all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from originset.data.reference.browser_rules import browser_rules
+from originset.data.schema import REDUNDANT_CONNECTIONS
+from originset.models.browsers.asked import SOCKET
+from originset.models.browsers.candidates import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
+from originset.models.browsers.fixes import fixable_by, fix
+from originset.models.browsers.sander import SANDER, sander_causes
+from originset.models.browsers.servers import answers_of
+from originset.models.browsers.used import used_connections
+from originset.models.coverage import covering_certificates
+
+NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
+
+# The taxonomy, in the order in which a cause is named first. Public names: tests and queries count by them.
+CAUSES = (
+    *("H1", "PROTO_MIX", "CRED", "PARTITION", "PORT_SCHEME", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED"),
+    *("ORIGIN_UNSUPPORTED", "RACE", "MISDIRECTED", "LIFETIME", "SPECIAL"),
+)
+_OWN_NAMES = ["number", "visit_id"]
+
+
+def redundant_connections(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+    """Rows of ``redundant_connections``, ordered by their key.
+
+    A connection is redundant if the page had an earlier one to the same host, to one of its addresses, in the same AS,
+    or with a certificate that covers its host. Of several that one is named that the least stands against. All causes
+    that certainly apply are kept; where none does and something is not known, the cause is NOT_DECIDABLE and ``needs``
+    says what is missing; where everything is known and no known rule is broken, UNKNOWN. The rules are those of the
+    recorder's browser; of one that originset knows no rules of, Chromium's.
+    """
+    used = used_connections(tables, answers_of(tables["dns_queries"]))
+    found = _obstacles(_candidates(tables, used))
+    certain = pl.sum_horizontal((pl.col(f"is_{name}") == YES).cast(pl.Int32) for name in CAUSES)
+    open_ways = pl.sum_horizontal((pl.col(f"is_{name}") == MAYBE).cast(pl.Int32) for name in CAUSES)
+    chosen = (
+        found.with_columns(certain.alias("certain"), open_ways.alias("open"))
+        .sort("number", pl.col("same_host").not_(), "certain", "open", "number_held")
+        .unique("number", keep="first", maintain_order=True)
+    )
+    listed = pl.concat_list(
+        pl.when(pl.col(f"is_{name}") == YES).then(pl.lit(name)) for name in CAUSES
+    ).list.drop_nulls()
+    rows = (
+        chosen.with_columns(listed.alias("causes"), _needs())
+        .with_columns(
+            pl.coalesce(
+                pl.col("causes").list.first(),
+                pl.when(pl.col("needs").list.len() > 0).then(pl.lit(NOT_DECIDABLE)),
+                pl.lit(UNKNOWN),
+            ).alias("cause")
+        )
+        .with_columns(_detail())
+        .join(sander_causes(found), on="number", how="left")
+        .with_columns(pl.col(name).fill_null([]) for name in SANDER)
+    )
+    return (
+        rows.with_columns(fixable_by().alias("fixable_by"))
+        .with_columns(
+            fix().alias("fix"),
+            pl.col("connection_id_held").alias("reusable_connection_id"),
+            pl.col("host_held").alias("reusable_host"),
+        )
+        .select(pl.col(name).cast(kind) for name, kind in REDUNDANT_CONNECTIONS.polars_schema.items())
+        .sort("visit_id", "connection_id")
+    )
+
+
+def _candidates(tables: Mapping[str, pl.LazyFrame], used: pl.DataFrame) -> pl.DataFrame:
+    """Each connection with the earlier ones of its page that it has something in common with; theirs end in _held."""
+    several = used.filter(pl.len().over("visit_id") > 1)
+    held = several.select(pl.all().name.suffix("_held")).rename({"visit_id_held": "visit_id"})
+    earlier = held.select("visit_id", "number_held", "host_held", "port_held", "peer_held", "certificate_id_held")
+    later = pl.col("number_held") < pl.col("number")
+    same_host = several.select(*_OWN_NAMES, "host", "port").join(
+        earlier, left_on=["visit_id", "host", "port"], right_on=["visit_id", "host_held", "port_held"]
+    )
+    covering = covering_certificates(tables, several.lazy().select("host")).collect(engine="streaming")
+    covered = (
+        several.select(*_OWN_NAMES, "host")
+        .join(covering.rename({"certificate_id": "certificate_id_held"}), on="host")
+        .join(earlier, on=["visit_id", "certificate_id_held"])
+    )
+    reachable = several.select(
+        *_OWN_NAMES,
+        pl.concat_list(pl.col("answers").fill_null([]), pl.concat_list("peer")).list.unique().alias("peer_held"),
+    ).explode("peer_held")
+    near = reachable.drop_nulls("peer_held").join(earlier, on=["visit_id", "peer_held"])
+    shares = pl.col("protocol").is_in(["h2", "h3"]).fill_null(value=False)
+    first_of_as = (
+        several.drop_nulls("asn")
+        .group_by("visit_id", "asn")
+        .agg(pl.coalesce(pl.col("number").filter(shares).min(), pl.col("number").min()).alias("number_held"))
+    )
+    in_as = several.select(*_OWN_NAMES, "asn").join(first_of_as, on=["visit_id", "asn"])
+    both = ["number", "number_held"]
+    covers = covered.filter(later).select(*both, pl.lit(value=True).alias("covered"))
+    return (
+        pl.concat([frame.filter(later).select(both) for frame in (same_host, covered, near, in_as)])
+        .unique()
+        .join(covers, on=both, how="left")
+        .join(several, on="number")
+        .join(held.drop("visit_id"), on="number_held")
+    )
+
+
+def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
+    """``found`` with same_host, covers, reaches, and for each cause ``is_CAUSE``: NO, MAYBE or YES."""
+    same_host = (pl.col("host") == pl.col("host_held")) & (pl.col("port") == pl.col("port_held"))
+    found = found.with_columns(
+        same_host.alias("same_host"),
+        pl.lit(value=False).alias("together"),
+    ).with_columns(
+        pl.when("same_host").then(YES).when("covered").then(YES).when("names_known_held").then(NO).otherwise(MAYBE)
+        .cast(pl.Int8).alias("covers"),
+        pl.when("same_host").then(YES).otherwise(reaches()).cast(pl.Int8).alias("reaches"),
+        pl.col("origins_held").list.contains(origin_of()).fill_null(value=False).alias("listed"),
+        ((pl.col("kind") == SOCKET) | (pl.col("kind_held") == SOCKET)).alias("socket"),
+    )  # fmt: skip
+    permitted, restricted = _by_browser("origin_permits"), _by_browser("origin_restricts")
+    waived = pl.col("listed") & permitted
+    lacking, away = YES - pl.col("covers"), YES - pl.col("reaches")
+    alive = pl.when(pl.col("closed_ms_held") <= pl.col("opened_ms")).then(NO).when(
+        pl.col("lasting_held").is_not_null() | (pl.col("last_ms_held") >= pl.col("opened_ms"))
+    ).then(YES).otherwise(MAYBE)  # fmt: skip
+    late = pl.when("same_host").then(pl.col("opened_ms")).otherwise(pl.coalesce("ready_ms", "opened_ms"))
+    plain = (pl.col("protocol") == "h1") | (pl.col("protocol_held") == "h1")
+    values = {
+        "H1": pl.when("socket").then(NO).otherwise(three(plain)),
+        "PROTO_MIX": pl.when(plain.fill_null(value=False)).then(NO).otherwise(
+            three(pl.col("protocol") != pl.col("protocol_held"))
+        ),
+        "CRED": YES - _modes_agree(),
+        "PARTITION": YES - _partitions_agree(),
+        "PORT_SCHEME": three(pl.col("port") != pl.col("port_held")),
+        "IP": pl.when(waived).then(NO).otherwise(pl.min_horizontal("covers", away)),
+        "CERT": pl.min_horizontal("reaches", lacking),
+        "CERT+IP": pl.min_horizontal(lacking, away),
+        "ORIGIN_EXCLUDED": pl.when(
+            pl.col("origins_held").is_not_null() & restricted & ~pl.col("listed") & ~pl.col("same_host")
+        ).then(pl.min_horizontal("covers", "reaches")).otherwise(NO),
+        "ORIGIN_UNSUPPORTED": pl.when(pl.col("listed") & ~permitted & ~pl.col("same_host"))
+        .then(pl.min_horizontal("covers", away)).otherwise(NO),
+        "RACE": three(pl.col("established_ms_held") > late),
+        "MISDIRECTED": three(pl.col("misdirected_held").list.contains(pl.col("host"))),
+        "LIFETIME": YES - alive,
+        "SPECIAL": pl.when("socket").then(YES).otherwise(NO),
+    }  # fmt: skip
+    return found.with_columns(value.cast(pl.Int8).alias(f"is_{name}") for name, value in values.items())
+
+
+def _modes_agree() -> pl.Expr:
+    """Whether both carry requests of one credentials mode: Chromium's own word for it first."""
+    told = three(pl.col("privacy_mode") == pl.col("privacy_mode_held"))
+    inferred = _by_rules(frozenset({"credentials", "third_party_cookies"}))
+    return pl.when(told != MAYBE).then(told).otherwise(inferred)
+
+
+def _partitions_agree() -> pl.Expr:
+    return _by_rules(frozenset({"top_site", "cross_site_frame", "home_from_foreign_frame"}))
+
+
+def _by_rules(aspects: frozenset[str]) -> pl.Expr:
+    rules = browser_rules()
+    return (
+        pl.when(pl.col("browser") == "firefox")
+        .then(same_pool(rules["firefox"].pool & aspects))
+        .otherwise(same_pool(rules["chromium"].pool & aspects))
+    )
+
+
+def _by_browser(rule: str) -> pl.Expr:
+    rules = browser_rules()
+    return (
+        pl.when(pl.col("browser") == "firefox")
+        .then(over(getattr(rules["firefox"], rule)))
+        .otherwise(over(getattr(rules["chromium"], rule)))
+    )
+
+
+_MISSING = {
+    "protocols": ("H1", "PROTO_MIX"),
+    "credentials": ("CRED",),
+    "frames": ("PARTITION",),
+    "certificate names": ("CERT", "CERT+IP", "IP"),
+    "DNS answers": ("IP", "CERT", "CERT+IP"),
+    "times": ("RACE",),
+    "closing times": ("LIFETIME",),
+}
+
+
+def _needs() -> pl.Expr:
+    """What was missing to decide, whatever else is known."""
+    unsure = {
+        "certificate names": pl.col("covers") == MAYBE,
+        "DNS answers": pl.col("reaches") == MAYBE,
+    }
+    needs = [
+        pl.when(
+            pl.any_horizontal(pl.col(f"is_{name}") == MAYBE for name in names) & unsure.get(need, pl.lit(value=True))
+        ).then(pl.lit(need))
+        for need, names in _MISSING.items()
+    ]
+    return pl.concat_list(needs).list.drop_nulls().alias("needs")
+
+
+def _detail() -> pl.Expr:
+    """What the primary cause is more exactly."""
+    same_as = pl.col("asn") == pl.col("asn_held")
+    v4_v6 = pl.col("peer").str.contains(":", literal=True) != pl.col("peer_held").str.contains(":", literal=True)
+    prefix = pl.col("peer").str.extract(r"^([0-9]+\.[0-9]+\.[0-9]+)\.")
+    same_prefix = prefix == pl.col("peer_held").str.extract(r"^([0-9]+\.[0-9]+\.[0-9]+)\.")
+    place = (
+        pl.when(v4_v6).then(pl.lit("V4_V6")).when(same_prefix).then(pl.lit("SAME_PREFIX"))
+        .when(same_as).then(pl.lit("SAME_AS")).when(~same_as).then(pl.lit("OTHER_AS"))
+    )  # fmt: skip
+    cause = pl.col("cause")
+    return (
+        pl.when(cause == "H1").then(pl.when("same_host").then(pl.lit("SAME_HOST_H1")))
+        .when(cause == "CRED").then(
+            pl.when(pl.col("credentialed") != pl.col("credentialed_held")).then(pl.lit("CREDENTIALS"))
+            .when("cookies_blocked").then(pl.lit("THIRD_PARTY_COOKIES"))
+        )
+        .when(cause.is_in(["IP", "CERT+IP"])).then(place)
+        .when((cause == "CERT") & same_as).then(pl.lit("SAME_AS"))
+        .when(cause == "RACE").then(pl.when("same_host").then(pl.lit("SAME_HOST")))
+        .when(cause == "LIFETIME").then(pl.when("same_host").then(pl.lit("SAME_HOST")))
+        .alias("detail")
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""Who can do something about a redundant connection, and what."""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+def fixable_by() -> pl.Expr:
+    """site, host_owner, cdn, browser or nobody; NULL where the cause is not known. Over rows of a cause and two hosts.
+
+    A site can change its own hosts, and how its pages ask for others'.
+    """
+    cause = pl.col("cause")
+    own = pl.col("site") == pl.col("main_site")
+    both_own = own & (pl.col("site_held") == pl.col("main_site"))
+    one_owner = pl.col("site") == pl.col("site_held")
+    on_edge = pl.col("edge").is_not_null() & (pl.col("edge") == pl.col("edge_held"))
+    servers = (
+        pl.when(both_own)
+        .then(pl.lit("site"))
+        .when(one_owner)
+        .then(pl.lit("host_owner"))
+        .when(on_edge)
+        .then(pl.lit("cdn"))
+    )
+    of_host = pl.when(own).then(pl.lit("site")).otherwise(pl.lit("host_owner"))
+    asking = (pl.col("detail") == "CREDENTIALS").fill_null(value=False)
+    return (
+        pl.when(cause.is_in(["H1", "PROTO_MIX", "PORT_SCHEME", "LIFETIME"]))
+        .then(of_host)
+        .when(cause == "CRED")
+        .then(pl.when(asking).then(pl.lit("site")).otherwise(pl.lit("browser")))
+        .when(cause.is_in(["PARTITION", "ORIGIN_UNSUPPORTED"]))
+        .then(pl.lit("browser"))
+        .when(cause.is_in(["IP", "CERT"]))
+        .then(pl.coalesce(servers, pl.lit("host_owner")))
+        .when(cause.is_in(["CERT+IP"]))
+        .then(pl.coalesce(servers, pl.lit("nobody")))
+        .when(cause.is_in(["ORIGIN_EXCLUDED", "MISDIRECTED"]))
+        .then(pl.coalesce(servers, pl.lit("host_owner")))
+        .when(cause == "RACE")
+        .then(pl.when(pl.col("same_host")).then(pl.lit("browser")).otherwise(pl.coalesce(servers, pl.lit("browser"))))
+        .when(cause == "SPECIAL")
+        .then(pl.lit("nobody"))
+    )
+
+
+_FIXES = {
+    "H1": "serve {} over HTTP/2",
+    "PROTO_MIX": "announce HTTP/3 for {} in an HTTPS record, as for {held}, or for neither",
+    "CRED": "ask {} in one way: give preconnect, style sheets, scripts and fetches of it the same crossorigin and "
+    "credentials",
+    "THIRD_PARTY_COOKIES": "share connections whatever is decided about third-party cookies",
+    "PARTITION": "share connections between frames of different sites",
+    "PORT_SCHEME": "serve {} on the port of {held}",
+    "IP": "serve {} and {held} at the same addresses, or list {} in the ORIGIN frame of {held}, whose certificate "
+    "covers it",
+    "CERT": "add {} to the certificate of {held}, which is at the same address",
+    "CERT+IP": "add {} to the certificate of {held} and list it in the ORIGIN frame there",
+    "ORIGIN_EXCLUDED": "list {} in the ORIGIN frame of {held}, which keeps it off now",
+    "ORIGIN_UNSUPPORTED": "heed the ORIGIN frame of {held}, which lists {}",
+    "RACE": "ask {held} for what {} serves: two names asked for at once get a connection each",
+    "RACE_SAME_HOST": "wait for the connection to {} that is under way",
+    "MISDIRECTED": "answer for {} where {held} is served, instead of 421",
+    "LIFETIME": "keep connections to {} open for longer",
+    "SPECIAL": "none: a WebSocket over HTTP/1.1 keeps its connection",
+}
+
+
+def fix() -> pl.Expr:
+    """What whoever ``fixable_by`` names would do, in one sentence; NULL where nobody is named."""
+    key = (
+        pl.when((pl.col("cause") == "CRED") & (pl.col("fixable_by") == "browser"))
+        .then(pl.lit("THIRD_PARTY_COOKIES"))
+        .when((pl.col("cause") == "RACE") & pl.col("same_host"))
+        .then(pl.lit("RACE_SAME_HOST"))
+        .when((pl.col("cause").is_in(["IP", "RACE"])) & (pl.col("fixable_by") == "site"))
+        .then(pl.col("cause") + pl.lit("_SHARD"))
+        .otherwise("cause")
+    )
+    shard = {
+        "IP_SHARD": "ask {held} for what {} serves (one shard less), or serve both at the same addresses, or list {} in "
+        "the ORIGIN frame of {held}",
+        "RACE_SHARD": "ask {held} for what {} serves: two names asked for at once get a connection each",
+    }
+    texts = pl.lit(None, pl.String)
+    for name, text in (_FIXES | shard).items():
+        texts = pl.when(key == name).then(_filled(text)).otherwise(texts)
+    return pl.when(pl.col("fixable_by").is_not_null()).then(texts)
+
+
+def _filled(text: str) -> pl.Expr:
+    parts = text.replace("{held}", "\0held\0").replace("{}", "\0own\0").split("\0")
+    names = {"held": pl.col("host_held"), "own": pl.col("host")}
+    return pl.concat_str([names[part] if part in names else pl.lit(part) for part in parts])

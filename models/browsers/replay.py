@@ -1,0 +1,94 @@
+"""A page replayed under a browser's rules: which groups of requests open connections, certainly or perhaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from originset.data.reference.browser_rules import BrowserRules
+from originset.models.browsers.candidates import MAYBE, NO, YES, joins, looked_up
+
+
+SURE = 3
+
+
+def replayed(groups: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    """``groups`` with ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it
+    certainly uses instead; else NULL), ``looked_up`` (NULL: not known) and ``refused`` (NO, MAYBE or YES: asked first on
+    a connection that answers 421).
+
+    Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
+    it certainly may use, and certainly opens one if there is none that it could perhaps use. ``found``: of
+    :func:`originset.models.browsers.candidates.pairs`.
+    """
+    all_ways = found.select(
+        *("group", "group_held", "same_host"),
+        joins(rules).alias("may"),
+        looked_up(rules).alias("asked"),
+        (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
+    ).filter(pl.col("may") > NO)
+    refused = all_ways.filter("refused").group_by("group").agg(pl.col("may").max().alias("refused"))
+    # What its own host's connection can carry, that or the one which it shares carries.
+    certain = pl.when(pl.col("same_host") & (pl.col("may") == YES)).then(SURE).otherwise("may").cast(pl.Int8)
+    possible = all_ways.filter(~pl.col("refused")).with_columns(certain.alias("may")).sort("group", "group_held")
+    opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "may")))
+    sure = possible.select("group", pl.col("group_held").alias("joins"), pl.col("asked"))
+    perhaps = possible.group_by("group").agg(pl.col("asked").all().alias("asked_anyway"))
+    joined = pl.Series("joins", used, dtype=pl.Int64)
+    return (
+        groups.with_columns(
+            pl.Series("opens", opens, dtype=pl.Int8), joined.replace(-1, None).cast(groups.schema["group"])
+        )
+        .join(sure, on=["group", "joins"], how="left", maintain_order="left")
+        .join(perhaps, on="group", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("opens") == YES)
+            .then(pl.lit(value=True))
+            .when(pl.col("joins").is_not_null())
+            .then("asked")
+            .when("asked_anyway")
+            .then(pl.lit(value=True))
+            .alias("looked_up")
+        )
+        .drop("asked", "asked_anyway")
+        .join(refused, on="group", how="left", maintain_order="left")
+        .with_columns(pl.col("refused").fill_null(NO))
+    )
+
+
+def opened(
+    count: int, later: list[int], earlier: list[int], certain: list[int]
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int8]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Of ``count`` groups, whether each opens a connection, and whose it uses instead (-1: nobody's).
+
+    The k-th pair says that group ``later[k]`` may (MAYBE) or can (YES) use the connection of ``earlier[k]``, or can use
+    whichever that one uses (SURE); pairs are ordered by ``later``, groups by time.
+    """
+    opens = [YES] * count
+    used = [-1] * count
+    at = 0
+    total = len(later)
+    while at < total:
+        group = later[at]
+        outcome = YES
+        while at < total and later[at] == group:
+            held = opens[earlier[at]]
+            if certain[at] == SURE or (held == YES and certain[at] == YES):
+                if outcome != NO:
+                    outcome = NO
+                    used[group] = earlier[at]
+            elif held != NO and outcome == YES:
+                outcome = MAYBE
+            at += 1
+        opens[group] = outcome
+    return np.array(opens, dtype=np.int8), np.array(used, dtype=np.int64)
+
+
+def unknown_modes(rules: BrowserRules) -> pl.Expr:
+    """How many pools the requests of a group may be spread over, as what decides it is not known; at least 1."""
+    ways = pl.lit(1)
+    if "credentials" in rules.pool:
+        ways = ways * pl.when(pl.col("credentialed").is_null()).then(2).otherwise(1)
+    if "cross_site_frame" in rules.pool:
+        ways = ways * pl.when(pl.col("cross_site").is_null()).then(2).otherwise(1)
+    return pl.min_horizontal(ways, pl.col("requests").cast(pl.Int32))

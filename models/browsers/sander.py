@@ -1,0 +1,43 @@
+"""Sander et al.'s causes of redundant connections (IMC 2021, doi 10.1145/3487552.3487832), under both their bounds.
+
+CERT: an earlier connection leads to the same address and port, but its certificate does not cover the name. IP: an
+earlier connection's certificate covers the name, which was reached at another address. CRED: the same address, and
+covered. A connection has several causes if several earlier ones differ; those that answered 421 for its name are no
+candidates. Where closing times are unknown, *immediate* takes every connection to have closed after its last request,
+*endless* none ever; where they are known, both are exact.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from originset.models.browsers.candidates import NO, YES
+
+SANDER = ("sander_immediate", "sander_endless")
+
+
+def sander_causes(found: pl.DataFrame) -> pl.DataFrame:
+    """Of each connection's ``number`` the lists of SANDER; ``found``: pairs with same_host, covers and is_MISDIRECTED."""
+    shares = pl.all_horizontal(pl.col(name).is_in(["h2", "h3"]) for name in ("protocol", "protocol_held"))
+    same_address = (pl.col("peer") == pl.col("peer_held")) & (pl.col("port") == pl.col("port_held"))
+    cause = (
+        pl.when(same_address & (pl.col("covers") == NO))
+        .then(pl.lit("CERT"))
+        .when(~same_address & (pl.col("covers") == YES))
+        .then(pl.lit("IP"))
+        .when(same_address & (pl.col("covers") == YES))
+        .then(pl.lit("CRED"))
+    )
+    closed = pl.col("closed_ms_held") <= pl.col("opened_ms")
+    watched = pl.col("lasting_held").is_not_null()
+    idle = pl.col("last_ms_held") < pl.col("opened_ms")
+    lives = {
+        "sander_immediate": ~pl.when(watched).then(closed.fill_null(value=False)).otherwise(idle.fill_null(value=True)),
+        "sander_endless": ~(watched & closed.fill_null(value=False)),
+    }
+    candidates = found.filter(shares.fill_null(value=False), pl.col("is_MISDIRECTED") == NO).with_columns(
+        cause.alias("sander")
+    )
+    return candidates.group_by("number").agg(
+        pl.col("sander").filter(lives[name]).drop_nulls().unique().sort().alias(name) for name in SANDER
+    )

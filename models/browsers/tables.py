@@ -1,0 +1,137 @@
+"""Everything that the browsers' rules say of some pages: counts, predictions, names exposed, causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from originset.data.reference.browser_rules import BrowserRules, browser_rules
+from originset.data.schema import BROWSER_COUNTS, BROWSER_PREDICTIONS
+from originset.data.schema import polars_type as kind_of
+from originset.models.browsers.asked import asked
+from originset.models.browsers.candidates import pairs, planned_pairs
+from originset.models.browsers.causes import redundant_connections
+from originset.models.browsers.exposures import page_names
+from originset.models.browsers.http1 import with_at_once
+from originset.models.browsers.predictions import connections, handshakes
+from originset.models.browsers.replay import replayed
+from originset.models.browsers.servers import with_servers
+from originset.models.network import is_address, network_requests
+
+TODAY, PLANNED = "today", "planned"
+
+
+def browser_tables(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
+    """Of the pages of ``tables``: ``browser_counts`` (one row per visit), ``browser_predictions``, ``page_names`` and
+    ``redundant_connections``.
+
+    Takes memory for all requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`).
+    """
+    groups = with_at_once(tables, with_servers(tables, asked(tables)))
+    found = pairs(tables, groups)
+    ways = {TODAY: found, PLANNED: planned_pairs(tables, groups, found)}
+    others = _without_tls(tables, groups)
+    visits = tables["visits"].select("visit_id").collect()
+    predictions, replays = [], {}
+    for browser, rules in browser_rules().items():
+        for model, possible in ways.items():
+            opens = connections(replayed(groups, possible, rules), rules)
+            replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
+            named = possible.filter("planned") if model == PLANNED else possible.clear()
+            row = _prediction(visits, opens, others, rules).join(
+                handshakes(tables, opens, named), on="visit_id", how="left"
+            )
+            predictions.append(
+                row.with_columns(
+                    pl.lit(browser).alias("browser"),
+                    pl.lit(model).alias("model"),
+                    # Where no connection is needed, none is shaken hands over.
+                    *(
+                        pl.when(pl.col("tls_high") == 0).then(0).otherwise(name).alias(name)
+                        for name in ("handshake_bytes", "round_trips")
+                    ),
+                )
+            )
+    predicted = pl.concat(predictions).select(
+        pl.col(name).cast(kind) for name, kind in BROWSER_PREDICTIONS.polars_schema.items()
+    )
+    return {
+        "browser_counts": _counts(visits, predicted),
+        "browser_predictions": predicted.sort("visit_id", "browser", "model"),
+        "page_names": page_names(tables, replays),
+        "redundant_connections": redundant_connections(tables),
+    }
+
+
+def browser_counts(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+    """One row per visit with ``BROWSER_COUNTS``, columns of ``page_counts``.
+
+    ``_low`` and ``_high`` hold for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that
+    sent nothing over TLS needs 0. ``_dns`` counts names, those of requests over http and of names that do not exist
+    included. An ORIGIN frame that no recorder saw is taken not to have been sent.
+    """
+    return browser_tables(tables)["browser_counts"]
+
+
+def _counts(visits: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
+    for browser in browser_rules():
+        one = predicted.filter(pl.col("browser") == browser, pl.col("model") == TODAY)
+        visits = visits.join(
+            one.select(
+                "visit_id",
+                pl.when(pl.col("tls_low") == pl.col("tls_high")).then("tls_low").alias(f"{browser}_tls"),
+                pl.col("tls_low").alias(f"{browser}_tls_low"),
+                pl.col("tls_high").alias(f"{browser}_tls_high"),
+                pl.col("dns").alias(f"{browser}_dns"),
+            ),
+            on="visit_id",
+        )
+    return visits.select(
+        "visit_id", *(pl.col(column.name).cast(kind_of(column.type)) for column in BROWSER_COUNTS)
+    ).sort("visit_id")
+
+
+def _prediction(visits: pl.DataFrame, opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    counted = opens.group_by("visit_id").agg(
+        pl.col("low").sum().alias("tls_low"), pl.col("high").sum().alias("tls_high")
+    )
+    return (
+        visits.join(counted, on="visit_id", how="left")
+        .join(_lookups(opens, others, rules), on="visit_id", how="left")
+        .with_columns(
+            pl.col("tls_low", "tls_high").fill_null(0), pl.col("lookups").fill_null(0).replace(-1, None).alias("dns")
+        )
+        .drop("lookups")
+    )
+
+
+def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    """Names looked up by each page; -1 where that is not known."""
+    keys = ["visit_id", "host", *(["top_site", "cross_site"] if rules.lookups_follow_partition else [])]
+    needed = pl.col("looked_up")
+    asked_for = opens.group_by(keys).agg(
+        # One lookup serves all that share a partition; it is certain if one of them certainly needs it.
+        pl.when(needed.any()).then(1).when(needed.is_null().any()).then(None).otherwise(0).cast(pl.Int64)
+        .alias("lookups")
+    )  # fmt: skip
+    counts = pl.col("lookups")
+    return (
+        pl.concat([asked_for.select("visit_id", "host", "lookups"), others])
+        .filter(~is_address(pl.col("host")))
+        .group_by("visit_id")
+        .agg(pl.when(counts.is_null().any()).then(-1).otherwise(counts.sum()).alias("lookups"))
+    )
+
+
+def _without_tls(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
+    """Other names that pages asked for: over http, or in vain."""
+    plain = network_requests(tables).filter(~pl.col("secure"), pl.col("host").is_not_null()).select("visit_id", "host")
+    queries = tables["dns_queries"].filter(pl.col("source") == "browser").select("visit_id", "host")
+    return (
+        pl.concat([plain, queries])
+        .unique()
+        .collect(engine="streaming")
+        .join(groups.select("visit_id", "host").unique(), on=["visit_id", "host"], how="anti")
+        .with_columns(pl.lit(1, pl.Int64).alias("lookups"))
+    )
