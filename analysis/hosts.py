@@ -58,7 +58,7 @@ def registrable_domain(host: str, suffix_list: Path | None = None) -> str | None
     top-level domain that is not on the list is a suffix, by the list's own algorithm. None for an address, for a
     registry's suffix, and for a single label (``localhost``). ``suffix_list``: None for the list of tldextract.
     """
-    if canonical_ip(host) is not None:
+    if (":" in host or host[-1:].isdigit()) and canonical_ip(host) is not None:
         return None
     for private in (True, False):
         parts = _extract(suffix_list, private).extract_str(host)

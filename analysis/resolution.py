@@ -16,6 +16,8 @@ from originset.data.shards import scan, write_shard
 from originset.data.study import Study
 
 _SHARD = "all"
+_PART = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"^(?:{_PART}\.){{3}}{_PART}$"
 
 
 def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
@@ -25,9 +27,17 @@ def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
     """
     reference = reference or built_in()
     providers = provider_table.providers()
-    addresses = address_rows(_addresses(study), reference.ip_to_as, reference.as_names, provider_table.provider_of_as())
-    edges = host_edges(_aliases(study), _located(study), addresses, providers)
-    hosts = host_rows(_hosts(study), edges, reference.suffix_list)
+    located = _located(study)
+    addresses = address_rows(
+        pl.concat([located["ip"], _other_addresses(study)]),
+        reference.ip_to_as,
+        reference.as_names,
+        provider_table.provider_of_as(),
+    )
+    names = pl.concat([located["host"], _other_hosts(study)]).drop_nulls().unique()
+    aliases = pl.concat([_aliases(study), pl.DataFrame({"host": names, "alias": names})])
+    edges = host_edges(aliases, located.drop_nulls(), addresses, providers)
+    hosts = host_rows(names, edges, reference.suffix_list)
     write_shard(study, "hosts", _SHARD, hosts)
     write_shard(study, "addresses", _SHARD, addresses)
     write_shard(study, "providers", _SHARD, providers)
@@ -40,24 +50,37 @@ def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
     }
 
 
-def _hosts(study: Study) -> pl.Series:
+def _located(study: Study) -> pl.DataFrame:
+    """Each ``host`` with each ``ip`` that it was seen or said to be at; NULL where one of the two is not known."""
+    pairs = _distinct(
+        scan(study, "requests").select("host", pl.col("server_ip").alias("ip")),
+        _answers(study).select("host", pl.col("answers").alias("ip")).explode("ip"),
+        scan(study, "dns_queries").select("host", pl.lit(None, pl.String).alias("ip")),
+    )
+    return pairs.with_columns(_canonical(pairs["ip"]))
+
+
+def _other_hosts(study: Study) -> pl.Series:
     connections = scan(study, "connections")
     return _distinct(
-        scan(study, "requests").select(pl.col("host")),
         connections.select(pl.col("first_host").alias("host")),
         connections.select(pl.col("hosts").explode().alias("host")),
-        scan(study, "dns_queries").select(pl.col("host")),
     ).to_series()
 
 
-def _addresses(study: Study) -> pl.Series:
+def _other_addresses(study: Study) -> pl.Series:
     found = _distinct(
-        scan(study, "requests").select(pl.col("server_ip")),
-        scan(study, "connections").select(pl.col("server_ip")),
-        _answers(study).select(pl.col("answers").explode().alias("server_ip")),
-        scan(study, "visits").select(pl.col("vantage_ip").alias("server_ip")),
+        scan(study, "connections").select(pl.col("server_ip").alias("ip")),
+        scan(study, "visits").select(pl.col("vantage_ip").alias("ip")),
     ).to_series()
-    return map_distinct(found, canonical_ip)
+    return _canonical(found)
+
+
+def _canonical(addresses: pl.Series) -> pl.Series:
+    """Canonical text of what recorders wrote; NULL for what is no address. Most are in order, and are IPv4."""
+    in_order = addresses.str.contains(_IPV4)
+    others = map_distinct(addresses.filter(~in_order), canonical_ip)
+    return addresses.scatter((~in_order).arg_true(), others)
 
 
 def _vantages(study: Study, addresses: pl.DataFrame) -> pl.DataFrame:
@@ -69,21 +92,10 @@ def _vantages(study: Study, addresses: pl.DataFrame) -> pl.DataFrame:
     return rows.select(TABLES["vantages"].polars_schema.names())
 
 
-def _located(study: Study) -> pl.DataFrame:
-    """Each host with each address that it was seen or said to be at."""
-    pairs = _distinct(
-        scan(study, "requests").select("host", pl.col("server_ip").alias("ip")),
-        _answers(study).select("host", pl.col("answers").alias("ip")).explode("ip"),
-    )
-    return pairs.with_columns(map_distinct(pairs["ip"], canonical_ip).alias("ip")).drop_nulls()
-
-
 def _aliases(study: Study) -> pl.DataFrame:
-    """Each host with each name that its alias chains led through; itself too, as it may be in a provider's zone."""
-    return _distinct(
-        scan(study, "dns_queries").select("host", pl.col("cname_chain").alias("alias")).explode("alias"),
-        scan(study, "requests").select("host", pl.col("host").alias("alias")),
-    )
+    """Each ``host`` with each name that its alias chains led through."""
+    chains = scan(study, "dns_queries").select("host", pl.col("cname_chain").alias("alias"))
+    return _distinct(chains.explode("alias")).drop_nulls()
 
 
 def _answers(study: Study) -> pl.LazyFrame:
@@ -91,4 +103,4 @@ def _answers(study: Study) -> pl.LazyFrame:
 
 
 def _distinct(*columns: pl.LazyFrame) -> pl.DataFrame:
-    return pl.concat([column.unique() for column in columns]).unique().drop_nulls().collect(engine="streaming")
+    return pl.concat([column.unique() for column in columns]).unique().collect(engine="streaming")

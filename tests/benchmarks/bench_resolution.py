@@ -1,11 +1,14 @@
-"""What names, addresses and evidence cost: by distinct hosts, addresses and certificates, not by requests.
+"""What names, addresses and certificates cost: by what is distinct of them, not by requests; and peak memory.
 
 A generated study is resolved as it is, and once more with every request five times over: what is distinct stays the
-same, so the time may grow only by what reading more rows takes. CPU seconds of the whole process. Pages:
-``ORIGINSET_BENCH_PAGES`` (315,796 are the paper's; a tenth by default).
+same, so the time may grow only by what reading more rows takes, which is shown beside it. CPU seconds of the whole
+process. Pages: ``ORIGINSET_BENCH_PAGES`` (315796, the paper's number, give 36 million requests; a tenth by default).
+What evidence costs is in bench_models.
 """
 
+import multiprocessing
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -18,10 +21,9 @@ from generated_study import generate
 
 from originset.analysis.resolution import resolve
 from originset.data.reference.snapshot import built_in
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan, write_shard
+from originset.data.shards import scan, shard_paths
 from originset.data.study import Study
-from originset.models.evidence import colocation_evidence
+from originset.models.coverage import covered
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
 TIMES = 5
@@ -29,6 +31,7 @@ TIMES = 5
 
 def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def measured(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -37,40 +40,60 @@ def measured(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - started, result
 
 
-def evidence(study: Study) -> pl.DataFrame:
-    return colocation_evidence(
-        {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
-    )
+def peak() -> float:
+    """The most memory that the process has had so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def read(study: Study) -> int:
+    """Nothing but the columns of requests that resolving reads."""
+    lengths = scan(study, "requests").select(pl.col("host", "server_ip").str.len_bytes().cast(pl.Int64).sum())
+    return int(sum(lengths.collect(engine="streaming").row(0)))
+
+
+def coverage(study: Study) -> int:
+    """Each certificate against each host that a connection with it was opened for."""
+    tables = {name: scan(study, name) for name in ("certificates", "certificate_names")}
+    opened = scan(study, "connections").filter(pl.col("certificate_id").is_not_null())
+    pairs = opened.select("certificate_id", pl.col("first_host").alias("host")).unique()
+    answers = covered(tables, pairs).collect(engine="streaming")
+    say(f"{answers.height:,} pairs of certificate and host, {answers['covered'].sum():,} of them covered")
+    return answers.height
 
 
 def repeat_requests(study: Study) -> None:
-    """Every request some times more: the same hosts, addresses and connections."""
-    for shard in sorted((study.tables / "requests").glob("*.parquet")):
-        rows = pl.read_parquet(shard)
+    """Every request some times more, as one more name for each file."""
+    for shard in shard_paths(study, "requests"):
         for copy in range(1, TIMES):
-            moved = rows.with_columns(pl.col("request_id") + copy * 100_000)
-            write_shard(study, "requests", f"{shard.stem}-{copy}", moved)
+            os.link(shard, shard.with_name(f"{shard.stem}-{copy}.parquet"))
 
 
 def main() -> None:
-    reference = built_in()  # loading the tables is not what is measured
     with tempfile.TemporaryDirectory() as folder:
         study = Study(Path(folder) / "study")
-        requests = generate(study, PAGES)
-        seconds = []
+        # In a process of its own, so that its memory is not counted here.
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            requests = pool.apply(generate, (study, PAGES))
+        reference = built_in()
+        before = peak()
+        took = []
         for count in (requests, requests * TIMES):
             if count > requests:
                 repeat_requests(study)
+            reading, _ = measured(lambda: read(study))
             with study.changing("analyze", {}):
                 resolving, counts = measured(lambda: resolve(study, reference))
-            finding, pairs = measured(lambda: evidence(study))
+            took.append((reading, resolving))
             say(
                 f"{PAGES:,} pages, {count:,} requests: {counts['hosts']:,} hosts and {counts['addresses']:,} addresses"
-                f" resolved in {resolving:.1f} s; {pairs.height:,} rows of evidence in {finding:.1f} s"
+                f" resolved in {resolving:.1f} s; nothing but reading their columns takes {reading:.1f} s"
             )
-            seconds.append((resolving, finding))
-        (one, more), (five, many) = seconds
-        say(f"{TIMES} times the requests: resolving took {five / one:.1f} times as long, evidence {many / more:.1f}")
+        covering, _ = measured(lambda: coverage(study))
+        (read_once, once), (read_more, more) = took
+        say(
+            f"{TIMES} times the requests: resolving took {more / once:.1f} times as long, reading {read_more / read_once:.1f}"
+        )
+        say(f"coverage in {covering:.1f} s; peak memory {peak():.0f} MiB, {before:.0f} of them before")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,14 @@ def test_hosts(text, host):
     assert normalise_host(text) == host
 
 
-@given(st.ip_addresses(), st.sampled_from(["{}", "[{}]", " {} ", "{}%eth0", "[{}%25en1]"]))
+# Few bits are set, so that there are zeros to leave out.
+masks = [0, 1, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFF << 112, 0xFFFF0000FFFF << 48, 0xFFFF << 64 | 0xFFFF]
+sparse = st.builds(
+    lambda number, mask: ipaddress.IPv6Address(number & mask), st.integers(0, 2**128 - 1), st.sampled_from(masks)
+)
+
+
+@given(st.one_of(st.ip_addresses(), sparse), st.sampled_from(["{}", "[{}]", " {} ", "{}%eth0", "[{}%25en1]"]))
 def test_addresses_in_any_dress_are_canonical(address, dress):
     mapped = getattr(address, "ipv4_mapped", None)
     bare = ipaddress.ip_address(int(address)) if address.version == 4 else ipaddress.IPv6Address(int(address))
