@@ -91,7 +91,8 @@ def main() -> None:
         covering, _ = measured(lambda: coverage(study))
         (read_once, once), (read_more, more) = took
         say(
-            f"{TIMES} times the requests: resolving took {more / once:.1f} times as long, reading {read_more / read_once:.1f}"
+            f"{TIMES} times the requests: resolving took {more / once:.1f} times as long,"
+            f" reading {read_more / read_once:.1f} times"
         )
         say(f"coverage in {covering:.1f} s; peak memory {peak():.0f} MiB, {before:.0f} of them before")
 
