@@ -199,6 +199,12 @@ class PageLog:
             decoder, handler = entry
             handler(self, decoder.decode(params))
 
+    @property
+    def shows_document(self) -> bool:
+        """Whether its milestones are of the document that was asked for last, not still of the one before."""
+        documents = self.main_exchanges()
+        return bool(documents) and documents[-1].sent.loader_id == self.loader
+
     def main_exchanges(self) -> list[Exchange]:
         """The requests for the page's document, in order."""
         return [

@@ -182,8 +182,8 @@ def _wait(chromium: Chromium, page: PageLog, outcome: _Outcome, deadline: float)
             return False
         if now >= deadline:
             return True
-        # Before the first request, what has loaded is the blank page.
-        if page.loaded is None or page.in_flight or not page.exchanges:
+        # Before its document is there, what has loaded is the blank page.
+        if page.loaded is None or page.in_flight or not page.shows_document:
             quiet_since = None
         elif quiet_since is None:
             quiet_since = now
