@@ -139,7 +139,7 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, seed: 
     manifest = study.manifest()
     if version is not None:
         browser = settings.visit.browser
-        kind = None if browser == "firefox" else sandbox()
+        kind = "own" if browser == "firefox" else sandbox()
         study.update_manifest(
             browser={
                 "name": browser,

@@ -1,0 +1,192 @@
+"""What a visit costs, everything captured: CPU seconds of ours and of what else records pages, the same pages, one run.
+
+Each opens the testbed's sites in turn, launches included, and all of its processes count (``cpu_of.py``). The floor is
+``chromium --headless --dump-dom``, a process for each visit, which records nothing. Playwright and browsertime are
+fetched from the npm registry into a temporary folder; where that cannot be had, the bench says so and goes on.
+CPU seconds, not times: a busy machine makes them larger, for all alike. ``ORIGINSET_BENCH_VISITS``: 50 by default;
+``ORIGINSET_BENCH_PACKAGES``: a folder that has the packages already. Takes a quarter of an hour, most of it browsertime.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from originset.crawler.browsers import browser_for, visit
+from originset.crawler.engine import BrowserName, find_binary
+from originset.crawler.settings import VisitSettings
+from originset.crawler.testbed import scenario_file
+from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.visit import VisitRequest
+from originset.data.capture import write_capture
+
+VISITS = int(os.environ.get("ORIGINSET_BENCH_VISITS", "50"))
+PACKAGES = Path(os.environ.get("ORIGINSET_BENCH_PACKAGES", "/nonexistent"))
+FAILING = {"gone.test", "refused.test", "expired.test"}
+HERE = Path(__file__).resolve().parent
+
+PLAYWRIGHT = """
+const { chromium } = require("playwright-core");
+(async () => {
+  const [folder, executablePath, ...urls] = process.argv.slice(2);
+  const browser = await chromium.launch({ executablePath, headless: true, chromiumSandbox: false });
+  for (const [number, url] of urls.entries()) {
+    const context = await browser.newContext({ recordHar: { path: `${folder}/${number}.har`, content: "omit" } });
+    const page = await context.newPage();
+    await page.goto(url, { waitUntil: "networkidle" });
+    await context.close();
+  }
+  await browser.close();
+})();
+"""
+BROWSERTIME = (
+    *("--headless", "--chrome.chromedriverPath", "/usr/bin/chromedriver", "--chrome.binaryPath"),
+    *("/usr/lib/chromium/chromium", "--visualMetrics", "false", "--video", "false", "--pageCompleteWaitTime", "0"),
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Who is measured: a command for some addresses and a folder to write to, and what counts what it recorded."""
+
+    name: str
+    command: Callable[[list[str], Path], list[str]]
+    recorded: Callable[[Path], int] | None
+    bar: float | None = None  # most that ours may take of it
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def ours(browser: BrowserName, folder: Path, urls: list[str]) -> None:
+    """Visits, in a process of its own."""
+    home = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")}
+    with browser_for(VisitSettings(browser=browser, environment=home)) as running:
+        for number, url in enumerate(urls):
+            site = url.split("/")[2]
+            har_log, extension = visit(running, VisitRequest(f"{number:016x}", site, url))
+            if extension.visit.status != "ok":
+                raise SystemExit(f"{url}: {extension.visit.status}, {extension.visit.error_code}")
+            write_capture(folder, har_log, extension)
+
+
+def process_a_visit(binary: str) -> Callable[[list[str], Path], list[str]]:
+    """A shell that starts a browser for each address, each with a profile of its own."""
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
+    script = f'for url; do {binary} {flags} --user-data-dir="$(mktemp -d -p "$FOLDER")" --dump-dom "$url"; done'
+    return lambda urls, folder: ["env", f"FOLDER={folder}", "sh", "-c", f"{{ {script}; }} >$FOLDER/out", "sh", *urls]
+
+
+def own(browser: BrowserName) -> Callable[[list[str], Path], list[str]]:
+    return lambda urls, folder: [sys.executable, "-P", __file__, "ours", browser, str(folder), *urls]
+
+
+def playwright(urls: list[str], folder: Path) -> list[str]:
+    script = PACKAGES / "record.js"
+    script.write_text(PLAYWRIGHT)
+    return ["node", str(script), str(folder), find_binary("chromium") or "", *urls]
+
+
+def browsertime(urls: list[str], folder: Path) -> list[str]:
+    program = PACKAGES / "node_modules" / "browsertime" / "bin" / "browsertime.js"
+    return ["node", str(program), "-n", "1", *BROWSERTIME, "--resultDir", str(folder), *urls]
+
+
+def captures(folder: Path) -> int:
+    return len(list(folder.glob("*/*.har.zst")))
+
+
+def hars(folder: Path) -> int:
+    return sum(len(json.loads(path.read_bytes())["log"]["pages"]) for path in folder.rglob("*.har"))
+
+
+def contenders() -> list[Contender]:
+    found = [
+        Contender("ours, chromium", own("chromium"), captures),
+        Contender("chromium --dump-dom, a process a visit", process_a_visit(find_binary("chromium") or ""), None, 0.6),
+    ]
+    if shutil.which("chromium-headless-shell"):
+        found.append(Contender("ours, headless-shell", own("headless-shell"), captures))
+    else:
+        say("chromium-headless-shell is not installed: left out")
+    for name, command, package, bar in (
+        ("Playwright record_har, a context a visit", playwright, "playwright-core", 1.2),
+        ("browsertime", browsertime, "browsertime", 0.3),
+    ):
+        if (PACKAGES / "node_modules" / package).is_dir():
+            found.append(Contender(name, command, hars, bar))
+        else:
+            say(f"{name}: {package} could not be installed from the npm registry, left out")
+    return found
+
+
+def measured(contender: Contender, urls: list[str], environment: dict[str, str]) -> float:
+    """CPU seconds."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        ended = subprocess.run(
+            [sys.executable, "-P", str(HERE / "cpu_of.py"), *contender.command(urls, folder)],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ended.returncode != 0:
+            raise SystemExit(f"{contender.name} failed:\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}")
+        if contender.recorded is not None and contender.recorded(folder) != len(urls):
+            raise SystemExit(f"{contender.name} recorded {contender.recorded(folder)} of {len(urls)} visits")
+        return float(ended.stdout.splitlines()[-1])
+
+
+def bench() -> None:
+    with tempfile.TemporaryDirectory() as name, Testbed(scenario_file.built_in(), Path(name) / "testbed") as testbed:
+        sites = [site for site in testbed.sites if site not in FAILING]
+        urls = [f"https://{sites[number % len(sites)]}/" for number in range(VISITS)]
+        seconds = {one.name: (one, measured(one, urls, testbed.environment) / VISITS) for one in contenders()}
+    for contender, each in seconds.values():
+        say(f"{contender.name:42} {each:6.3f} CPU-s a visit")
+    ours_chromium = seconds["ours, chromium"][1]
+    for contender, each in seconds.values():
+        if contender.bar is not None:
+            say(f"ours / {contender.name}: {ours_chromium / each:.2f} (at most {contender.bar})")
+    floor = seconds["chromium --dump-dom, a process a visit"][1]
+    with suppress(KeyError):
+        say(f"ours with headless-shell / the same: {seconds['ours, headless-shell'][1] / floor:.2f} (at most 0.25)")
+
+
+def fetch_packages(folder: Path) -> None:
+    """What is measured against, where it can be had; without it the rest is measured all the same."""
+    for package in ("playwright-core", "browsertime@26.2.0"):
+        options = ("--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder))
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(["npm", "install", *options, package], capture_output=True, check=False, timeout=300)
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["ours"]:
+        kind: BrowserName = "headless-shell" if sys.argv[2] == "headless-shell" else "chromium"
+        ours(kind, Path(sys.argv[3]), sys.argv[4:])
+        return 0
+    if inside():
+        bench()
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        packages = Path(folder) if PACKAGES == Path("/nonexistent") else PACKAGES
+        if packages != PACKAGES:
+            fetch_packages(packages)
+        return run_inside([sys.executable, "-P", __file__], {**os.environ, "ORIGINSET_BENCH_PACKAGES": str(packages)})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

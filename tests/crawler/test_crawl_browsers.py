@@ -1,0 +1,56 @@
+"""The whole crawl with each browser: what the manifest says of it, and what analyze makes of its captures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from originset.crawler.engine import DIFFERENCES, BrowserName, sandbox
+from originset.crawler.testbed.lab import Testbed
+from originset.data.study import Study
+
+pytestmark = [pytest.mark.testbed, pytest.mark.browser]
+
+
+@pytest.mark.parametrize("browser", ["chromium", "headless-shell", "firefox"])
+def test_a_study_says_which_browser_made_it_and_how_it_differs(
+    testbed: Testbed, tmp_path: Path, browser: BrowserName
+) -> None:
+    study = Study(tmp_path / "study")
+    listed = tmp_path / "sites.txt"
+    listed.write_text("shop.test\nwiki.test\n")
+    originset = [sys.executable, "-m", "originset", "--study", str(study.root)]
+    for command in (["crawl", str(listed), "--browser", browser, "--third-party-cookies", "blocked"], ["analyze"]):
+        ended = subprocess.run(
+            [*originset, *command],
+            env={**os.environ, **testbed.environment},
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+    manifest = study.manifest()
+    said = manifest["browser"]
+    assert (said["name"], said["differs"]) == (browser, list(DIFFERENCES[browser]))
+    assert manifest["third_party_cookies"] == "blocked"
+    assert said["sandbox"] == ("own" if browser == "firefox" else sandbox())
+    with duckdb.connect(str(study.database_path), read_only=True) as database:
+        rows = database.execute(
+            "SELECT status, browser, third_party_cookies, measured_tls, opened_tls, measured_dns, wire_dns "
+            "FROM visits JOIN page_counts USING (visit_id) ORDER BY site"
+        ).fetchall()
+        lookups = database.execute("SELECT DISTINCT rtype FROM dns_queries WHERE source = 'browser'").fetchall()
+    name = {"headless-shell": "chromium-headless-shell"}.get(browser, browser)
+    assert [row[:3] for row in rows] == [("ok", name, "blocked")] * 2
+    if browser == "firefox":
+        assert [row[3:] for row in rows] == [(None, None, None, None)] * 2
+        assert lookups == []
+    else:
+        assert all(count > 0 for row in rows for count in row[3:])
+        assert {rtype for (rtype,) in lookups} == {"A", "AAAA"} | ({"HTTPS"} if browser == "chromium" else set())
