@@ -24,6 +24,7 @@ COMMANDS = {
     "crawl": "originset.cli.crawl",
     "demo": "originset.cli.demo",
     "doctor": "originset.cli.doctor",
+    "explain": "originset.cli.explain",
     "figures": "originset.cli.figures",
     "import": "originset.cli.import_",
     "merge": "originset.cli.merge",
@@ -31,6 +32,8 @@ COMMANDS = {
     "plan": "originset.cli.plan",
     "query": "originset.cli.query",
     "reference": "originset.cli.reference",
+    "report": "originset.cli.report",
+    "scenario": "originset.cli.scenario",
 }
 
 INTERRUPTED = 130

@@ -1,0 +1,53 @@
+"""What is said of a redundant connection, in plain sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from originset.queries.report.text import shown
+
+_WHO = {
+    "site": "the site's owner",
+    "host_owner": "the owner of the host",
+    "cdn": "the CDN",
+    "browser": "the browser's makers",
+    "nobody": "nobody",
+}
+
+_WHY = {
+    "H1": "{host} answered over HTTP/1.1, which serves one request at a time.",
+    "PROTO_MIX": "One connection speaks HTTP/3 and the other HTTP/2; requests do not move between them.",
+    "CRED": "One was opened with credentials and the other without; browsers keep these apart.",
+    "CREDENTIALS": "{host} was asked for with credentials on one and without on the other; browsers keep these apart.",
+    "THIRD_PARTY_COOKIES": "With third-party cookies blocked, Chromium keeps credentials apart between sites.",
+    "PARTITION": "The requests came from frames of different sites, whose connections browsers keep apart.",
+    "PORT_SCHEME": "{host} is on another port than {held}.",
+    "IP": "{held}'s certificate covers {host}, but {host} was looked up at another address.",
+    "CERT": "{held} is at the same address, but its certificate does not cover {host}.",
+    "CERT+IP": "{held} is on the same network, but neither its certificate nor its address is {host}'s.",
+    "ORIGIN_EXCLUDED": "{held} sent an ORIGIN frame that leaves {host} out, so it may not be used for it.",
+    "ORIGIN_UNSUPPORTED": "{held} announced {host} in an ORIGIN frame, and this browser does not heed it there.",
+    "RACE": "It was opened before the connection to {held} was ready to be shared.",
+    "MISDIRECTED": "{held} refused requests for {host} (421).",
+    "LIFETIME": "The earlier connection had closed, or was about to.",
+    "SPECIAL": "A WebSocket over HTTP/1.1 needs a connection of its own.",
+    "UNKNOWN": "No rule that is known here kept it from using the connection to {held}.",
+    "NOT_DECIDABLE": "The recording does not say why: it lacks {needs}.",
+}
+
+_LIVE = " `originset enrich --live` would ask for what can still be known."
+
+
+def who(fixable_by: str | None) -> str | None:
+    """Who could change it; None where that is not known."""
+    return None if fixable_by is None else _WHO.get(fixable_by, fixable_by)
+
+
+def why(row: dict[str, Any]) -> str:
+    """One sentence for a row of ``redundant_connections``, true or saying that the recording does not tell."""
+    template = _WHY.get(row["detail"] or "") or _WHY.get(row["cause"], row["cause"])
+    needs = ", ".join(row["needs"] or ()) or "what decides"
+    said = template.format(
+        host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
+    )
+    return said + _LIVE if row["cause"] == "NOT_DECIDABLE" else said
