@@ -175,10 +175,10 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> Text:
     if stream is opened:
         if packed > MAX_BYTES:
             raise InputError(source, "too-large", f"larger than {MAX_BYTES >> 20} MiB")
-        return Text(source, _bounded(opened, source))
+        return Text(source, _bounded(opened, source, expected=packed))
     parts: list[bytes] = []
     try:
-        _gather(stream, source, packed, parts)
+        _gather(stream, source, packed, parts, _told_size(opened))
     except _DAMAGE as error:
         if not parts:
             raise InputError(source, "damaged", f"its compression is damaged or cut off ({error})") from error
@@ -212,14 +212,28 @@ def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
                     yield Text(inner, text)
 
 
-def _bounded(file: IO[bytes], source: str, packed: int | None = None) -> bytes:
+def _told_size(opened: BinaryIO) -> int:
+    """What zstandard's first frame says that it holds; 0 if it does not, or is none."""
+    place = opened.tell()
+    opened.seek(0)
+    try:
+        return max(0, int(zstandard.frame_content_size(opened.read(18))))
+    except zstandard.ZstdError:
+        return 0
+    finally:
+        opened.seek(place)
+
+
+def _bounded(file: IO[bytes], source: str, packed: int | None = None, expected: int = 0) -> bytes:
     parts: list[bytes] = []
-    _gather(file, source, packed, parts)
+    _gather(file, source, packed, parts, expected)
     return b"".join(parts)
 
 
-def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes]) -> None:
+def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes], expected: int = 0) -> None:
     """All of a stream, which may claim to hold more than anybody has, into ``parts``.
+
+    ``expected``: its size, if something tells it: then it is one part, and need not be copied.
 
     Raises:
         InputError: it is longer than a HAR can be, or than what was packed can have become.
@@ -227,7 +241,8 @@ def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes]
     # read1 gives what there is before it stumbles; read would take the last megabyte with it.
     read = getattr(file, "read1", file.read)
     size = 0
-    while part := read(_CHUNK):
+    bound = MAX_BYTES if packed is None else max(MIN_SUSPECT, packed * MAX_GROWTH)
+    while part := read(_CHUNK if size else max(_CHUNK, min(expected, bound))):
         parts.append(part)
         size += len(part)
         if size > MAX_BYTES:
