@@ -50,11 +50,11 @@ class Drawn:
 
 
 def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | None = None) -> Drawn:
-    """Write into the folder ``out`` every figure for which there is data, and a study's tables 1 to 9.
+    """Write into the folder ``out`` every figure for which there is data, a study's tables 1 to 9, and their numbers.
 
     ``connection``: a study, or None to draw the authors' alone; ``paper``: the folder of the authors' data, or None. Of
     each figure PDF, SVG, PNG and the CSV behind it, under the authors' names of columns; what is drawn of the authors'
-    has a CSV of its own. CSV and SVG are the same bytes for the same rows.
+    has a CSV of its own; ``numbers.csv`` has what figures stand for. CSV and SVG are the same bytes for the same rows.
 
     Raises:
         OSError: a file cannot be written.
@@ -85,6 +85,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
             numbers.extend(_compare(figure, sides))
     if connection is not None:
         paths.extend(_write(rows_of(connection, query), out, table) for table, query in tables().items())
+    paths.append(_write(numbers, out, "numbers"))
     return Drawn(paths, missing, numbers)
 
 

@@ -44,7 +44,7 @@ def test_the_authors_alone_without_a_study(study, run, tmp_path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "figure,number,unit,authors"
     assert "figure-1,pages that need 1 AS,%,100.0" in lines
-    assert len(list((tmp_path / "F").iterdir())) == 4
+    assert len(list((tmp_path / "F").iterdir())) == 5
 
 
 def test_folders_that_cannot_be_used(run, tmp_path) -> None:

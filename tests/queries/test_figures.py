@@ -36,7 +36,8 @@ def drawn(study, tmp_path_factory):
         for folder in folders:
             found = draw(connection, folder)
             assert {path.name for path in found.paths} == {f"{name}.{e}" for name in NAMES for e in ENDINGS} | {
-                f"table-{number}.csv" for number in range(1, 10)
+                *(f"table-{number}.csv" for number in range(1, 10)),
+                "numbers.csv",
             }
     return folders, found
 
@@ -101,7 +102,7 @@ def test_live_figures_are_said_not_to_be_a_crawls(drawn) -> None:
 def test_a_figure_without_data_is_named_and_not_drawn(build_study, tmp_path) -> None:
     with open_database(build_study({}, Parameters())) as connection:
         found = draw(connection, tmp_path)
-    assert {path.name for path in found.paths} == {f"table-{number}.csv" for number in range(1, 10)}
+    assert {path.name for path in found.paths} == {f"table-{number}.csv" for number in range(1, 10)} | {"numbers.csv"}
     assert [reason.split(":")[0] for reason in found.missing] == sorted((*NAMES, *LIVE))
     assert found.numbers.is_empty()
 
@@ -127,6 +128,7 @@ def test_the_authors_alone(paper, tmp_path) -> None:
     assert {path.name for path in found.paths} == {
         *(f"{name}.{ending}" for name in names for ending in ("pdf", "svg", "png")),
         *(f"{name}-authors.csv" for name in names),
+        "numbers.csv",
     }
     assert found.missing == []
     assert ("figure-1", "pages", "pages", 3.0, None, None) in found.numbers.rows()
@@ -153,7 +155,7 @@ def test_side_by_side(study, paper, tmp_path) -> None:
 
 def test_all_of_the_authors_data(shared, tmp_path) -> None:
     found = draw(None, tmp_path, shared / "paper" / "data")
-    assert len(found.paths) == 9 * 4
+    assert len(found.paths) == 9 * 4 + 1
     assert found.missing == []
     assert found.numbers["authors"].null_count() == 0
 

@@ -1,0 +1,169 @@
+"""ARTIFACT.md: what a published bundle claims, the command that shows it, what it prints, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of the bundle: what it is for, how long it took when the bundle was made, and what it writes."""
+
+    command: str
+    purpose: str
+    seconds: float
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What the page tells of a bundle.
+
+    ``numbers``: as :class:`originset.queries.figures.Drawn` has them; ``ladder``: rows of the ladder's queries;
+    ``visits``: how many by status; ``versions``: of what the results depend on.
+    """
+
+    manifest: Mapping[str, Any]
+    versions: Mapping[str, str]
+    visits: Mapping[str, int]
+    numbers: pl.DataFrame
+    ladder: pl.DataFrame
+    steps: Sequence[Step]
+    bundle_bytes: int
+
+
+_WHAT = {
+    "figure-1": "Servers' ASes per page",
+    "figure-3": "Lookups and connections per page, measured and at the paper's best cases",
+    "figure-4": "Names in sites' certificates, now and with the paper's additions",
+    "figure-5": "The tail of these certificates",
+    "figure-9a": "Page load times, measured and by the paper's timeline: a model",
+}
+
+# How many numbers of each figure a claim quotes: medians and shares.
+_QUOTED = 4
+
+
+def page(bundle: Bundle) -> str:
+    """The whole page, as Markdown; strangers' texts in it stay on their line and in their cell."""
+    manifest = bundle.manifest
+    visits = ", ".join(f"{count:,} {status}" for status, count in bundle.visits.items())
+    disk = _size(bundle.bundle_bytes + sum(step.written_bytes for step in bundle.steps))
+    return f"""\
+# Artifact of a study of connection coalescing
+
+Made by originset {manifest["originset"]}. Visits: {visits}. What each table and column means is in SCHEMA.md.
+
+## What is needed
+Python 3.11 or newer, originset {manifest["originset"]} (`pip install .` in its source), {disk} of disk, and no network.
+The minutes below are those of the machine that made this bundle, rounded up.
+
+## Commands
+In the folder of this file:
+
+| command | what it does | minutes | disk |
+|---|---|---|---|
+{_rows((f"`{step.command}`", step.purpose, _minutes(step.seconds), _size(step.written_bytes)) for step in bundle.steps)}
+The last one prints nothing: figures and tables are byte for byte those of the study. `queries/` holds the SQL behind
+each; `originset --study study query` lists them.
+
+## Claims
+| claim | command | expected output |
+|---|---|---|
+{_rows(_claims(bundle))}
+`expected/numbers.csv` has all numbers of the figures.
+
+## What the study rests on
+| what | which |
+|---|---|
+{_rows(_facts(bundle))}
+## Commands that made it
+| command | version | began | ended | parameters |
+|---|---|---|---|---|
+{_rows(_runs(manifest))}
+## What is not in it
+Captures, the crawl's ledger, paths and query strings of addresses, names of local files, what recorders wrote for the
+protocol, and whom to contact. In place of a path stands the number of the visit's first request for that address, so
+that equal addresses of a visit are still equal. Names of hosts, addresses of servers and certificates are in it: they
+are the data.
+"""
+
+
+def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for (figure,), numbers in bundle.numbers.group_by("figure", maintain_order=True):
+        telling = pl.col("number").str.contains("median") | (pl.col("unit") == "%")
+        known = numbers.filter(telling, pl.col("ours").is_not_null()).head(_QUOTED)
+        quoted = "; ".join(f"{what}: {value:,g} {unit}" for what, unit, value in known["number", "unit", "ours"].rows())
+        claim = f"{_WHAT.get(str(figure), str(figure))}: {quoted}"
+        rows.append((claim, "`originset --study study figures --out figures`", f"`expected/{figure}.csv`, `.svg`"))
+    for counts, rung, total, pages in (
+        bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
+        .select("counts", "rung", "total", "pages")
+        .rows()
+    ):
+        query = f"`originset --study study query {_LADDERS[counts]}`"
+        rows.append((f"{counts}, {rung}: {total:,} over {pages:,} pages", query, f"{total} as `total` of that rung"))
+    return rows
+
+
+_LADDERS = {"TLS connections": "ladder_tls_summary", "DNS lookups": "ladder_dns_summary"}
+
+
+def _facts(bundle: Bundle) -> list[tuple[str, ...]]:
+    manifest = bundle.manifest
+    browser, sites = manifest.get("browser"), manifest.get("site_list")
+    facts: list[tuple[str, ...]] = [(name, version) for name, version in bundle.versions.items()]
+    if browser:
+        facts.append(("browser build", f"{browser.get('name')} {browser.get('version')}"))
+        facts.append(("browser flags", " ".join(f"`{flag}`" for flag in browser.get("flags", []))))
+    if sites:
+        facts.append(("site list", "; ".join(f"{key} {value}" for key, value in sites.items())))
+    for key in ("vantages", "profile", "third_party_cookies", "seed"):
+        if key in manifest:
+            value = manifest[key]
+            facts.append((key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value)))
+    for what, entry in manifest.get("reference_data", {}).items():
+        told = "; ".join(f"{key} {entry[key]}" for key in ("source", "date", "sha256") if key in entry)
+        facts.append((what.replace("_", " "), told))
+    if "models" in manifest:
+        facts.append(("model parameters", "; ".join(f"{key} {value}" for key, value in manifest["models"].items())))
+    return facts
+
+
+def _runs(manifest: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            run["command"],
+            run["version"],
+            run["started_at"],
+            run["ended_at"] or "did not end",
+            "; ".join(f"{key} {value}" for key, value in run["parameters"].items()),
+        )
+        for run in manifest["runs"]
+    ]
+
+
+def _rows(rows: Any) -> str:  # noqa: ANN401 - any iterable of rows of text
+    return "".join("| " + " | ".join(_cell(cell) for cell in row) + " |\n" for row in rows)
+
+
+def _cell(text: object) -> str:
+    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+    return printable.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _minutes(seconds: float) -> str:
+    return str(max(1, ceil(seconds / 60)))
+
+
+def _size(count: int) -> str:
+    megabytes = count / 1e6
+    if not count:
+        return "none"
+    return f"{megabytes:,.0f} MB" if megabytes >= 10 else f"{max(0.1, megabytes):.1f} MB"
