@@ -17,6 +17,7 @@ from originset.data.study import Study
 # One file a command, imported only when it is called: polars, DuckDB and selenium take a second to import together.
 COMMANDS = {
     "analyze": "originset.cli.analyze",
+    "artifact": "originset.cli.artifact",
     "certificate": "originset.cli.certificate",
     "check": "originset.cli.check",
     "compare": "originset.cli.compare",
