@@ -135,6 +135,25 @@ def test_tls_connections_of_each_page(study, hars):
     assert sum(expected.values()) > 780
 
 
+def test_connections_of_each_page_that_webpagetest_tells_by_their_sockets(study, hars):
+    expected = Counter(
+        (source, len(sockets))
+        for source, _, entries, creator in naive_pages(hars / "real")
+        if creator == "WebPagetest"
+        and (sockets := {str(entry["_socket"]) for entry in entries if entry.get("_socket") not in {None, "", 0, -1}})
+    )
+    found = (
+        scan(study, "connections")
+        .filter(pl.col("source") == "inferred")
+        .join(scan(study, "visits").select("visit_id", file="source"), on="visit_id")
+        .group_by("visit_id", "file")
+        .len("connections")
+        .collect()
+    )
+    assert Counter(found.select("file", "connections").iter_rows()) == expected
+    assert sum(number for _, number in expected) > 100
+
+
 def test_every_address_maps_as_pyasn_says(study, shared):
     table = pyasn.pyasn(str(shared / "data" / "asn" / "ipasn_iplocdb_20260617.dat.gz"))
     addresses = scan(study, "addresses").collect()
