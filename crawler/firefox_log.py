@@ -176,7 +176,7 @@ def _timing(said: dict[str, float]) -> Timing | None:
         return float(said[name]) - start
 
     connected = 0 < said["connectStart"] <= said["connectEnd"] <= sent
-    secured = connected and 0 < said["tlsStart"] <= said["tlsEnd"] <= sent
+    secured = connected and said["connectStart"] <= said["tlsStart"] <= said["tlsEnd"] <= said["connectEnd"]
     return Timing(
         request_time=start / 1000,
         connect_start=since("connectStart") if connected else -1,

@@ -2,7 +2,8 @@
 
 Beyond HAR 1.2 an entry has, where known:
 
-``connection``        text of Chromium's connection id, that of ``log._originset.connections``
+``connection``        text of Chromium's connection id, that of ``log._originset.connections``; once more as
+                      ``_connectionId``, which is what Chrome DevTools' importer reads
 ``_resourceType``     as DevTools: document, stylesheet, image, script, font, fetch, xhr, preflight, websocket, ...
 ``_priority``         as DevTools
 ``_initiator``        ``{type, url}``: what caused it
@@ -159,7 +160,7 @@ class _Entries:
         number = self._connections.get(id(exchange))
         socket = self._sockets.get(number) if number is not None else None
         if number is not None:
-            found["connection"] = str(number)
+            found["connection"] = found["_connectionId"] = str(number)
         if response is not None and response.remote_ip_address:
             found["serverIPAddress"], found["_remotePort"] = (
                 response.remote_ip_address.strip("[]"),

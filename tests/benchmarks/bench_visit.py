@@ -4,7 +4,7 @@ Each opens the testbed's sites in turn, launches included, and all of its proces
 ``chromium --headless --dump-dom``, a process for each visit, which records nothing. Playwright and browsertime are
 fetched from the npm registry into a temporary folder; where that cannot be had, the bench says so and goes on.
 CPU seconds, not times: a busy machine makes them larger, for all alike. ``ORIGINSET_BENCH_VISITS``: 50 by default;
-``ORIGINSET_BENCH_PACKAGES``: a folder that has the packages already. Takes a quarter of an hour, most of it browsertime.
+``ORIGINSET_BENCH_PACKAGES``: a folder that has the packages already. Takes a quarter of an hour, mostly browsertime's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from originset.crawler.visit import VisitRequest
 from originset.data.capture import write_capture
 
 VISITS = int(os.environ.get("ORIGINSET_BENCH_VISITS", "50"))
-PACKAGES = Path(os.environ.get("ORIGINSET_BENCH_PACKAGES", "/nonexistent"))
+GIVEN = os.environ.get("ORIGINSET_BENCH_PACKAGES")
+PACKAGES = Path(GIVEN or "packages")
 FAILING = {"gone.test", "refused.test", "expired.test"}
 HERE = Path(__file__).resolve().parent
 
@@ -182,10 +183,9 @@ def main() -> int:
         bench()
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        packages = Path(folder) if PACKAGES == Path("/nonexistent") else PACKAGES
-        if packages != PACKAGES:
-            fetch_packages(packages)
-        return run_inside([sys.executable, "-P", __file__], {**os.environ, "ORIGINSET_BENCH_PACKAGES": str(packages)})
+        if GIVEN is None:
+            fetch_packages(Path(folder))
+        return run_inside([sys.executable, "-P", __file__], {**os.environ, "ORIGINSET_BENCH_PACKAGES": GIVEN or folder})
 
 
 if __name__ == "__main__":
