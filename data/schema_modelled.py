@@ -82,6 +82,11 @@ PAGE_COUNTS = table(
         "connections",
     ),
     Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
+    Column(
+        "without_key",
+        "INTEGER",
+        "addresses of the page without what makes servers one (model --colocation), each its own",
+    ),
     Column("left_out", "INTEGER", "requests that reached the network without a known address", "requests"),
 )
 
