@@ -8,18 +8,19 @@ import polars as pl
 
 from originset.data.schema import COLOCATION_EVIDENCE
 from originset.models.coverage import covering_certificates
-from originset.models.documents import documents
-from originset.models.network import network_requests
 
-MISDIRECTED = 421
 SAME_EDGE, SAME_TENANT = 2, 3
 
 _PAIR = ["host_a", "host_b"]
 _ROW = [*_PAIR, "source", "observed_at"]
 
 
-def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame, uses: pl.DataFrame) -> pl.DataFrame:
     """Rows of ``colocation_evidence``, ordered by their key.
+
+    ``visits``: visit (a number), visit_id, at (when it began) and server (host of its document, a category, where it
+    has one). ``uses``: rows as :class:`originset.models.uses.Pages` has them, with ``visit`` in place of ``page`` and
+    with ``asn``.
 
     Only of hosts that one page asked for and that have an AS, an address in no AS, an organisation or an edge in
     common there: not of all hosts of the study with one another; for levels 0 and 1, which most hosts of most pages
@@ -32,35 +33,40 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     and is no evidence for its address; a connection that was inferred is no evidence either. Nor is an address that is
     not public: it may be a proxy's.
     """
-    seen = _seen(tables).collect(engine="streaming").lazy()  # used for nearly everything below
-    groups = _groups(seen).collect(engine="streaming").lazy()
-    lists = _lists(groups).collect(engine="streaming").lazy()
-    servers = documents(tables, "asn").select("visit_id", "server")
-    own = groups.join(servers, on="visit_id").filter(pl.col("host").list.contains(pl.col("server")))
-    beside = _beside(own).collect(engine="streaming").lazy()
-    last = seen.group_by("host").agg(pl.col("at").max())
-    hosts = tables["hosts"].join(last, on="host")
-    served = seen.filter("secure", "answered", pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
+    names = _names(tables, uses)
+    all_hosts, addresses = _hosts(tables, names), _addresses(tables)
+    seen = _seen(visits, uses, names)
+    groups = _groups(seen, all_hosts, addresses)
+    lists = _lists(groups)
+    servers = visits.lazy().select("visit", pl.col("server").cast(names)).drop_nulls()
+    own = groups.join(servers, on="visit").filter(pl.col("host").list.contains(pl.col("server")))
+    beside = _beside(own).collect().lazy()
+    last = seen.group_by("host").agg(pl.col("at").max()).collect().lazy()
+    hosts = all_hosts.join(last, on="host")
+    served = seen.filter("secure", "answered").join(addresses, on="server_ip")
+    served = served.filter(pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
     # A host with several CDNs is on this edge at times, and nobody knows when.
     on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
     same_edge = _sharing(lists, on_edge.select("host", "at", pl.col("edge").alias("place")), "")
     shared_address = _sharing(lists, _places(served, "server_ip"), "address ")
-    same_edge, shared_address = (
-        frame.collect(engine="streaming").lazy()
-        for frame in (same_edge, shared_address)  # used twice
+    same_edge, shared_address = (frame.collect().lazy() for frame in (same_edge, shared_address))  # used twice
+    certified = (
+        covering_certificates(tables, lists.select(pl.col("host").cast(pl.String)).unique())
+        .with_columns(pl.col("host").cast(names), pl.col("certificate_id").cast(pl.Categorical).alias("place"))
+        .join(last, on="host")
     )
-    certified = covering_certificates(tables, lists.select("host")).join(last, on="host")
     owners = _sharing(lists, hosts.select("host", "at", pl.col("registrable_domain").alias("place")), "")
     together = pl.concat([same_edge, shared_address]).select(_PAIR).unique()
+    of_organisation = seen.join(addresses, on="server_ip").filter(pl.col("organisation").is_not_null())
     found = [
         (0, "same_as", _sharing(beside, _places(seen, "asn"), "AS")),
-        (1, "same_organisation", _sharing(beside, _places(seen, "organisation"), "")),
+        (1, "same_organisation", _sharing(beside, _places(of_organisation, "organisation"), "")),
         (2, "same_edge", same_edge),
         (2, "shared_address", shared_address),
-        (3, "certificate", _sharing(lists, certified.rename({"certificate_id": "place"}), "certificate ")),
+        (3, "certificate", _sharing(lists, certified, "certificate ")),
         (3, "owner_on_edge", owners.join(together, on=_PAIR, how="semi")),
-        (5, "coalesced", _coalesced(seen)),
-        (0, "misdirected", _misdirected(tables, seen)),
+        (5, "coalesced", _coalesced(seen, visits)),
+        (0, "misdirected", _misdirected(tables, seen, visits, names)),
     ]
     rows = [
         frame.select(
@@ -68,14 +74,13 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
             pl.lit(level).alias("level"),
             pl.lit(kind).alias("kind"),
             pl.lit(kind == "misdirected").alias("contradicts"),
-        )
+        ).collect()
         for level, kind, frame in found
     ]
     return (
         pl.concat(rows)
-        .select(pl.col(name).cast(kind) for name, kind in COLOCATION_EVIDENCE.polars_schema.items())
         .sort("host_a", "host_b", "level", "kind")
-        .collect(engine="streaming")
+        .select(pl.col(name).cast(kind) for name, kind in COLOCATION_EVIDENCE.polars_schema.items())
     )
 
 
@@ -116,55 +121,89 @@ def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl
     )
 
 
-def misdirected_hosts(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+def misdirected_hosts(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> pl.DataFrame:
     """Hosts for which some server of the study answered 421, once each: as responses show it, or connections do."""
-    answered = tables["requests"].filter(pl.col("status") == MISDIRECTED).select("host")
-    refused = tables["connections"].select(pl.col("misdirected").alias("host")).explode("host").drop_nulls()
-    return pl.concat([answered, refused]).unique()
+    answered = uses.lazy().filter(pl.col("refused") > 0).select(pl.col("host").cast(pl.String))
+    refused = tables["connections"].select(pl.col("misdirected").alias("host")).explode("host")
+    return pl.concat([answered, refused]).drop_nulls().unique().collect()
 
 
-def _seen(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """Each host at each address and connection of each visit, with what is known of the address and when it was."""
-    addresses = tables["addresses"].select(pl.col("ip").alias("server_ip"), "organisation", "kind")
-    started = tables["visits"].select("visit_id", pl.col("started_at").alias("at"))
-    edges = tables["hosts"].select("host", "edge")
-    certain = pl.col("connection_source").ne_missing("inferred")
+def _names(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> pl.Enum:
+    """All hosts that may be of a pair, in the order of the alphabet, so that their numbers compare as they do."""
+    refusing = tables["connections"].filter(pl.col("misdirected").list.len() > 0)
+    refused = refusing.select(pl.col("misdirected").alias("host")).explode("host")
+    asked = uses.lazy().select(pl.col("host").unique().cast(pl.String))
+    hosts = pl.concat([asked, refused, refusing.select(pl.col("first_host").alias("host"))])
+    return pl.Enum(hosts.unique().drop_nulls().collect()["host"].sort())
+
+
+def _hosts(tables: Mapping[str, pl.LazyFrame], names: pl.Enum) -> pl.LazyFrame:
+    texts = ("edge", "registrable_domain")
+    known = tables["hosts"].select(pl.col("host").cast(names, strict=False), *texts, "multi_cdn")
+    return known.filter(pl.col("host").is_not_null()).cast(dict.fromkeys(texts, pl.Categorical)).collect().lazy()
+
+
+def _addresses(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    texts = ("server_ip", "organisation", "kind")
+    known = tables["addresses"].select(pl.col("ip").alias("server_ip"), "organisation", "kind")
+    return known.cast(dict.fromkeys(texts, pl.Categorical)).collect().lazy()
+
+
+def _seen(visits: pl.DataFrame, uses: pl.DataFrame, names: pl.Enum) -> pl.LazyFrame:
+    """Each host at each address and connection of each visit, and when it was."""
     return (
-        network_requests(tables, "asn")
+        uses.lazy()
         .filter(pl.col("host").is_not_null(), pl.col("server_ip").is_not_null() | pl.col("connection_id").is_not_null())
-        .group_by("visit_id", "host", "server_ip", "asn", "key", pl.when(certain).then("connection_id"), "secure")
-        .agg(pl.col("status").ne_missing(MISDIRECTED).any().alias("answered"))
-        .join(addresses, on="server_ip", how="left")
-        .join(started, on="visit_id", how="left")
-        .join(edges, on="host", how="left")
+        .select(
+            "visit",
+            pl.col("host").cast(names),
+            "server_ip",
+            "asn",
+            pl.when("certain").then("connection_id").alias("connection_id"),
+            "secure",
+            (pl.col("refused") < pl.col("requests")).alias("answered"),
+        )
+        .join(visits.lazy().select("visit", "at"), on="visit", how="left", maintain_order="left")
+        .collect()
+        .lazy()
     )
 
 
-def _groups(seen: pl.LazyFrame) -> pl.LazyFrame:
-    """``visit_id`` and ``host``: the hosts of a page that have one thing in common, sorted, two at least."""
-    groups = pl.concat(
-        [
-            seen.filter(pl.col(name).is_not_null()).select(
-                "visit_id", "host", pl.concat_str(pl.lit(f"{name} "), name).alias("group")
-            )
-            for name in ("key", "organisation", "edge")
-        ]
-    )
-    return (
-        groups.group_by("visit_id", "group")
+def _groups(seen: pl.LazyFrame, hosts: pl.LazyFrame, addresses: pl.LazyFrame) -> pl.LazyFrame:
+    """``visit`` and ``host``: the hosts of a page that have one thing in common, sorted, two at least."""
+    located = seen.filter(pl.col("server_ip").is_not_null()).select("visit", "host", "server_ip", "asn").unique()
+    alone = located.filter(pl.col("asn").is_null())
+    kinds = [
+        located.select("visit", "host", pl.col("asn").alias("place")),
+        alone.select("visit", "host", pl.col("server_ip").alias("place")),
+        located.join(addresses, on="server_ip").select("visit", "host", pl.col("organisation").alias("place")),
+        seen.select("visit", "host")
+        .unique()
+        .join(hosts, on="host")
+        .select("visit", "host", pl.col("edge").alias("place")),
+    ]
+    groups = [
+        kind.filter(pl.col("place").is_not_null())
+        .group_by("visit", "place")
         .agg(pl.col("host").unique().sort())
         .filter(pl.col("host").list.len() > 1)
-        .select("visit_id", "host")
-    )
+        .select("visit", "host")
+        .collect()
+        for kind in kinds
+    ]
+    return pl.concat(groups).lazy()
 
 
 def _lists(groups: pl.LazyFrame) -> pl.LazyFrame:
     """``list`` and ``host``: each distinct group once, as pages repeat one another."""
+    text = pl.col("host").list.eval(pl.element().to_physical().cast(pl.String)).list.join(" ")
     return (
-        groups.group_by(pl.col("host").list.join("\n").alias("text"))
-        .agg(pl.col("host").first())
+        groups.select("host", text.alias("text"))
+        .unique("text")
         .select(pl.int_range(pl.len()).alias("list"), "host")
         .explode("host")
+        .collect()
+        .lazy()
     )
 
 
@@ -182,81 +221,92 @@ def _beside(own: pl.LazyFrame) -> pl.LazyFrame:
 
 def _places(seen: pl.LazyFrame, name: str) -> pl.LazyFrame:
     """``host``, ``place`` and when the host was last seen there."""
-    return (
-        seen.filter(pl.col(name).is_not_null())
-        .group_by("host", pl.col(name).cast(pl.String).alias("place"))
-        .agg(pl.col("at").max())
-    )
+    return seen.filter(pl.col(name).is_not_null()).group_by("host", pl.col(name).alias("place")).agg(pl.col("at").max())
 
 
 def _sharing(lists: pl.LazyFrame, places: pl.LazyFrame, prefix: str) -> pl.LazyFrame:
     """The pairs of one list of which both hosts are at one place; seen when the later of both was not yet gone."""
-    here = lists.join(places.filter(pl.col("place").is_not_null()), on="host")
-    return (
+    known = places.filter(pl.col("place").is_not_null()).collect()
+    here = lists.join(known.lazy(), on="host")
+    pairs = (
         here.rename({"host": "host_a"})
         .join(here.rename({"host": "host_b"}), on=["list", "place"])
         .filter(pl.col("host_a") < pl.col("host_b"))
-        .group_by(_PAIR)
-        .agg(
-            pl.concat_str(pl.lit(prefix), pl.col("place").min()).alias("source"),
-            pl.min_horizontal("at", "at_right").max().alias("observed_at"),
-        )
+        .select(*_PAIR, "place", pl.min_horizontal("at", "at_right").alias("at"))
+        .unique([*_PAIR, "place"])
+    )
+    return pairs.group_by(_PAIR).agg(
+        pl.concat_str(pl.lit(prefix), pl.col("place").cast(pl.String).min()).alias("source"),
+        pl.col("at").max().alias("observed_at"),
     )
 
 
-def _coalesced(seen: pl.LazyFrame) -> pl.LazyFrame:
+def _coalesced(seen: pl.LazyFrame, visits: pl.DataFrame) -> pl.LazyFrame:
     carried = (
         seen.filter("secure", "answered", pl.col("connection_id").is_not_null())
-        .group_by("visit_id", "connection_id")
-        .agg(pl.col("host").unique().sort(), pl.col("at").first())
-        .filter(pl.col("host").list.len() > 1)
+        .select("visit", "connection_id", "host", "at")
+        .unique()
+        .filter(pl.len().over("visit", "connection_id") > 1)
+        .collect()
+        .lazy()
     )
-    members = carried.explode("host")
-    return _last(
-        members.rename({"host": "host_a"})
+    pairs = (
+        carried.rename({"host": "host_a"})
         .join(
-            members.select("visit_id", "connection_id", pl.col("host").alias("host_b")),
-            on=["visit_id", "connection_id"],
+            carried.select("visit", "connection_id", pl.col("host").alias("host_b")),
+            on=["visit", "connection_id"],
         )
         .filter(pl.col("host_a") < pl.col("host_b"))
     )
+    return _last(pairs, visits)
 
 
-def _misdirected(tables: Mapping[str, pl.LazyFrame], seen: pl.LazyFrame) -> pl.LazyFrame:
+def _misdirected(
+    tables: Mapping[str, pl.LazyFrame], seen: pl.LazyFrame, visits: pl.DataFrame, names: pl.Enum
+) -> pl.LazyFrame:
     """Each host that a connection answered 421 for, against the connection's own and the others it answered."""
-    place = ["visit_id", "connection_id"]
-    opened = tables["connections"].select(*place, "first_host", "misdirected")
-    by_log = opened.select(*place, pl.col("misdirected").alias("refused")).explode("refused").drop_nulls()
-    by_status = seen.filter(~pl.col("answered"), pl.col("connection_id").is_not_null()).select(
-        *place, pl.col("host").alias("refused")
+    place = ["visit", "connection_id"]
+    of_visits = visits.lazy().select("visit", "visit_id", "at")
+    by_status = seen.filter(~pl.col("answered"), pl.col("connection_id").is_not_null())
+    logged = (
+        tables["connections"]
+        .filter(pl.col("misdirected").list.len() > 0)
+        .select("visit_id", "connection_id", "misdirected")
+        .join(of_visits, on="visit_id")
+        .select(*place, pl.col("misdirected").alias("refused"))
+        .explode("refused")
+        .drop_nulls()
+        .with_columns(pl.col("refused").cast(names))
     )
-    started = tables["visits"].select("visit_id", pl.col("started_at").alias("at"))
-    others = pl.concat(
-        [
-            opened.select(*place, pl.col("first_host").alias("host")),
-            seen.filter("answered", pl.col("connection_id").is_not_null()).select(*place, "host"),
-        ]
+    refused = pl.concat([logged, by_status.select(*place, pl.col("host").alias("refused"))]).unique().collect().lazy()
+    opened = (
+        tables["connections"]
+        .select("visit_id", "connection_id", "first_host")
+        .join(of_visits, on="visit_id")
+        .join(refused.select(place).unique(), on=place)
+        .select(*place, pl.col("first_host").cast(names, strict=False).alias("host"))
     )
-    return _last(
-        pl.concat([by_log, by_status])
-        .unique()
-        .join(others.unique().drop_nulls(), on=place)
+    others = pl.concat([opened, seen.filter("answered", pl.col("connection_id").is_not_null()).select(*place, "host")])
+    pairs = (
+        refused.join(others.unique().drop_nulls(), on=place)
         .filter(pl.col("refused") != pl.col("host"))
-        .join(started, on="visit_id", how="left")
+        .join(of_visits, on="visit", how="left")
         .select(
             *place,
             "at",
-            pl.min_horizontal("refused", "host").alias("host_a"),
-            pl.max_horizontal("refused", "host").alias("host_b"),
+            pl.when(pl.col("refused") < pl.col("host")).then("refused").otherwise("host").alias("host_a"),
+            pl.when(pl.col("refused") < pl.col("host")).then("host").otherwise("refused").alias("host_b"),
         )
     )
+    return _last(pairs, visits)
 
 
-def _last(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _last(rows: pl.LazyFrame, visits: pl.DataFrame) -> pl.LazyFrame:
     """Of several connections that show the same the latest; of equally late ones the first by name."""
     chosen = pl.concat_str(pl.lit("connection "), "connection_id", pl.lit(" of visit "), "visit_id")
     return (
-        rows.with_columns(chosen.alias("source"))
+        rows.join(visits.lazy().select("visit", "visit_id"), on="visit")
+        .with_columns(chosen.alias("source"))
         .group_by(_PAIR)
         .agg(
             pl.col("source").sort_by(["at", "source"], descending=[True, False], nulls_last=True).first(),

@@ -2,53 +2,111 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
-from originset.data.schema import MODEL_SENSITIVITY
+from originset.data.columns import Table
+from originset.data.schema import MODEL_SENSITIVITY, PAGE_COUNTS, TABLES
+from originset.models.browsers.tables import browser_tables
 from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
-from originset.models.evidence import SAME_EDGE, colocation_evidence, pair_levels
+from originset.models.evidence import SAME_EDGE, colocation_evidence, misdirected_hosts, pair_levels
+from originset.models.keys import Keys, keys
 from originset.models.origin_sets import origin_sets
-from originset.models.page_counts import page_counts
+from originset.models.page_counts import first_connections, page_counts, with_merges
 from originset.models.parameters import Parameters
 from originset.models.parts import ROWS, parts
 from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
-from originset.models.timeline import page_load_times
+from originset.models.timeline import page_load_times, timed
+from originset.models.uses import pages
+
+# What evidence and merging need of the uses of all pages.
+_KEPT = ("host", "server_ip", "asn", "key", "connection_id", "certain", "secure", "requests", "refused")
+
+# Just below the largest that glibc's mallopt(3) adapts its thresholds to.
+_KEPT_BYTES = 31 * 2**20
+
+_OF_BROWSERS = ("browser_predictions", "page_names", "redundant_connections")
 
 
 def model_tables(
-    tables: Mapping[str, pl.LazyFrame], parameters: Parameters, part_rows: int = ROWS
+    tables: Mapping[str, pl.LazyFrame], parameters: Parameters, part_rows: int = ROWS, *, browsers: bool = True
 ) -> dict[str, pl.DataFrame]:
     """Every table of stage MODELLED, by name, from the tables of the stages before it (all of them, by name).
 
-    Pure: the same rows give the same tables, whatever their order. What is about pages is done for about ``part_rows``
-    requests at a time. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it).
+    Pure: the same rows give the same tables, whatever their order. Requests are read once, about ``part_rows`` at a
+    time, and kept as their uses. Without ``browsers`` the tables and columns of the browsers' rules are left out; the
+    others do not depend on them. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it).
     """
-    evidence = colocation_evidence(tables)
-    levels = pair_levels(evidence.lazy(), SAME_EDGE).collect().lazy()
-    pages: dict[str, list[pl.DataFrame]] = {
-        name: [] for name in ("documents", "colocated", "carried", "page_counts", "page_load_times")
-    }
-    for part in parts(tables, parameters.colocation, part_rows):
-        own_documents = documents(part, parameters.colocation).collect()
-        pages["documents"].append(own_documents)
-        pages["colocated"].append(colocated_hosts(part, own_documents.lazy(), parameters.colocation))
-        pages["carried"].append(carried(part, own_documents.lazy(), parameters))
-        pages["page_counts"].append(page_counts(part, levels, parameters))
-        pages["page_load_times"].append(page_load_times(part, parameters))
-    whole = {name: pl.concat(frames) for name, frames in pages.items()}
+    # The C library then keeps what temporary columns used for the next ones; else a third of the time goes into pages
+    # of memory that come and go.
+    np.empty(_KEPT_BYTES, np.uint8)
+    known = keys(tables, parameters.colocation)
+    kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
+    visits = 0
+    for part in parts(tables, part_rows):
+        frames = of_part(part, known, parameters, visits)
+        for name, frame in (frames | browser_tables(part) if browsers else frames).items():
+            kept[name].append(frame)
+        visits += kept["visits"][-1].height
+    whole = {name: pl.concat(frames) for name, frames in kept.items()}
+    evidence = colocation_evidence(tables, whole["visits"], whole["uses"])
+    levels = pair_levels(evidence.lazy(), SAME_EDGE).collect()
+    located = whole["uses"].filter(pl.col("server_ip").is_not_null())
+    counts = with_merges(whole["page_counts"], located, whole["origins"], levels, parameters.coverage)
+    if browsers:
+        counts = counts.join(whole["browser_counts"], on="visit_id")
+    misdirected = misdirected_hosts(tables, whole["uses"]).lazy()
+    del located, whole["uses"], whole["origins"]
     own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()
     additions = certificate_additions(tables, evidence.lazy(), own, colocated, parameters)
     return {
+        **{name: whole[name].sort(TABLES[name].key) for name in _OF_BROWSERS if browsers},
         "colocation_evidence": evidence,
-        "page_counts": whole["page_counts"].sort("visit_id"),
+        "page_counts": _rows_of(PAGE_COUNTS, counts).sort("visit_id"),
         "site_certificates": site_certificates(tables, own, additions.lazy()),
         "certificate_additions": additions,
-        "origin_sets": origin_sets(tables, evidence.lazy(), own, colocated),
+        "origin_sets": origin_sets(tables, evidence.lazy(), own, colocated, misdirected),
         "provider_changes": provider_changes(tables, own, whole["carried"], parameters),
         "page_load_times": whole["page_load_times"].sort("visit_id"),
         "model_sensitivity": MODEL_SENSITIVITY.polars_schema.to_frame(),
     }
+
+
+def of_part(
+    part: Mapping[str, pl.LazyFrame], known: Keys, parameters: Parameters, visits: int
+) -> dict[str, pl.DataFrame]:
+    """What the pages of one part say by themselves, and of the requests what is needed beside that.
+
+    ``visits``: how many visits are in the parts before; they number those of this part. Texts that repeat are
+    categories.
+    """
+    read = pages(part)
+    uses = known.of(read.uses)
+    started = timed(read)
+    of_started = uses if started is read else known.of(started.uses)
+    own = documents(part, read, uses)
+    origins = first_connections(part, read, uses)
+    began = part["visits"].select("visit_id", pl.col("started_at").alias("at")).collect()
+    visit = (pl.col("page") + visits).cast(pl.Int32).alias("visit")
+    return {
+        "page_load_times": page_load_times(part, started, of_started, parameters),
+        "page_counts": page_counts(part, read, uses, origins).with_columns(visit),
+        "documents": own,
+        "colocated": colocated_hosts(uses, own),
+        "carried": carried(uses, own),
+        "origins": origins.select(visit, "host", "key", pl.col("first").cast(pl.Int32)),
+        "uses": uses.select(visit, *_KEPT),
+        "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
+        .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
+        .select(visit, "visit_id", "at", "server"),
+    }
+
+
+def _rows_of(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
+    columns = table.polars_schema
+    return rows.select(pl.col(name).cast(kind) for name, kind in columns.items() if name in rows.columns)

@@ -8,16 +8,21 @@ import polars as pl
 
 from originset.data.schema import ORIGIN_SETS
 from originset.models.coverage import covered
-from originset.models.evidence import levels, misdirected_hosts
+from originset.models.evidence import levels
 from originset.models.site_certificates import own_certificates
 
 
 def origin_sets(
-    tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, documents: pl.LazyFrame, colocated: pl.LazyFrame
+    tables: Mapping[str, pl.LazyFrame],
+    evidence: pl.LazyFrame,
+    documents: pl.LazyFrame,
+    colocated: pl.LazyFrame,
+    misdirected: pl.LazyFrame,
 ) -> pl.DataFrame:
     """Rows of ``origin_sets``: one for each site, server and host that share the document's key, itself included.
 
-    A host asked for on several ports has the one of most visits. ``asn`` is that of most of the server's documents.
+    ``misdirected``: column host, as :func:`originset.models.evidence.misdirected_hosts` gives it. A host asked for on
+    several ports has the one of most visits. ``asn`` is that of most of the server's documents.
     """
     located = documents.filter("secure", pl.col("key").is_not_null())
     certificates = own_certificates(located, ["site", "server"])
@@ -34,11 +39,12 @@ def origin_sets(
         .join(servers, on=["site", "server"])
         .join(site_visits, on="site")
         .join(certificates, on=["site", "server"], how="left")
+        .cast({"server": pl.String, "host": pl.String})
         .collect(engine="streaming")  # used three times below
         .lazy()
     )
     coverage = covered(tables, members.filter(pl.col("certificate_id").is_not_null()))
-    misdirected = misdirected_hosts(tables).with_columns(pl.lit(value=True).alias("misdirected"))
+    misdirected = misdirected.with_columns(pl.lit(value=True).alias("misdirected"))
     return (
         members.join(coverage, on=["certificate_id", "host"], how="left")
         .join(levels(tables, evidence, members), on=["server", "host"])

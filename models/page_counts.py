@@ -6,47 +6,46 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from originset.data.schema import PAGE_COUNTS
 from originset.models.merging import merged_counts
-from originset.models.network import network_requests
-from originset.models.parameters import Parameters
+from originset.models.parameters import Coverage
+from originset.models.uses import Pages
 
 _ORIGIN = ("scheme", "host", "port")
+_COUNTED = pl.col("secure") & pl.col("connection_id").is_not_null()
+_ADDRESSED = pl.col("server_ip").is_not_null()
 
 
-def page_counts(tables: Mapping[str, pl.LazyFrame], levels: pl.LazyFrame, parameters: Parameters) -> pl.DataFrame:
-    """Rows of ``page_counts``, one for every row of ``visits``, ordered by ``visit_id``.
+def page_counts(
+    tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame
+) -> pl.DataFrame:
+    """Of every row of ``visits`` what ``page_counts`` says without evidence, and ``page`` (NULL where it sent nothing).
+
+    ``uses``: those of ``pages`` with keys. ``origins``: rows of :func:`first_connections`.
 
     What a recorder cannot know is NULL: ``measured_tls`` where https requests were made but none has a connection id,
-    the ideals where no request has an address, the paired ideals where a counted connection has none, lookups where
-    the page shows no DNS phase at all, ``wire_dns`` and ``opened_tls`` outside captures. A page that sent nothing needs
-    0 connections. ``levels``: of pairs of hosts, as
-    :func:`originset.models.evidence.pair_levels` gives them.
+    the ideals where no request has an address, the paired ideals where a counted connection has none, lookups where the
+    page shows no DNS phase at all, ``wire_dns`` and ``opened_tls`` outside captures. A page that sent nothing needs 0
+    connections.
     """
-    network = network_requests(tables, parameters.colocation)
-    addressed = network.filter(pl.col("server_ip").is_not_null(), pl.col("host").is_not_null())
-    counted = addressed.filter("secure", pl.col("connection_id").is_not_null())
+    counted = (
+        pages.numbers.lazy()
+        .join(_use_counts(uses.lazy()), on="page", how="left")
+        .join(_origin_counts(origins.lazy()), on="page", how="left")
+        .join(_lookups_seen(pages.requests.lazy()), on="page", how="left")
+    )
     per_page = (
         tables["visits"]
         .select("visit_id", (pl.col("source") == "crawl").fill_null(value=False).alias("crawled"))
-        .join(_request_counts(network), on="visit_id", how="left")
-        .join(_without_duplicates(network, tables["connections"]), on="visit_id", how="left")
+        .join(counted, on="visit_id", how="left")
         .join(_lookups(tables["dns_queries"]), on="visit_id", how="left")
         .join(_handshakes(tables["connections"]), on="visit_id", how="left")
-        .join(merged_counts(addressed, levels), on="visit_id", how="left")
-        .join(
-            merged_counts(counted, levels).rename({"edge": "paired_edge", "deployable": "paired_deployable"}),
-            on="visit_id",
-            how="left",
-        )
     )
     return (
         per_page.with_columns(
             pl.col(name).fill_null(0)
             for name in (
-                *("requests", "hosts", "without_asn", "left_out", "dns_phases", "secure_requests"),
-                *("tls", "addressed_tls", "ip", "origin", "paired_ip", "paired_origin"),
-                *("edge", "deployable", "paired_edge", "paired_deployable"),
+                *("requests", "hosts", "without_asn", "without_key", "left_out", "dns_phases", "secure_requests"),
+                *("tls", "addressed_tls", "ip", "origin", "first", "paired_ip", "paired_origin"),
             )
         )
         .with_columns(
@@ -58,24 +57,26 @@ def page_counts(tables: Mapping[str, pl.LazyFrame], levels: pl.LazyFrame, parame
             (pl.col("requests") > pl.col("left_out")).or_(pl.col("requests") == 0).alias("addresses_known"),
         )
         .with_columns((pl.col("tls_known") & (pl.col("addressed_tls") == pl.col("tls"))).alias("paired_known"))
-        .with_columns(
-            _known(pl.col("tls_known"), pl.col("tls")).alias("measured_tls"),
-            _known(pl.col("tls_known"), pl.col("origins_first").fill_null(0)).alias("without_duplicates"),
-            _known(pl.col("addresses_known"), pl.col("ip")).alias("ideal_ip"),
-            _known(pl.col("addresses_known"), pl.col("origin")).alias("ideal_origin"),
-            _known(pl.col("addresses_known"), pl.col("edge")).alias("ideal_edge"),
-            _known(pl.col("addresses_known"), pl.col("deployable")).alias("ideal_deployable"),
-            _known(pl.col("paired_known"), pl.col("paired_ip")).alias("paired_ideal_ip"),
-            _known(pl.col("paired_known"), pl.col("paired_origin")).alias("paired_ideal_origin"),
-            # What one connection of the page carried, one can carry, whatever else is known of the hosts.
-            _known(
-                pl.col("paired_known"), pl.min_horizontal("paired_edge", pl.col("origins_first").fill_null(0))
-            ).alias("paired_ideal_edge"),
-            _known(
-                pl.col("paired_known"), pl.min_horizontal("paired_deployable", pl.col("origins_first").fill_null(0))
-            ).alias("paired_ideal_deployable"),
-            _known(pl.col("netlog"), pl.col("handshakes").fill_null(0)).alias("opened_tls"),
-            _known(pl.col("netlog"), pl.col("attempts").fill_null(0)).alias("wire_dns"),
+        .select(
+            *(
+                "visit_id",
+                "page",
+                "hosts",
+                "requests",
+                "without_asn",
+                "without_key",
+                "left_out",
+                "addresses_known",
+                "paired_known",
+            ),
+            pl.when("tls_known").then("tls").alias("measured_tls"),
+            pl.when("tls_known").then("first").alias("without_duplicates"),
+            pl.when("addresses_known").then("ip").alias("ideal_ip"),
+            pl.when("addresses_known").then("origin").alias("ideal_origin"),
+            pl.when("paired_known").then("paired_ip").alias("paired_ideal_ip"),
+            pl.when("paired_known").then("paired_origin").alias("paired_ideal_origin"),
+            pl.when("netlog").then(pl.col("handshakes").fill_null(0)).alias("opened_tls"),
+            pl.when("netlog").then(pl.col("attempts").fill_null(0)).alias("wire_dns"),
             pl.when("netlog")
             .then(pl.col("lookups").fill_null(0))
             .when((pl.col("dns_phases") > 0) | (pl.col("requests") == 0))
@@ -87,61 +88,101 @@ def page_counts(tables: Mapping[str, pl.LazyFrame], levels: pl.LazyFrame, parame
             .then(pl.lit("dns_phases"))
             .alias("dns_basis"),
         )
-        .select(pl.col(name).cast(kind) for name, kind in PAGE_COUNTS.polars_schema.items())
-        .sort("visit_id")
-        .collect(engine="streaming")
+        .collect()
     )
 
 
-def _request_counts(network: pl.LazyFrame) -> pl.LazyFrame:
-    addressed = pl.col("server_ip").is_not_null()
-    counted = pl.col("secure") & pl.col("connection_id").is_not_null()
-    return network.group_by("visit_id").agg(
-        pl.len().alias("requests"),
-        (~addressed).sum().alias("left_out"),
-        pl.col("host").filter(addressed).n_unique().alias("hosts"),
-        # A phase that took no time was no lookup: recorders that do not know "none" write 0 for it.
-        (pl.col("dns_ms") > 0).sum().alias("dns_phases"),
-        pl.col("secure").sum().alias("secure_requests"),
-        pl.col("connection_id").filter(counted).n_unique().alias("tls"),
-        pl.col("connection_id").filter(counted & addressed).n_unique().alias("addressed_tls"),
-        pl.col("server_ip").filter(addressed).n_unique().alias("ip"),
-        pl.col("key").filter(addressed).n_unique().alias("origin"),
-        pl.col("server_ip").filter(counted & addressed).n_unique().alias("paired_ip"),
-        pl.col("key").filter(counted & addressed).n_unique().alias("paired_origin"),
-        pl.col("server_ip").filter(addressed & pl.col("asn").is_null()).n_unique().alias("without_asn"),
-    )
+def with_merges(
+    counts: pl.DataFrame, located: pl.DataFrame, origins: pl.DataFrame, levels: pl.DataFrame, coverage: Coverage
+) -> pl.DataFrame:
+    """All that ``page_counts`` says but what browsers would need.
 
-
-def _without_duplicates(network: pl.LazyFrame, connections: pl.LazyFrame) -> pl.LazyFrame:
-    """Connections that were the first, in order of opening, for at least one of the origins they carried.
-
-    All others are duplicates: every origin they carried already had a connection.
+    ``counts``: rows of :func:`page_counts`; ``located``: uses with an address; ``origins``: rows of
+    :func:`first_connections`; all with ``visit`` in place of ``page``. ``levels``: of pairs of hosts, as
+    :func:`originset.models.evidence.pair_levels` gives them.
     """
-    used = (
-        network.filter("secure", pl.col("connection_id").is_not_null())
-        .group_by("visit_id", "connection_id", *_ORIGIN)
-        .agg(pl.col("started_ms").min(), pl.col("request_id").min())
-        .join(
-            connections.select("visit_id", "connection_id", "opened_ms"),
-            on=["visit_id", "connection_id"],
-            how="left",
-        )
-    )
-    opened = used.group_by("visit_id", "connection_id").agg(
-        pl.coalesce(pl.col("opened_ms").min(), pl.col("started_ms").min()).alias("opened"),
-        pl.col("request_id").min().alias("first_request"),
-    )
-    # One request has one connection, so its number decides between connections opened at one time.
-    order = pl.struct("opened", "first_request", "connection_id")
+    of_host = pl.col("host").to_physical().cast(pl.Int64).alias("unit")
+    ideal = merged_counts(located.select("visit", "key", "host", of_host), levels, coverage)
+    addressed = origins.filter(pl.col("key").is_not_null())
+    paired = merged_counts(addressed.select("visit", "key", "host", pl.col("first").alias("unit")), levels, coverage)
+    known = {
+        "addresses_known": ("ideal_edge", "ideal_deployable"),
+        "paired_known": ("paired_ideal_edge", "paired_ideal_deployable"),
+    }
     return (
-        used.select("visit_id", "connection_id", *_ORIGIN)
-        .join(opened, on=["visit_id", "connection_id"])
-        .group_by("visit_id", *_ORIGIN)
-        .agg(pl.col("connection_id").sort_by(order).first())
-        .group_by("visit_id")
-        .agg(pl.col("connection_id").n_unique().alias("origins_first"))
+        counts.join(ideal.select("visit", ideal_edge="edge", ideal_deployable="deployable"), "visit", "left")
+        .join(paired.select("visit", paired_ideal_edge="edge", paired_ideal_deployable="deployable"), "visit", "left")
+        .with_columns(
+            pl.when(condition).then(pl.col(name).fill_null(0)).alias(name)
+            for condition, names in known.items()
+            for name in names
+        )
+        .drop("visit", "page", "addresses_known", "paired_known")
     )
+
+
+def first_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame) -> pl.DataFrame:
+    """One row per page and origin of its https and wss requests with a known connection.
+
+    Columns: page, host, ``first`` (a number for the connection that was opened first of those that served the origin,
+    that is, did not only answer it with 421), ``server_ip`` and ``key`` (of that connection's first request with an
+    address). All other connections are duplicates: every origin that they served already had one.
+    """
+    opened = tables["connections"].select("visit_id", "connection_id", "opened_ms")
+    opened = opened.join(pages.numbers.lazy(), on="visit_id")
+    counted = uses.lazy().filter(_COUNTED)
+    connections = (
+        counted.join(opened, on=["page", "connection_id"], how="left", maintain_order="left")
+        .group_by("page", "connection_id")
+        .agg(
+            pl.coalesce(pl.col("opened_ms").min(), pl.col("started_ms").min()).alias("opened"),
+            pl.col("request_id").min(),
+            pl.col("server_ip", "key").drop_nulls().first(),
+        )
+        # One request has one connection, so its number decides between connections opened at one time.
+        .sort("page", "opened", "request_id", "connection_id")
+        .with_columns(pl.int_range(pl.len()).alias("first"))
+        .collect()
+        .lazy()  # used twice
+    )
+    refused = (pl.col("refused") == pl.col("requests")).cast(pl.Int64) * 2**40
+    return (
+        counted.select("page", "connection_id", *_ORIGIN, refused.alias("refused"))
+        .join(connections.select("page", "connection_id", "first"), on=["page", "connection_id"])
+        .group_by("page", *_ORIGIN)
+        .agg((pl.col("first") + pl.col("refused")).min() % 2**40)
+        .join(connections.select("first", "server_ip", "key"), on="first")
+        .select("page", "host", "first", "server_ip", "key")
+        .collect()
+    )
+
+
+def _use_counts(uses: pl.LazyFrame) -> pl.LazyFrame:
+    return uses.group_by("page").agg(
+        pl.col("requests").sum(),
+        pl.col("requests").filter(~_ADDRESSED).sum().alias("left_out"),
+        pl.col("host").filter(_ADDRESSED).n_unique().alias("hosts"),
+        pl.col("requests").filter("secure").sum().alias("secure_requests"),
+        pl.col("connection_id").filter(_COUNTED).n_unique().alias("tls"),
+        pl.col("connection_id").filter(_COUNTED & _ADDRESSED).n_unique().alias("addressed_tls"),
+        pl.col("server_ip").filter(_ADDRESSED).n_unique().alias("ip"),
+        pl.col("key").filter(_ADDRESSED).n_unique().alias("origin"),
+        pl.col("server_ip").filter(_ADDRESSED & pl.col("asn").is_null()).n_unique().alias("without_asn"),
+        pl.col("server_ip").filter("keyless").n_unique().alias("without_key"),
+    )
+
+
+def _origin_counts(origins: pl.LazyFrame) -> pl.LazyFrame:
+    return origins.group_by("page").agg(
+        pl.col("first").n_unique(),
+        pl.col("server_ip").n_unique().alias("paired_ip"),
+        pl.col("key").n_unique().alias("paired_origin"),
+    )
+
+
+def _lookups_seen(requests: pl.LazyFrame) -> pl.LazyFrame:
+    # A phase that took no time was no lookup: recorders that do not know "none" write 0 for it.
+    return requests.group_by("page").agg((pl.col("dns_ms") > 0).sum().alias("dns_phases"))
 
 
 def _lookups(dns_queries: pl.LazyFrame) -> pl.LazyFrame:
@@ -161,7 +202,3 @@ def _handshakes(connections: pl.LazyFrame) -> pl.LazyFrame:
         .group_by("visit_id")
         .agg(pl.col("tls").fill_null(value=False).sum().alias("handshakes"))
     )
-
-
-def _known(known: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return pl.when(known).then(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Colocation = Literal["asn", "ip"]
+Colocation = Literal["asn", "org", "edge", "tenant", "ip"]
 Predecessor = Literal["initiator", "time"]
 ParallelDns = Literal["own", "minimum"]
 BlockedTime = Literal["freed", "kept"]
@@ -18,14 +18,16 @@ Coverage = Literal["certificate", "ignored"]
 class Parameters:
     """What a run of the models assumes.
 
-    ``colocation`` is what makes two addresses one server in the ORIGIN model: the origin AS of the address (the paper),
-    or the address itself. An address in no known AS counts as its own.
+    ``colocation`` is what makes two servers one in the ORIGIN model: the origin AS of their addresses (``asn``, the
+    paper), the organisation that runs the AS (``org``), the provider whose edge serves their hosts (``edge``), hosts of
+    one registrable domain on one such edge (``tenant``), or the address itself (``ip``). An address of which that is
+    not known counts as its own.
 
     ``wildcards``: a certificate's wildcard names cover what RFC 9525 says (``cover``) or nothing (``ignored``).
     ``coverage``: a server answers for the hosts that its certificate covers (``certificate``) or for all that share its
     key (``ignored``), as if every server could prove its names with secondary certificates
-    (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition. The paper's ideal counts ask for
-    no certificate and are the same with both.
+    (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition, and what is on one edge is
+    deployable. The paper's ideal counts ask for no certificate and are the same with both.
 
     The timeline (:mod:`originset.models.timeline`) has five more. ``predecessor``: whose saving a request inherits; the
     request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).

@@ -10,7 +10,7 @@ import polars as pl
 
 from originset.data.schema import PROVIDER_CHANGES
 from originset.models.coverage import covered
-from originset.models.network import is_address, network_requests
+from originset.models.network import is_address
 from originset.models.parameters import Parameters
 from originset.models.site_certificates import own_certificates
 
@@ -20,27 +20,29 @@ NAMES = 10
 TRIED = 12
 
 
-def carried(tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, parameters: Parameters) -> pl.DataFrame:
+def carried(uses: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     """Connections beside the document's to servers with its key, by the hosts that they carried.
 
-    ``documents``: rows of :func:`originset.models.documents.documents`. Columns: site, key and asn (the document's),
-    hosts (list, sorted), connections. Only where the recorder gives connection ids; without connections that carried
-    something for a bare address, since no name can be added for it.
+    ``uses``: of :class:`originset.models.uses.Pages`, with keys. ``documents``: rows of
+    :func:`originset.models.documents.documents`. Columns: site, key and asn (the document's), hosts (list, sorted),
+    connections. Only where the recorder gives connection ids; without connections that carried something for a bare
+    address, since no name can be added for it.
     """
     own = documents.filter("secure", pl.col("key").is_not_null()).select(
-        "visit_id", "site", "key", "asn", pl.col("connection_id").alias("document_connection")
+        "page", "key", "site", pl.col("asn").alias("of_site"), pl.col("connection_id").alias("document_connection")
     )
     return (
-        network_requests(tables, parameters.colocation)
+        uses.lazy()
         .filter("secure", pl.col("connection_id").is_not_null())
-        .select("visit_id", "connection_id", "key", "host")
-        .unique()
-        .join(own, on=["visit_id", "key"])
+        .join(own.lazy(), on=["page", "key"])
         .filter(pl.col("connection_id").ne_missing(pl.col("document_connection")))
-        .group_by("visit_id", "connection_id", "site", "key", "asn")
-        .agg(pl.col("host").sort().alias("hosts"), is_address(pl.col("host")).any().alias("nameless"))
-        .filter(~pl.col("nameless"))
-        .group_by("site", "key", "asn", "hosts")
+        .select("page", "connection_id", "key", "site", pl.col("of_site").alias("asn"), "host")
+        .unique(["page", "connection_id", "key", "host"])
+        .with_columns(pl.col("host").cast(pl.String))
+        .group_by("page", "connection_id", "key")
+        .agg(pl.col("site", "asn").first(), pl.col("host").sort().alias("hosts"), is_address(pl.col("host")).any())
+        .filter(~pl.col("host"))
+        .group_by("site", pl.col("key").cast(pl.String), "asn", "hosts")
         .agg(pl.len().cast(pl.Int64).alias("connections"))
         .collect()
     )

@@ -27,8 +27,8 @@ class Requests:
     """Requests of pages, sorted by page, start and number; times in ms from their page's first request.
 
     ``page`` counts from 0 without gaps; ``number`` is the ``request_id``, ``initiator`` that of the request that caused
-    it; ``lane``, below 2**31, says with which requests of its page it queued: the connection where its id is known,
-    else the origin. ``NONE`` stands for no initiator and no lane.
+    it; ``lane``, a number that no other page has, says with which requests it queued: the connection where its id is
+    known, else the origin. ``NONE`` stands for no initiator and no lane.
     """
 
     page: Ints
@@ -51,9 +51,10 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What is the same whoever coalesces: ``predecessor`` and ``opener`` are rows, ``NONE`` where there is none.
+    """What is the same whoever coalesces: ``predecessor`` are rows, ``NONE`` where there is none.
 
-    ``opener`` is the last request before this one in its lane that had a DNS or connect phase.
+    The requests ``waited`` queued while their ``opener`` had a DNS or connect phase: the last request before them in
+    their lane that had one.
     """
 
     begun: Floats
@@ -61,6 +62,7 @@ class Timeline:
     first_byte: Floats
     ended: Floats
     predecessor: Ints
+    waited: Ints
     opener: Ints
 
 
@@ -90,17 +92,15 @@ def timeline(requests: Requests, predecessor: Predecessor) -> Timeline:
         first_byte,
         first_byte + requests.receive,
         _predecessors(requests, first_byte, predecessor),
-        _openers(requests),
+        *_openers(requests, begun, established),
     )
 
 
-def reconstruct(requests: Requests, times: Timeline, servers: Ints, parameters: Parameters) -> Changes:
+def reconstruct(requests: Requests, times: Timeline, coalesced: Flags, parameters: Parameters) -> Changes:
     """What coalescing does to each request.
 
-    ``servers``: what each request's server is known by, a number below 2**31; ``NONE`` where nothing can be coalesced
-    with it.
+    ``coalesced``: the requests that opened a connection although their page had asked the same server before.
     """
-    coalesced = _coalesced(requests, servers)
     dns = np.where(coalesced, requests.dns, 0.0)
     if parameters.parallel_dns == "minimum":
         _shorten(requests, times, dns)
@@ -108,9 +108,8 @@ def reconstruct(requests: Requests, times: Timeline, servers: Ints, parameters: 
     blocked = np.zeros_like(dns)
     if parameters.blocked_time == "freed":
         # The handshake that these queued behind no longer happens.
-        behind = np.flatnonzero((times.opener != NONE) & (requests.blocked > 0))
-        behind = behind[coalesced[times.opener[behind]]]
-        opener = times.opener[behind]
+        behind, opener = times.waited, times.opener
+        behind, opener = behind[coalesced[opener]], opener[coalesced[opener]]
         overlap = np.minimum(times.established[opener], times.begun[behind]) - np.maximum(
             times.begun[opener], requests.started[behind]
         )
@@ -196,26 +195,32 @@ def _by_arrival(page: Ints, first_byte: Floats) -> Ints:
     return order
 
 
-def _openers(requests: Requests) -> Ints:
-    found = np.full(requests.page.size, NONE)
-    laned = requests.lane != NONE
-    key = (requests.page << 31) + requests.lane
-    opens = np.flatnonzero(laned & (requests.dns + requests.connect > 0))
-    # Only who waited can have waited for a handshake.
-    waits = np.flatnonzero(laned & (requests.blocked > 0))
-    if not opens.size or not waits.size:
-        return found
-    opens = opens[np.argsort(key[opens], kind="stable")]
-    first = np.flatnonzero(np.diff(key[opens], prepend=-1))
-    lanes = key[opens[first]]
-    place = np.searchsorted(lanes, key[waits])
-    here = lanes[np.minimum(place, lanes.size - 1)] == key[waits]
-    waits, place = waits[here], place[here]
-    low, high = first[place], np.append(first[1:], opens.size)[place]
-    last = _bisect(low, high, lambda middle, searching: opens[middle] < waits[searching]) - 1
-    some = last >= low
-    found[waits[some]] = opens[last[some]]
-    return found
+def _openers(requests: Requests, begun: Floats, established: Floats) -> tuple[Ints, Ints]:
+    """Rows that queued during a handshake of their lane, and the row of that handshake."""
+    opens = np.flatnonzero((requests.dns + requests.connect > 0) & (requests.lane != NONE))
+    waits = np.flatnonzero((requests.blocked > 0) & (requests.lane != NONE))
+    first = np.full(int(requests.lane.max(initial=NONE)) + 1, NONE)
+    first[requests.lane[opens][::-1]] = opens[::-1]
+    opener = first[requests.lane[waits]]
+    there = (opener != NONE) & (opener < waits)
+    waits, opener = waits[there], opener[there]
+    # Most lanes have one handshake; the last one before is to be searched for in the others alone.
+    again = opens[first[requests.lane[opens]] != opens]
+    if again.size:
+        several = np.zeros(first.size, np.bool_)
+        several[requests.lane[again]] = True
+        searching = np.flatnonzero(several[requests.lane[waits]])
+        opener[searching] = _last_before(requests.lane, opens[several[requests.lane[opens]]], waits[searching])
+    overlap = np.minimum(established[opener], begun[waits]) > np.maximum(begun[opener], requests.started[waits])
+    return waits[overlap], opener[overlap]
+
+
+def _last_before(lane: Ints, opens: Ints, waits: Ints) -> Ints:
+    """Of each of ``waits`` the last of ``opens`` (rows, ascending) before it in its lane, which has one."""
+    opens = opens[np.argsort(lane[opens], kind="stable")]
+    low = np.searchsorted(lane[opens], lane[waits], side="left")
+    high = np.searchsorted(lane[opens], lane[waits], side="right")
+    return np.asarray(opens[_bisect(low, high, lambda middle, which: opens[middle] < waits[which]) - 1])
 
 
 def _bisect(low: Ints, high: Ints, before: Callable[[Ints, Ints], Flags]) -> Ints:
@@ -229,12 +234,6 @@ def _bisect(low: Ints, high: Ints, before: Callable[[Ints, Ints], Flags]) -> Int
         high[searching] = np.where(further, high[searching], middle)
         searching = searching[low[searching] < high[searching]]
     return low
-
-
-def _coalesced(requests: Requests, servers: Ints) -> Flags:
-    """The requests that opened a connection although their page had asked the same server before."""
-    first = pl.Series((requests.page << 31) + servers).is_first_distinct().to_numpy()
-    return np.asarray((servers != NONE) & ~first & (requests.dns + requests.connect > 0), np.bool_)
 
 
 def _shorten(requests: Requests, times: Timeline, dns: Floats) -> None:

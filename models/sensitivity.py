@@ -43,7 +43,8 @@ def _rows(
         for value in values:
             as_chosen = value == getattr(parameters, name)
             changed = {name: value}
-            results = chosen if as_chosen else _results(model_tables(tables, replace(parameters, **changed)), loaded)  # type: ignore[arg-type]  # names and values stand above
+            others = replace(parameters, **changed)  # type: ignore[arg-type]  # names and values stand above
+            results = chosen if as_chosen else _results(model_tables(tables, others, browsers=False), loaded)
             yield {"parameter": name, "value": value, "chosen": as_chosen, **results}
 
 

@@ -37,8 +37,7 @@ def certificate_additions(
     if parameters.coverage == "ignored":
         return CERTIFICATE_ADDITIONS.polars_schema.to_frame()
     names = (
-        colocated.filter(~is_address(pl.col("host")))
-        .group_by("site", pl.col("host").alias("name"))
+        colocated.group_by("site", pl.col("host").alias("name"))
         .agg(
             pl.when(pl.col("connections").count() > 0)
             .then(pl.col("connections").sum())
@@ -46,6 +45,8 @@ def certificate_additions(
             pl.col("visit_id").n_unique().alias("visits"),
             pl.col("requests").sum(),
         )
+        .with_columns(pl.col("name").cast(pl.String))
+        .filter(~is_address(pl.col("name")))
         .join(own_certificates(documents.filter("secure"), ["site"]), on="site")
         .collect(engine="streaming")  # used three times below
         .lazy()
@@ -56,6 +57,7 @@ def certificate_additions(
     pairs = (
         colocated.select("site", "server", "host")
         .unique()
+        .cast({"server": pl.String, "host": pl.String})
         .join(missing.select("site", pl.col("name").alias("host")), on=["site", "host"], how="semi")
     )
     best = (

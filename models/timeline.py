@@ -21,50 +21,58 @@ import numpy as np
 import polars as pl
 
 from originset.data.schema import PAGE_LOAD_TIMES
-from originset.models.network import network_requests
 from originset.models.parameters import Parameters
-from originset.models.reconstruction import NONE, Floats, Ints, Requests, Timeline, load_times, reconstruct, timeline
+from originset.models.reconstruction import (
+    NONE,
+    Flags,
+    Floats,
+    Ints,
+    Requests,
+    Timeline,
+    load_times,
+    reconstruct,
+    timeline,
+)
+from originset.models.uses import Pages, reduced
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
 
 # Recordings in which connections, or what waited for them, are not to be seen as they were.
 _LIMITS = ("truncated", "partial", "proxied", "warm_start", "preserved_log", "cached_hosts")
 
-# Lanes are below 2**31: connection ids below this, origins above.
-_ORIGINS = 2**30
 
-
-def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> pl.DataFrame:
+def page_load_times(
+    tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame, parameters: Parameters
+) -> pl.DataFrame:
     """Rows of ``page_load_times``, one for every row of ``visits``, ordered by ``visit_id``.
+
+    ``pages``: requests whose start is known (:func:`timed`); ``uses``: theirs, with keys.
 
     The modelled times are all there or all NULL, so that they compare the same pages; ``left_out_reason`` is then one
     of failed, truncated, partial, proxied, warm_start, preserved_log, cached_hosts (what the recording lacks, as in
     visits.quality), no_load_time, no_requests, no_addresses (no server is known), no_handshakes (the recorder shows no
-    DNS or connect phase, so that nothing is known of what could be saved), no_request_before_load. Takes memory for all
-    requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`).
+    DNS or connect phase, so that nothing is known of what could be saved), no_request_before_load.
     """
-    rows = _rows(tables, parameters)
     visits = tables["visits"].select("visit_id", "status", "quality", "load_ms").collect()
-    pages = (
-        rows.select(pl.col("visit_id").unique(maintain_order=True))
-        .join(visits.select("visit_id", "load_ms"), on="visit_id", how="left", maintain_order="left")
-        .with_columns(pl.col("load_ms").cast(pl.Float64))
+    measured = (
+        pages.visits.to_frame("visit_id")
+        .join(visits.select("visit_id", "load_ms"), on="visit_id", how="left", maintain_order="left")["load_ms"]
+        .fill_null(float("nan"))
+        .to_numpy()
     )
-    measured = pages["load_ms"].fill_null(float("nan")).to_numpy()
-    requests = _requests(rows)
+    requests = _requests(pages, parameters)
     times = timeline(requests, parameters.predecessor)
-
-    by_key = _codes(rows["key"])
-    servers = {"ip_ms": _codes(rows["server_ip"]), "origin_ms": by_key}
-    if parameters.provider_asns:
-        of_provider = rows["asn"].is_in(parameters.provider_asns).fill_null(value=False).to_numpy()
-        servers["provider_ms"] = np.where(of_provider, by_key, NONE)
     modelled = {
-        name: load_times(requests, times, reconstruct(requests, times, by, parameters).total, measured)
-        for name, by in servers.items()
+        name: load_times(requests, times, reconstruct(requests, times, coalesced, parameters).total, measured)
+        for name, coalesced in _coalesced(pages, uses, requests, parameters).items()
     }
-    known = pages.select("visit_id", pl.lit(None, pl.Float64).alias("provider_ms")).with_columns(
-        *(pl.Series(name, values) for name, values in modelled.items()), *_facts(rows, requests, times, measured)
+    known = pl.DataFrame(
+        {
+            "visit_id": pages.visits,
+            "provider_ms": pl.repeat(None, pages.visits.len(), dtype=pl.Float64, eager=True),
+            **modelled,
+            **_facts(pages, uses, requests, times, measured),
+        }
     )
     reasons = {
         "failed": pl.col("status") == "failed",
@@ -89,80 +97,77 @@ def page_load_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) 
     )
 
 
-def _rows(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> pl.DataFrame:
-    """The network's requests by page, start and number, phases as numbers."""
-    phases = {name: pl.col(name).fill_null(0.0).clip(lower_bound=0.0) for name in _PHASES}
+def timed(pages: Pages) -> Pages:
+    """``pages`` without requests whose start is not known: themselves if there are none."""
+    known = pages.requests["started_ms"].is_not_null()
+    if known.all():
+        return pages
+    rows = pages.requests.filter(known)
+    visits = pages.visits.gather(rows["page"].unique(maintain_order=True))
+    return reduced(visits, rows.with_columns(pl.col("page").rle_id().cast(pl.Int64)))
+
+
+def _requests(pages: Pages, parameters: Parameters) -> Requests:
+    rows = pages.requests
+    phases = {name: _milliseconds(rows[name]) for name in _PHASES}
     if parameters.ssl == "beside":
-        phases["connect_ms"] += pl.col("ssl_ms").fill_null(0.0).clip(lower_bound=0.0)
-    rows = (
-        network_requests(tables, parameters.colocation)
-        .filter(pl.col("started_ms").is_not_null())
-        .select(
-            "visit_id",
-            pl.col("visit_id").rle_id().cast(pl.Int64).alias("page"),
-            pl.col("request_id").cast(pl.Int64),
-            pl.col("initiator_id").cast(pl.Int64),
-            "connection_id",
-            *("scheme", "host", "port", "server_ip", "asn", "key", "started_ms"),
-            **phases,
-        )
-        .collect()
-    )
-    if not _in_order(rows):
-        rows = rows.sort("visit_id", "started_ms", "request_id").with_columns(
-            pl.col("visit_id").rle_id().cast(pl.Int64).alias("page")
-        )
-    return rows
-
-
-def _in_order(rows: pl.DataFrame) -> bool:
-    """Whether each page's rows stand together, by start and number: as they do in what import and analyze write."""
-    page, started, number = (rows[name].to_numpy() for name in ("page", "started_ms", "request_id"))
-    same, later = page[1:] == page[:-1], started[1:] > started[:-1]
-    tied = (started[1:] == started[:-1]) & (number[1:] > number[:-1])
-    return bool(np.all(~same | later | tied)) and rows["visit_id"].n_unique() == (int(page[-1]) + 1 if page.size else 0)
-
-
-def _requests(rows: pl.DataFrame) -> Requests:
+        phases["connect_ms"] = phases["connect_ms"] + _milliseconds(rows["ssl_ms"])
     return Requests(
         rows["page"].to_numpy(),
-        rows["request_id"].to_numpy(),
-        rows["initiator_id"].fill_null(NONE).to_numpy(),
-        _lanes(rows),
-        *(rows[name].to_numpy() for name in ("started_ms", *_PHASES)),
+        rows["request_id"].to_numpy().astype(np.int64),
+        rows["initiator_id"].fill_null(NONE).to_numpy().astype(np.int64),
+        _lanes(pages),
+        rows["started_ms"].to_numpy(),
+        *phases.values(),
     )
 
 
-def _lanes(rows: pl.DataFrame) -> Ints:
+def _milliseconds(phase: pl.Series) -> Floats:
+    # Takes NaN, which is what NULL becomes, for the lesser.
+    return np.asarray(np.fmax(phase.to_numpy(), 0.0), np.float64)
+
+
+def _lanes(pages: Pages) -> Ints:
     """The connection where its id is known, else the origin."""
-    ids = rows["connection_id"]
-    numbers = ids.fill_null(NONE).to_numpy()
-    if numbers.size and (numbers.max() >= _ORIGINS or (ids.min() or 0) < 0):  # type: ignore[operator]  # an integer
-        numbers = ids.rank("dense").cast(pl.Int64).fill_null(NONE).to_numpy()
-    unnumbered = np.flatnonzero(ids.is_null().to_numpy())
-    if not unnumbered.size:
-        return numbers
-    lanes = numbers.copy()
-    origins = rows[unnumbered].select(pl.format("{}://{}:{}", "scheme", "host", "port")).to_series()
-    codes = _codes(origins)
-    lanes[unnumbered] = np.where(codes == NONE, NONE, codes + _ORIGINS)
-    return lanes
+    unnumbered = pages.connection < 0
+    if not unnumbered.any():
+        return pages.connection
+    origins = pages.uses.select(pl.struct("page", "scheme", "host", "port").rank("dense")).to_series()
+    lanes = pages.connection.max() + origins.to_numpy().astype(np.int64)
+    lanes[(pages.uses["host"].is_null() | pages.uses["port"].is_null()).to_numpy()] = NONE
+    return np.where(unnumbered, lanes[pages.use], pages.connection)
 
 
-def _codes(texts: pl.Series) -> Ints:
-    """Numbers for texts, the same for the same; ``NONE`` for NULL."""
-    return texts.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(NONE).to_numpy()
+def _coalesced(pages: Pages, uses: pl.DataFrame, requests: Requests, parameters: Parameters) -> dict[str, Flags]:
+    """By column, the requests that opened a connection although their page had asked the same server before."""
+    opened = requests.dns + requests.connect > 0
+    servers = {"ip_ms": (pl.col("server_ip"), pl.lit(value=True)), "origin_ms": (pl.col("key"), pl.lit(value=True))}
+    if parameters.provider_asns:
+        of_provider = pl.col("asn").is_in(parameters.provider_asns).fill_null(value=False)
+        servers["provider_ms"] = (pl.col("key"), of_provider)
+    found = {}
+    for name, (server, counts) in servers.items():
+        known = uses.select(server.is_not_null() & counts).to_series().to_numpy()
+        asked = pl.col("page") * 2**32 + server.to_physical().cast(pl.Int64)
+        first = uses.filter(known).filter(asked.is_first_distinct())
+        flags = opened & known[pages.use]
+        flags[first["first"].to_numpy()] = False
+        found[name] = flags
+    return found
 
 
-def _facts(rows: pl.DataFrame, requests: Requests, times: Timeline, measured: Floats) -> list[pl.Series]:
+def _facts(
+    pages: Pages, uses: pl.DataFrame, requests: Requests, times: Timeline, measured: Floats
+) -> dict[str, pl.Series]:
     """What decides whether a page can be modelled."""
+    addressed = uses["server_ip"].is_not_null().to_numpy()
     flags = {
-        "addressed": rows["server_ip"].is_not_null().to_numpy(),
+        "addressed": addressed[pages.use],
         "handshakes": requests.dns + requests.connect > 0,
         "before_load": times.ended <= measured[requests.page],
     }
     starts = requests.starts
-    return [
-        pl.Series(name, np.logical_or.reduceat(flag, starts) if starts.size else [], dtype=pl.Boolean)
+    return {
+        name: pl.Series(name, np.logical_or.reduceat(flag, starts) if starts.size else [], dtype=pl.Boolean)
         for name, flag in flags.items()
-    ]
+    }

@@ -7,9 +7,8 @@ from generated_study import generate
 from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
-from originset.models.documents import documents
+from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
-from originset.models.timeline import page_load_times
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +19,12 @@ def tables(tmp_path_factory) -> dict[str, pl.LazyFrame]:
     return {name: scan(study, name) for name, table in TABLES.items() if table.stage in stages}
 
 
-def test_medians_are_the_papers(tables) -> None:
+@pytest.fixture(scope="module")
+def modelled(tables) -> dict[str, pl.DataFrame]:
+    return model_tables(tables, Parameters(), browsers=False)
+
+
+def test_medians_are_the_papers(tables, modelled) -> None:
     network = tables["requests"].join(tables["addresses"], left_on="server_ip", right_on="ip")
     medians = (
         network.group_by("visit_id")
@@ -34,15 +38,14 @@ def test_medians_are_the_papers(tables) -> None:
         .collect()
     )
     assert medians.row(0) == (14, 16, 5, 13)
-    own = documents(tables, "asn").join(tables["certificates"], on="certificate_id")
-    assert own.select(pl.col("san_count").median()).collect().item() == 2
+    assert modelled["site_certificates"]["existing_names"].median() == 2
 
 
 def test_what_it_is_stands_in_every_visit(tables) -> None:
     assert tables["visits"].select("source", "recorder").unique().collect().rows() == [("synthetic", "synthetic")]
 
 
-def test_rows_belong_together(tables) -> None:
+def test_rows_belong_together(tables, modelled) -> None:
     requests = tables["requests"]
     keyed = requests.select(pl.struct("visit_id", "request_id").n_unique() == pl.len()).collect().item()
     assert keyed
@@ -56,7 +59,7 @@ def test_rows_belong_together(tables) -> None:
     opened = tables["connections"].select("visit_id", "connection_id")
     carried = requests.select("visit_id", "connection_id").unique()
     assert carried.join(opened, on=["visit_id", "connection_id"], how="anti").collect().is_empty()
-    assert page_load_times(tables, Parameters())["left_out_reason"].null_count() == 6000
+    assert modelled["page_load_times"]["left_out_reason"].null_count() == 6000
 
 
 def test_the_same_arguments_give_the_same_study(tmp_path) -> None:

@@ -6,13 +6,20 @@ import polars as pl
 import pytest
 
 from originset.data.schema import TABLES
-from originset.models.evidence import colocation_evidence, levels
+from originset.models.evidence import levels
+from originset.models.fill import model_tables
+from originset.models.parameters import Parameters
+
+
+def colocation_evidence(tables):
+    return model_tables(tables, Parameters(), browsers=False)["colocation_evidence"]
 
 
 def level(make_tables, *, b_at="192.0.2.2", owner="b.test", name="c.test", connection=2, status=200, source="netlog"):
     base = {"visit_id": "v", "scheme": "https", "port": 443, "status": 200, "connection_source": "netlog"}
     tables = make_tables(
         {
+            "visits": [{"visit_id": "v"}],
             "requests": [
                 {**base, "request_id": 0, "host": "a.test", "server_ip": "192.0.2.1", "connection_id": 1},
                 {

@@ -1,30 +1,36 @@
 """What holds between best cases: more names never cost, rungs lie between their neighbours, names do not matter."""
 
+from typing import get_args
+
 import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from originset.models.fill import model_tables
-from originset.models.parameters import Parameters
+from originset.models.parameters import Colocation, Coverage, Parameters
 
 HOSTS = ("a.one.test", "b.one.test", "c.two.test", "d.three.test")
 RUNGS = ("measured_tls", "without_duplicates", "paired_ideal_deployable", "paired_ideal_edge", "paired_ideal_origin")
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+PLACES = st.sampled_from([None, "One", "Two"])
+
+
 @st.composite
 def studies(draw):
-    """One or two visits of a site; every host has one address on a page, every connection one address."""
+    """One or two visits of a site; a connection has one address, an origin may have several and so be in two ASes."""
     requests, connections, visits = [], {}, []
     for visit in ("v", "w")[: draw(st.integers(1, 2))]:
         visits.append({"visit_id": visit, "site": "a.one.test", "status": "ok", "source": "x.har", "load_ms": 900.0})
         address = {host: draw(st.integers(0, 3)) for host in HOSTS}
         hosts = [HOSTS[0], *draw(st.lists(st.sampled_from(HOSTS), max_size=7))]
         for number, host in enumerate(hosts):
-            connection = 10 * address[host] + draw(st.integers(0, 2))
+            place = draw(st.sampled_from([address[host], address[host], draw(st.integers(0, 3))]))
+            connection = 10 * place + draw(st.integers(0, 2))
             requests.append(
                 {"visit_id": visit, "request_id": number, "scheme": "https", "host": host, "port": 443, "status": 200,
-                 "connection_id": connection, "connection_source": "har", "server_ip": f"192.0.2.{address[host]}",
+                 "connection_id": connection, "connection_source": "har", "server_ip": f"192.0.2.{place}",
                  "started_ms": 10.0 * number, "dns_ms": 5.0, "connect_ms": 20.0, "wait_ms": 30.0}
             )  # fmt: skip
             connections.setdefault(
@@ -39,8 +45,11 @@ def studies(draw):
         "connections": list(connections.values()),
         "certificates": [{"certificate_id": "own", "san_count": len(names)}],
         "certificate_names": [{"certificate_id": "own", "name": name, "wildcard": name[0] == "*"} for name in names],
-        "addresses": [{"ip": f"192.0.2.{i}", "asn": draw(st.sampled_from([None, 1, 2]))} for i in range(4)],
-        "hosts": [{"host": host, "registrable_domain": host.partition(".")[2]} for host in HOSTS],
+        "addresses": [
+            {"ip": f"192.0.2.{i}", "asn": draw(st.sampled_from([None, 1, 2])), "organisation": draw(PLACES)}
+            for i in range(4)
+        ],
+        "hosts": [{"host": host, "registrable_domain": host.partition(".")[2], "edge": draw(PLACES)} for host in HOSTS],
     }
 
 
@@ -60,8 +69,8 @@ def best(modelled):
 @given(rows=studies(), name=st.sampled_from(HOSTS))
 def test_a_further_name_in_the_certificate_never_raises_a_best_case(make_tables, rows, name) -> None:
     more = [*rows["certificate_names"], {"certificate_id": "own", "name": name, "wildcard": False}]
-    before = best(model_tables(make_tables(rows), Parameters()))
-    after = best(model_tables(make_tables({**rows, "certificate_names": more}), Parameters()))
+    before = best(model_tables(make_tables(rows), Parameters(), browsers=False))
+    after = best(model_tables(make_tables({**rows, "certificate_names": more}), Parameters(), browsers=False))
     for one, other in zip(before, after, strict=True):
         assert all(now <= was for was, now in zip(one, other, strict=True))
 
@@ -81,19 +90,30 @@ def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_ca
         "requests": [*rows["requests"], *extra],
     }
     columns = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable")]
-    before = model_tables(make_tables(rows), Parameters())["page_counts"].select(columns).rows()
-    after = model_tables(make_tables(other), Parameters())["page_counts"].filter(pl.col("visit_id") != "x")
+    before = model_tables(make_tables(rows), Parameters(), browsers=False)["page_counts"].select(columns).rows()
+    after = model_tables(make_tables(other), Parameters(), browsers=False)["page_counts"].filter(
+        pl.col("visit_id") != "x"
+    )
     for one, changed in zip(before, after.select(columns).rows(), strict=True):
         assert all(now <= was for was, now in zip(one, changed, strict=True))
 
 
 @FEW
-@given(rows=studies(), colocation=st.sampled_from(["asn", "ip"]))
-def test_each_rung_lies_between_its_neighbours(make_tables, rows, colocation) -> None:
-    counts = model_tables(make_tables(rows), Parameters(colocation=colocation))["page_counts"]
-    for page in counts.select(RUNGS).rows():
-        assert list(page) == sorted(page, reverse=True)
-    assert (counts["paired_ideal_ip"] >= counts["paired_ideal_origin"]).all()
+@given(
+    rows=studies(),
+    colocation=st.sampled_from(get_args(Colocation)),
+    coverage=st.sampled_from(get_args(Coverage)),
+)
+def test_each_rung_lies_between_its_neighbours(make_tables, rows, colocation, coverage) -> None:
+    parameters = Parameters(colocation=colocation, coverage=coverage)
+    counts = model_tables(make_tables(rows), parameters, browsers=False)["page_counts"]
+    for rungs in (RUNGS, ("ideal_deployable", "ideal_edge", "ideal_origin")):
+        for page in counts.select(rungs).rows():
+            assert list(page) == sorted(page, reverse=True)
+    if coverage == "ignored":
+        assert counts["paired_ideal_deployable"].equals(counts["paired_ideal_edge"])
+    if colocation not in {"edge", "tenant"}:  # these are of hosts, not of addresses
+        assert (counts["paired_ideal_ip"] >= counts["paired_ideal_origin"]).all()
 
 
 @FEW
@@ -112,7 +132,7 @@ def test_neither_order_nor_names_of_hosts_matter_to_counts_and_times(make_tables
         )
         for table, each in rows.items()
     }
-    one, same = (model_tables(make_tables(each), Parameters()) for each in (rows, other))
+    one, same = (model_tables(make_tables(each), Parameters(), browsers=False) for each in (rows, other))
     for table in ("page_counts", "page_load_times"):
         assert one[table].equals(same[table])
     assert one["site_certificates"].drop("site").equals(same["site_certificates"].drop("site"))

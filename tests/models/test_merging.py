@@ -23,10 +23,12 @@ def evidence_of(levels, against=()):
 
 
 def counts(located, evidence):
-    frame = pl.DataFrame(located, schema={"visit_id": pl.String, "key": pl.String, "host": pl.String}, orient="row")
-    rows = merged_counts(frame.lazy(), pair_levels(evidence)).collect()
-    assert rows["visit_id"].is_unique().all()
-    return {visit: (edge, deployable) for visit, edge, deployable in rows.iter_rows()}
+    schema = {"visit": pl.String, "key": pl.Categorical, "host": pl.Categorical}
+    frame = pl.DataFrame(located, schema=schema, orient="row")
+    unit = pl.col("host").to_physical().cast(pl.Int64).alias("unit")
+    rows = merged_counts(frame.with_columns(unit), pair_levels(evidence).collect(), "certificate")
+    assert rows["visit"].is_unique().all()
+    return {row["visit"]: (row["edge"], row["deployable"]) for row in rows.iter_rows(named=True)}
 
 
 def components(hosts, links):

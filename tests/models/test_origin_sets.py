@@ -5,7 +5,7 @@ from originset.models.parameters import Parameters
 
 
 def origin_sets(tables):
-    return model_tables(tables, Parameters())["origin_sets"].rows(named=True)
+    return model_tables(tables, Parameters(), browsers=False)["origin_sets"].rows(named=True)
 
 
 def test_origin_set(example_tables) -> None:

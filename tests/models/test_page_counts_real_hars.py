@@ -14,8 +14,7 @@ from originset.data.identity import import_visit_id
 from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
-from originset.models.evidence import colocation_evidence, pair_levels
-from originset.models.page_counts import page_counts
+from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 
@@ -56,7 +55,7 @@ def counted(shared, tmp_path_factory):
         import_hars(study, [shared / "data/hars/real"], progress)
         resolve(study)
     tables = {n: scan(study, n) for n, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
-    return page_counts(tables, pair_levels(colocation_evidence(tables).lazy()), Parameters())
+    return model_tables(tables, Parameters(), browsers=False)["page_counts"]
 
 
 def test_every_page_and_the_medians(counted, shared) -> None:

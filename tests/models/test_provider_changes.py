@@ -13,7 +13,7 @@ FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChec
 
 
 def changes(tables, **parameters):
-    return model_tables(tables, Parameters(**parameters))["provider_changes"]
+    return model_tables(tables, Parameters(**parameters), browsers=False)["provider_changes"]
 
 
 def test_by_hand(example_tables) -> None:
@@ -33,7 +33,7 @@ def test_without_wildcards_more_is_missing(example_tables) -> None:
 
 
 def test_with_coverage_ignored_no_name_is_missing(example_tables) -> None:
-    modelled = model_tables(example_tables, Parameters(coverage="ignored"))
+    modelled = model_tables(example_tables, Parameters(coverage="ignored"), browsers=False)
     assert modelled["provider_changes"].is_empty()
     assert modelled["certificate_additions"].is_empty()
     (site,) = modelled["site_certificates"].filter(site="example.com").rows(named=True)

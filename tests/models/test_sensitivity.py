@@ -12,7 +12,7 @@ from originset.models.sensitivity import model_sensitivity
 @pytest.fixture(scope="module")
 def rows(make_tables, example_rows) -> pl.DataFrame:
     parameters, example_tables = Parameters(), make_tables(example_rows)
-    return model_sensitivity(example_tables, model_tables(example_tables, parameters), parameters)
+    return model_sensitivity(example_tables, model_tables(example_tables, parameters, browsers=False), parameters)
 
 
 def test_every_choice_once_with_one_chosen(rows) -> None:
