@@ -115,7 +115,7 @@ def _words(characters: _Bytes) -> tuple[npt.NDArray[np.uint16], _Places, _Places
     """The number in up to four hexadecimal digits before each colon, and where these begin and end."""
     digits = np.zeros(len(characters) + 3, dtype=np.uint8)
     digits[3:] = (characters & 0xF) + 9 * (characters >> 6)  # letters are above 64
-    pairs = (digits[:-1] << 4) | digits[1:]
+    pairs = (digits[:-1] << np.uint8(4)) | digits[1:]
     # Of each character the number that it and the three before it would be.
     fours = (pairs[:-2].astype(np.uint16) << np.uint16(8)) | pairs[2:]
     ends = np.flatnonzero(characters == ord(":")).astype(np.int32)
