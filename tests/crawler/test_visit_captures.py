@@ -291,6 +291,15 @@ def test_credentials_decide_the_connection(seen: Callable[[str], Seen]) -> None:
     assert by_path["/own-include.json"].id == by_path["/"].id != by_path["/own-omit.json"].id
     assert {by_path[path].privacy_mode for path in ("/include.json", "/own-include.json")} == {"disabled"}
     assert {by_path[path].privacy_mode for path in ("/omit.json", "/same-origin.json", "/own-omit.json")} == {"enabled"}
+    said = {
+        entry["request"]["url"].rpartition("/")[2]: entry["_credentials"]
+        for entry in one.har_log["entries"]
+        if entry["request"]["method"] == "GET"
+    }
+    assert {name for name, mode in said.items() if mode == "omit"} == {
+        *("omit.json", "same-origin.json", "own-omit.json"),
+    }
+    assert {said[name] for name in ("", "include.json", "cookie.png", "own-include.json")} == {"include"}
     other = seen("xhrs.test")
     assert other.request("/with.json").cookies == ["third"]
     assert other.request("/without.json").cookies == []
