@@ -104,7 +104,8 @@ def _ways(cell: Cell) -> str:
     ways = sorted(shown.items(), key=lambda way: -way[1])
     text = "<br>".join(way if count == total else f"{count} of {total}: {way}" for way, count in ways)
     asked = {name for name, types in cell.lookups.items() if any(map(any, types.values()))}
-    unasked = [name for name in catalogue.scenario(cell.rule).names if name not in asked]
+    wanted = {one.host for one in catalogue.page(cell.rule).walk() if one.host}
+    unasked = wanted.difference(asked)
     return text + "".join(f"; no lookup of {short(cell.rule, name)}" for name in sorted(unasked))
 
 
