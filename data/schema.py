@@ -8,6 +8,13 @@ milliseconds (DOUBLE), ``*_ms`` within a visit counts from the visit's first req
 from __future__ import annotations
 
 from originset.data.columns import VISIT_ID, Column, Stage, Table, polars_type, table
+from originset.data.schema_browsers import (
+    BROWSER_COUNTS,
+    BROWSER_PREDICTIONS,
+    EXPOSURES,
+    PAGE_NAMES,
+    REDUNDANT_CONNECTIONS,
+)
 from originset.data.schema_modelled import (
     CERTIFICATE_ADDITIONS,
     COLOCATION_EVIDENCE,
@@ -21,19 +28,24 @@ from originset.data.schema_modelled import (
 
 __all__ = [
     "ADDRESSES",
+    "BROWSER_COUNTS",
+    "BROWSER_PREDICTIONS",
     "CERTIFICATES",
     "CERTIFICATE_ADDITIONS",
     "CERTIFICATE_NAMES",
     "COLOCATION_EVIDENCE",
     "CONNECTIONS",
     "DNS_QUERIES",
+    "EXPOSURES",
     "HOSTS",
     "MODEL_SENSITIVITY",
     "ORIGIN_SETS",
     "PAGE_COUNTS",
     "PAGE_LOAD_TIMES",
+    "PAGE_NAMES",
     "PROVIDERS",
     "PROVIDER_CHANGES",
+    "REDUNDANT_CONNECTIONS",
     "REJECTS",
     "REQUESTS",
     "RUNS",
@@ -311,6 +323,10 @@ TABLES: dict[str, Table] = {
         VANTAGES,
         COLOCATION_EVIDENCE,
         PAGE_COUNTS,
+        REDUNDANT_CONNECTIONS,
+        BROWSER_PREDICTIONS,
+        PAGE_NAMES,
+        EXPOSURES,
         SITE_CERTIFICATES,
         CERTIFICATE_ADDITIONS,
         ORIGIN_SETS,

@@ -78,9 +78,7 @@ BROWSER_PREDICTIONS = table(
         "certificates sent in the handshakes of tls_high connections; NULL where a chain's sizes are not known",
         "bytes",
     ),
-    Column(
-        "round_trips", "INTEGER", "round trips of these handshakes, without lookups: 2 for TCP and TLS 1.3, 1 for QUIC"
-    ),
+    Column("round_trips", "INTEGER", "round trips of these handshakes: 2 for TCP and TLS 1.3, 1 for QUIC"),
 )
 
 _MODELS = ("chromium", "firefox", "planned_chromium", "planned_firefox")
@@ -89,7 +87,7 @@ PAGE_NAMES = table(
     "page_names",
     Stage.MODELLED,
     "visit_id host",
-    "The names that each page asked for, and where each browser would tell them to the network; exposures is made of it.",
+    "The names that each page asked for, and where each browser tells them to the network; exposures is made of it.",
     VISIT_ID,
     Column("host", "VARCHAR", "the name"),
     Column("measured_dns", "BOOLEAN", "it was looked up; NULL where the recorder cannot know"),
@@ -117,8 +115,8 @@ def _exposed() -> str:
         *(("sni", f"{model.rpartition('_')[2]}_sni_clear", f"{model}_sni", model) for model in _MODELS),
     ]
     parts = [
-        f"SELECT visit_id, host, '{channel}' AS channel, CASE WHEN {told} THEN {clear} END AS clear, '{model}' AS model "
-        f"FROM page_names WHERE {told} IS DISTINCT FROM false"
+        f"SELECT visit_id, host, '{channel}' AS channel, CASE WHEN {told} THEN {clear} END AS clear, "  # noqa: S608 - from here
+        f"'{model}' AS model FROM page_names WHERE {told} IS DISTINCT FROM false"
         for channel, clear, told, model in ways
     ]
     address = (
@@ -139,8 +137,8 @@ EXPOSURES = table(
     Column(
         "clear",
         "BOOLEAN",
-        "readable on the path: plain DNS, a handshake without Encrypted Client Hello; NULL where that, or whether it is "
-        "told at all, is not known",
+        "readable on the path: plain DNS, a handshake without Encrypted Client Hello; NULL where that, or whether it "
+        "is told at all, is not known",
     ),
     Column("model", "VARCHAR", "measured, chromium, firefox, planned_chromium, planned_firefox or best_case"),
     view=_exposed(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from originset.data.columns import VISIT_ID, Column, Stage, table
+from originset.data.schema_browsers import BROWSER_COUNTS
 
 COLOCATION_EVIDENCE = table(
     "colocation_evidence",
@@ -87,6 +88,7 @@ PAGE_COUNTS = table(
         "INTEGER",
         "addresses of the page without what makes servers one (model --colocation), each its own",
     ),
+    *BROWSER_COUNTS,
     Column("left_out", "INTEGER", "requests that reached the network without a known address", "requests"),
 )
 

@@ -1,4 +1,4 @@
-"""When browsers share connections: the rules that the models follow, each with the version it was seen in and a source."""
+"""When browsers share connections: the rules that the models follow, each with a browser version and a source."""
 
 from __future__ import annotations
 
@@ -59,23 +59,21 @@ def rule_rows() -> list[dict[str, str]]:
 
 
 def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
-    def value(rule: str) -> Any:
-        return entry[rule]["value"]
-
+    values = {rule: told["value"] for rule, told in entry.items() if isinstance(told, dict)}
     return BrowserRules(
         browser=name,
         version=entry["version"],
-        connections_per_host=value("connections_per_host"),
-        pool=frozenset(value("pool")),
-        waits_for_connections_under_way=value("waits_for_connections_under_way"),
-        carries_others=frozenset(value("carries_others")),
-        modes_share_host=value("modes_share_host"),
-        retries_share_connection=value("retries_share_connection"),
-        origin_permits=frozenset(value("origin_permits")),
-        origin_restricts=frozenset(value("origin_restricts")),
-        origin_skips_lookup=frozenset(value("origin_skips_lookup")),
-        lookups_follow_partition=value("lookups_follow_partition"),
-        ech_needs_encrypted_dns=value("ech_needs_encrypted_dns"),
+        connections_per_host=values["connections_per_host"],
+        pool=frozenset(values["pool"]),
+        waits_for_connections_under_way=values["waits_for_connections_under_way"],
+        carries_others=frozenset(values["carries_others"]),
+        modes_share_host=values["modes_share_host"],
+        retries_share_connection=values["retries_share_connection"],
+        origin_permits=frozenset(values["origin_permits"]),
+        origin_restricts=frozenset(values["origin_restricts"]),
+        origin_skips_lookup=frozenset(values["origin_skips_lookup"]),
+        lookups_follow_partition=values["lookups_follow_partition"],
+        ech_needs_encrypted_dns=values["ech_needs_encrypted_dns"],
     )
 
 

@@ -19,89 +19,134 @@ _ORIGIN = ["visit_id", "host", "port", "protocol"]
 _ALIKE = [*_ORIGIN, "credentialed", "third_party", "top_site", "cross_site", "at_home"]
 
 
-def asked(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+def asked(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per group of https and wss requests that one connection can carry, ordered by visit and first request.
 
-    Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3; NULL: unknown), credentialed,
-    third_party, top_site, at_home (the host is of that site), cross_site (the frame is not), cookies_blocked, browser, main_host
-    (of the page's document), sockets (WebSockets among them), requests, first (its request_id), started_ms, ready_ms (its name is resolved), connected_ms
-    (its connect phase ends), connection_id and server_ip (of its first request). NULL: the recorder does not tell and
-    nothing decides it.
+    ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
+    NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
+    not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
+    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
+    and server_ip (of its first request). NULL: the recorder does not tell and nothing decides it.
     """
-    first = pl.col("first").arg_min()
+    of_first = ("started_ms", "ready_ms", "connected_ms", "connection_id", "server_ip")
     return (
-        modes_of(tables)
-        .group_by(_ALIKE)
+        rows.group_by(_ALIKE, maintain_order=True)
         .agg(
-            pl.col("cookies_blocked", "browser", "main_host").first(),
+            pl.col("cookies_blocked", "browser", "main_host", "first", *of_first).first(),
             pl.col("requests").filter(pl.col("kind") == SOCKET).sum().alias("sockets"),
             pl.col("requests").sum(),
-            pl.col("first").min(),
-            *(
-                pl.col(name).get(first)
-                for name in ("started_ms", "ready_ms", "connected_ms", "connection_id", "server_ip")
-            ),
         )
-        .sort("visit_id", "first")
         .with_row_index("group")
     )
 
 
 def modes_of(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-    """https and wss requests, those alike in host, connection, frame and what they are as one row.
+    """Requests over https and wss, those alike in host, connection, frame and what they are as one row.
 
     Beside the columns of :func:`asked`: kind, site and main_site (of the host and of the page's document), ended_ms
-    (of the last), refused (one was answered 421).
+    (of the last), refused (one was answered 421). Ordered by visit and first request.
 
     Fetch Standard: navigations send credentials, fonts from elsewhere and preflights do not; what one connection
     carried has one mode.
     """
-    sites = tables["hosts"].select("host", pl.coalesce("registrable_domain", "host").alias("site"))
     secure = network_requests(tables).filter("secure", pl.col("host").is_not_null())
     begun = pl.col("started_ms") + pl.col("blocked_ms").fill_null(0.0)
     looked_up = begun + pl.col("dns_ms").fill_null(0.0)
     phases = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
-    first = pl.col("request_id").arg_min()
-    # A request without an answer was still sent by the protocol of its connection.
-    connections = tables["connections"].select("visit_id", "connection_id", pl.col("protocol").alias("of_connection"))
-    secure = secure.join(connections, on=["visit_id", "connection_id"], how="left", maintain_order="left").with_columns(
-        pl.coalesce("protocol", "of_connection").alias("protocol")
-    )
-    rows = (
+    told = ("protocol", "kind", "credentials", "by_document")
+    requests = (
         secure.join(_main_documents(secure), on="visit_id", how="left", maintain_order="left")
         .select(
-            *_ORIGIN[:3],
-            _protocol(),
+            *("visit_id", "host", "port", "connection_id", "request_id", "server_ip", "started_ms", "main_host"),
+            *("frame_site", "credentials"),
+            pl.coalesce(_protocol(), pl.when(pl.col("scheme") == "wss").then(pl.lit("h1"))).alias("protocol"),
             _kind(),
-            *("credentials", "frame_site", "connection_id", "request_id", "server_ip", "started_ms", "main_host"),
             (pl.col("initiator_id") == pl.col("main")).alias("by_document"),
             looked_up.alias("ready_ms"),
             (looked_up + pl.col("connect_ms")).alias("connected_ms"),
             (looked_up + pl.sum_horizontal(phases)).alias("ended_ms"),
             (pl.col("status") == MISDIRECTED).fill_null(value=False).alias("refused"),
         )
-        .group_by(*_ORIGIN, "kind", "credentials", "frame_site", "by_document", "connection_id")
-        .agg(
-            pl.col("main_host").first(),
-            pl.len().alias("requests"),
-            pl.col("request_id").min().alias("first"),
-            pl.col("ended_ms").max(),
-            pl.col("refused").any(),
-            *(pl.col(name).get(first) for name in ("server_ip", "started_ms", "ready_ms", "connected_ms")),
-        )
-        .join(sites, on="host", how="left")
-        .join(sites.rename({"host": "main_host", "site": "main_site"}), on="main_host", how="left")
-        .with_columns(pl.coalesce("site", "host").alias("site"), pl.coalesce("main_site", "main_host"))
-        .collect(engine="streaming")
+        # What few values can say is one number to group by.
+        .with_columns(_label().alias("label"))
+        .collect()
+    )
+    if not requests["visit_id"].is_sorted() or not _in_order(requests):
+        requests = requests.sort("visit_id", "request_id")
+    rows = requests.group_by(
+        "visit_id", "host", "port", "connection_id", "frame_site", "label", maintain_order=True
+    ).agg(
+        pl.len().alias("requests"),
+        pl.col("ended_ms").max(),
+        pl.col("refused").any(),
+        pl.col("request_id").first().alias("first"),
+        pl.col(*told, "main_host", "server_ip", "started_ms", "ready_ms", "connected_ms").first(),
+    )
+    return _modes(_frames(_of_pages(tables, _with_protocols(tables, rows.drop("label")))))
+
+
+def _label() -> pl.Expr:
+    few = (
+        (pl.col("protocol").replace_strict({"h1": 1, "h2": 2, "h3": 3}, default=0, return_dtype=pl.Int16), 4),
+        (pl.col("credentials").replace_strict({"include": 1, "omit": 2}, default=0, return_dtype=pl.Int16), 3),
+        (pl.col("by_document").cast(pl.Int16).fill_null(2), 3),
+        (pl.col("kind").cast(pl.Int16), OTHER + 1),
+    )
+    label = pl.lit(0, pl.Int16)
+    for value, values in few:
+        label = label * values + value
+    return label
+
+
+def _in_order(requests: pl.DataFrame) -> bool:
+    """Whether numbers grow within each visit."""
+    step = pl.col("request_id").cast(pl.Int64).diff() > 0
+    return bool(requests.select((step | (pl.col("visit_id") != pl.col("visit_id").shift())).all()).item())
+
+
+def _with_protocols(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame) -> pl.DataFrame:
+    """A request without an answer was still sent by the protocol of its connection."""
+    unknown = rows.filter(pl.col("protocol").is_null(), pl.col("connection_id").is_not_null())
+    if unknown.is_empty():
+        return rows
+    keys = ["visit_id", "connection_id"]
+    of_connection = (
+        tables["connections"]
+        .join(unknown.lazy().select(keys).unique(), on=keys, how="semi")
+        .select(*keys, _protocol().alias("of_connection"))
+        .collect()
+    )
+    return (
+        rows.join(of_connection, on=keys, how="left", maintain_order="left")
+        .with_columns(pl.coalesce("protocol", "of_connection").alias("protocol"))
+        .drop("of_connection")
+    )
+
+
+def _of_pages(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` with site, main_site, browser and cookies_blocked."""
+    hosts = pl.concat([rows["host"], rows["main_host"]]).unique().to_frame("host")
+    sites = (
+        tables["hosts"]
+        .join(hosts.lazy(), on="host", how="semi")
+        .select("host", pl.coalesce("registrable_domain", "host").alias("site"))
+        .collect()
     )
     visits = tables["visits"].select(
         "visit_id", "browser", (pl.col("third_party_cookies") == "blocked").alias("cookies_blocked")
     )
-    return _modes(_frames(rows)).join(visits.collect(), on="visit_id", how="left")
+    return (
+        rows.join(sites, on="host", how="left", maintain_order="left")
+        .join(
+            sites.rename({"host": "main_host", "site": "main_site"}), on="main_host", how="left", maintain_order="left"
+        )
+        .with_columns(pl.coalesce("site", "host").alias("site"), pl.coalesce("main_site", "main_host"))
+        .join(visits.collect(), on="visit_id", how="left", maintain_order="left")
+    )
 
 
 def _main_documents(secure: pl.LazyFrame) -> pl.LazyFrame:
-    """The request of each page's document (``main``) and its host: the first that is no redirect and has no other type."""
+    """The request of each page's document (``main``) and its host: the first that is no redirect."""
     return (
         secure.filter((pl.col("resource_type") == "document").fill_null(value=True) | (pl.col("request_id") == 0))
         .group_by("visit_id")
@@ -137,7 +182,7 @@ def _protocol() -> pl.Expr:
     return (
         pl.when(pl.col("protocol").is_in(["h2", "h3"]))
         .then(pl.col("protocol"))
-        .when(pl.col("protocol").is_in(["http/1.1", "http/1.0"]) | (pl.col("scheme") == "wss"))
+        .when(pl.col("protocol").is_in(["http/1.1", "http/1.0"]))
         .then(pl.lit("h1"))
         .alias("protocol")
     )
@@ -152,7 +197,7 @@ def _frames(rows: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.lit(value=True).alias("strange_frames"))
     )
     return (
-        rows.join(strangers, on="visit_id", how="left")
+        rows.join(strangers, on="visit_id", how="left", maintain_order="left")
         .with_columns(
             # A document of the page's own is its own top-level site, at every hop of a redirect.
             pl.when(kind == NAVIGATION).then("site").otherwise("main_site").alias("top_site"),
@@ -196,6 +241,7 @@ def _modes(rows: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("least") == pl.col("most"))
         .select("visit_id", "connection_id", pl.col("least").alias("of_connection"))
     )
-    return rows.join(carried, on=["visit_id", "connection_id"], how="left").with_columns(
+    keys = ["visit_id", "connection_id"]
+    return rows.join(carried, on=keys, how="left", maintain_order="left").with_columns(
         pl.coalesce("credentialed", "of_connection").alias("credentialed")
     )

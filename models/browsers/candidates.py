@@ -196,7 +196,7 @@ def _listed() -> pl.Expr:
 
 
 def _framed() -> pl.Expr:
-    """The earlier connection had sent ORIGIN frames when the later one was asked for; they come with SETTINGS, or late."""
+    """The earlier connection had sent ORIGIN frames when the later one was asked for; with SETTINGS, or late."""
     in_time = pl.col("origins_ms_held").is_null() | (pl.col("origins_ms_held") <= pl.col("ready_ms"))
     return pl.col("origins_held").is_not_null() & in_time.fill_null(value=True)
 

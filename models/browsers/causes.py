@@ -10,7 +10,7 @@ from originset.data.reference.browser_rules import browser_rules
 from originset.data.schema import REDUNDANT_CONNECTIONS
 from originset.models.browsers.asked import SOCKET
 from originset.models.browsers.candidates import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
-from originset.models.browsers.fixes import fixable_by, fix
+from originset.models.browsers.fixes import fixable_by, with_fix
 from originset.models.browsers.sander import SANDER, sander_causes
 from originset.models.browsers.servers import answers_of
 from originset.models.browsers.used import used_connections
@@ -26,23 +26,26 @@ CAUSES = (
 _OWN_NAMES = ["number", "visit_id"]
 
 
-def redundant_connections(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+def redundant_connections(tables: Mapping[str, pl.LazyFrame], asked_for: pl.DataFrame) -> pl.DataFrame:
     """Rows of ``redundant_connections``, ordered by their key.
 
     A connection is redundant if the page had an earlier one to the same host, to one of its addresses, in the same AS,
     or with a certificate that covers its host. Of several that one is named that the least stands against. All causes
     that certainly apply are kept; where none does and something is not known, the cause is NOT_DECIDABLE and ``needs``
     says what is missing; where everything is known and no known rule is broken, UNKNOWN. The rules are those of the
-    recorder's browser; of one that originset knows no rules of, Chromium's.
+    recorder's browser; of one that originset knows no rules of, Chromium's. ``asked_for``: of
+    :func:`originset.models.browsers.asked.modes_of`.
     """
-    used = used_connections(tables, answers_of(tables["dns_queries"]))
+    used = used_connections(tables, asked_for, answers_of(tables["dns_queries"]))
     found = _obstacles(_candidates(tables, used))
     certain = pl.sum_horizontal((pl.col(f"is_{name}") == YES).cast(pl.Int32) for name in CAUSES)
     open_ways = pl.sum_horizontal((pl.col(f"is_{name}") == MAYBE).cast(pl.Int32) for name in CAUSES)
-    chosen = (
-        found.with_columns(certain.alias("certain"), open_ways.alias("open"))
-        .sort("number", pl.col("same_host").not_(), "certain", "open", "number_held")
-        .unique("number", keep="first", maintain_order=True)
+    # One number that is least where least stands against it; of several, the earliest.
+    against = (
+        (~pl.col("same_host")).cast(pl.Int64) * 2**50 + certain * 2**45 + open_ways * 2**40 + pl.col("number_held")
+    )
+    chosen = found.with_columns(against.alias("against")).filter(
+        pl.col("against") == pl.col("against").min().over("number")
     )
     listed = pl.concat_list(
         pl.when(pl.col(f"is_{name}") == YES).then(pl.lit(name)) for name in CAUSES
@@ -61,13 +64,15 @@ def redundant_connections(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
         .with_columns(pl.col(name).fill_null([]) for name in SANDER)
     )
     return (
-        rows.with_columns(fixable_by().alias("fixable_by"))
+        with_fix(rows.with_columns(fixable_by().alias("fixable_by")))
         .with_columns(
-            fix().alias("fix"),
             pl.col("connection_id_held").alias("reusable_connection_id"),
             pl.col("host_held").alias("reusable_host"),
         )
-        .select(pl.col(name).cast(kind) for name, kind in REDUNDANT_CONNECTIONS.polars_schema.items())
+        .select(
+            pl.col(name) if name == "visit_id" else pl.col(name).cast(kind)
+            for name, kind in REDUNDANT_CONNECTIONS.polars_schema.items()
+        )
         .sort("visit_id", "connection_id")
     )
 
@@ -130,6 +135,7 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
         pl.col("lasting_held").is_not_null() | (pl.col("last_ms_held") >= pl.col("opened_ms"))
     ).then(YES).otherwise(MAYBE)  # fmt: skip
     late = pl.when("same_host").then(pl.col("opened_ms")).otherwise(pl.coalesce("ready_ms", "opened_ms"))
+    uncovered = pl.col("covers") == NO
     plain = (pl.col("protocol") == "h1") | (pl.col("protocol_held") == "h1")
     values = {
         "H1": pl.when("socket").then(NO).otherwise(three(plain)),
@@ -140,8 +146,10 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
         "PARTITION": YES - _partitions_agree(),
         "PORT_SCHEME": three(pl.col("port") != pl.col("port_held")),
         "IP": pl.when(waived).then(NO).otherwise(pl.min_horizontal("covers", away)),
-        "CERT": pl.min_horizontal("reaches", lacking),
-        "CERT+IP": pl.min_horizontal(lacking, away),
+        "CERT": pl.when(uncovered).then(pl.when(pl.col("reaches") == YES).then(YES).otherwise(NO))
+        .otherwise(pl.min_horizontal("reaches", lacking)),
+        # Of a name that was reached elsewhere, without its answers: the certificate lacks it, whatever they are.
+        "CERT+IP": pl.when(uncovered & (pl.col("reaches") < YES)).then(YES).otherwise(pl.min_horizontal(lacking, away)),
         "ORIGIN_EXCLUDED": pl.when(
             pl.col("origins_held").is_not_null() & restricted & ~pl.col("listed") & ~pl.col("same_host")
         ).then(pl.min_horizontal("covers", "reaches")).otherwise(NO),
@@ -201,9 +209,11 @@ def _needs() -> pl.Expr:
         "certificate names": pl.col("covers") == MAYBE,
         "DNS answers": pl.col("reaches") == MAYBE,
     }
+    told_in_part = {"DNS answers": (pl.col("covers") == NO) & (pl.col("reaches") == MAYBE)}
     needs = [
         pl.when(
-            pl.any_horizontal(pl.col(f"is_{name}") == MAYBE for name in names) & unsure.get(need, pl.lit(value=True))
+            (pl.any_horizontal(pl.col(f"is_{name}") == MAYBE for name in names) & unsure.get(need, pl.lit(value=True)))
+            | told_in_part.get(need, pl.lit(value=False))
         ).then(pl.lit(need))
         for need, names in _MISSING.items()
     ]

@@ -40,7 +40,10 @@ def page_names(tables: Mapping[str, pl.LazyFrame], replays: Mapping[str, pl.Data
         pl.col("best_case").fill_null(value=True).alias("best_case_dns"),
         pl.col("best_case").fill_null(value=False).alias("best_case_sni"),
     )
-    return names.select(pl.col(name).cast(kind) for name, kind in PAGE_NAMES.polars_schema.items()).sort(_NAME)
+    return names.select(
+        pl.col(name) if name == "visit_id" else pl.col(name).cast(kind)
+        for name, kind in PAGE_NAMES.polars_schema.items()
+    ).sort(_NAME)
 
 
 def _any(certain: pl.Expr, possible: pl.Expr) -> pl.Expr:

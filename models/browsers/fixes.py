@@ -67,26 +67,32 @@ _FIXES = {
 }
 
 
-def fix() -> pl.Expr:
-    """What whoever ``fixable_by`` names would do, in one sentence; NULL where nobody is named."""
+_SHARDS = {
+    "IP_SHARD": "ask {held} for what {} serves (one shard less), or serve both at the same addresses, or list {} in "
+    "the ORIGIN frame of {held}",
+    "RACE_SHARD": "ask {held} for what {} serves: two names asked for at once get a connection each",
+}
+
+
+def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` with ``fix``: what whoever ``fixable_by`` names would do, in one sentence; NULL where nobody is named."""
+    by_browser = pl.col("fixable_by") == "browser"
     key = (
-        pl.when((pl.col("cause") == "CRED") & (pl.col("fixable_by") == "browser"))
+        pl.when((pl.col("cause") == "CRED") & by_browser)
         .then(pl.lit("THIRD_PARTY_COOKIES"))
         .when((pl.col("cause") == "RACE") & pl.col("same_host"))
         .then(pl.lit("RACE_SAME_HOST"))
         .when((pl.col("cause").is_in(["IP", "RACE"])) & (pl.col("fixable_by") == "site"))
         .then(pl.col("cause") + pl.lit("_SHARD"))
-        .otherwise("cause")
+        .when(pl.col("fixable_by").is_not_null())
+        .then("cause")
     )
-    shard = {
-        "IP_SHARD": "ask {held} for what {} serves (one shard less), or serve both at the same addresses, or list {} in "
-        "the ORIGIN frame of {held}",
-        "RACE_SHARD": "ask {held} for what {} serves: two names asked for at once get a connection each",
-    }
-    texts = pl.lit(None, pl.String)
-    for name, text in (_FIXES | shard).items():
-        texts = pl.when(key == name).then(_filled(text)).otherwise(texts)
-    return pl.when(pl.col("fixable_by").is_not_null()).then(texts)
+    texts = _FIXES | _SHARDS
+    parts = [
+        part.with_columns((_filled(texts[kind]) if kind in texts else pl.lit(None, pl.String)).alias("fix"))
+        for (kind,), part in rows.with_columns(key.alias("fix_kind")).partition_by("fix_kind", as_dict=True).items()
+    ]
+    return pl.concat(parts) if parts else rows.with_columns(pl.lit(None, pl.String).alias("fix"))
 
 
 def _filled(text: str) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""Connections of HTTP/1.1, which carry one request at a time: as many as were needed at once, up to a browser's limit."""
+"""Connections of HTTP/1.1, which carry one request at a time: as many as were needed at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import polars as pl
 
 from originset.models.network import network_requests
-
 
 _HOST = ["visit_id", "host", "port"]
 

@@ -1,4 +1,4 @@
-"""What each browser needs for a page, today and after a plan: connections, lookups, handshakes' bytes and round trips."""
+"""What each browser needs for a page: connections, and their handshakes' bytes and round trips."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES_BESIDE_NAME = 2
 
 
 def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """``opens`` (of :func:`originset.models.browsers.replay.replayed`) with ``low`` and ``high``: connections of each."""
+    """``opens`` (:func:`originset.models.browsers.replay.replayed`) with ``low`` and ``high``: connections of each."""
     modes = unknown_modes(rules)
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))

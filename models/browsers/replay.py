@@ -8,14 +8,14 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.candidates import MAYBE, NO, YES, joins, looked_up
 
-
 SURE = 3
 
 
 def replayed(groups: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """``groups`` with ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it
-    certainly uses instead; else NULL), ``looked_up`` (NULL: not known) and ``refused`` (NO, MAYBE or YES: asked first on
-    a connection that answers 421).
+    """``groups`` with what becomes of each.
+
+    ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it certainly uses instead;
+    else NULL), ``looked_up`` (NULL: not known), ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
 
     Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
     it certainly may use, and certainly opens one if there is none that it could perhaps use. ``found``: of

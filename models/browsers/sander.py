@@ -17,7 +17,7 @@ SANDER = ("sander_immediate", "sander_endless")
 
 
 def sander_causes(found: pl.DataFrame) -> pl.DataFrame:
-    """Of each connection's ``number`` the lists of SANDER; ``found``: pairs with same_host, covers and is_MISDIRECTED."""
+    """Of each connection's ``number`` the lists of SANDER; ``found``: pairs with covers and is_MISDIRECTED."""
     shares = pl.all_horizontal(pl.col(name).is_in(["h2", "h3"]) for name in ("protocol", "protocol_held"))
     same_address = (pl.col("peer") == pl.col("peer_held")) & (pl.col("port") == pl.col("port_held"))
     cause = (

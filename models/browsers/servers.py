@@ -15,9 +15,9 @@ def with_servers(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl
     """``groups`` (:func:`originset.models.browsers.asked.asked`) with what a connection of their own would be.
 
     Adds peer (the address that it leads to), answers (all addresses of the name; NULL: unknown), certificate_id,
-    names_known, origins (of ORIGIN frames; NULL: no frame, or none that a recorder could see), origins_ms (when they came), tls_version, ech, connected_ms and
-    ready_ms (corrected by what the connections and lookups say), misdirected (servers said so of
-    the host), h2_denied (by its HTTPS records).
+    names_known, origins (of ORIGIN frames; NULL: no frame, or none that a recorder could see), origins_ms (when they
+    came), tls_version, ech, connected_ms and ready_ms (corrected by what the connections and lookups say), misdirected
+    (servers said so of the host), h2_denied (by its HTTPS records).
 
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.

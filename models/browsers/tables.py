@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
+from originset.data.columns import Table
 from originset.data.schema import BROWSER_COUNTS, BROWSER_PREDICTIONS
 from originset.data.schema import polars_type as kind_of
-from originset.models.browsers.asked import asked
+from originset.models.browsers.asked import asked, modes_of
 from originset.models.browsers.candidates import pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
 from originset.models.browsers.exposures import page_names
@@ -23,23 +24,31 @@ TODAY, PLANNED = "today", "planned"
 
 
 def browser_tables(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
-    """Of the pages of ``tables``: ``browser_counts`` (one row per visit), ``browser_predictions``, ``page_names`` and
+    """What the rules say of the pages of ``tables``, by name.
+
+    ``browser_counts`` has one row per visit and BROWSER_COUNTS, columns of ``page_counts``: ``_low`` and ``_high`` hold
+    for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that sent nothing over TLS needs 0.
+    ``_dns`` counts names, those of requests over http and of names that do not exist included. An ORIGIN frame that no
+    recorder saw is taken not to have been sent. The others are tables: ``browser_predictions``, ``page_names`` and
     ``redundant_connections``.
 
     Takes memory for all requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`).
     """
-    groups = with_at_once(tables, with_servers(tables, asked(tables)))
+    visits = tables["visits"].select(pl.col("visit_id").sort()).with_row_index("number").collect()
+    tables = _numbered(tables, visits)
+    rows = modes_of(tables)
+    groups = with_at_once(tables, with_servers(tables, asked(rows)))
     found = pairs(tables, groups)
     ways = {TODAY: found, PLANNED: planned_pairs(tables, groups, found)}
     others = _without_tls(tables, groups)
-    visits = tables["visits"].select("visit_id").collect()
+    pages = tables["visits"].select("visit_id").collect()
     predictions, replays = [], {}
     for browser, rules in browser_rules().items():
         for model, possible in ways.items():
             opens = connections(replayed(groups, possible, rules), rules)
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
             named = possible.filter("planned") if model == PLANNED else possible.clear()
-            row = _prediction(visits, opens, others, rules).join(
+            row = _prediction(pages, opens, others, rules).join(
                 handshakes(tables, opens, named), on="visit_id", how="left"
             )
             predictions.append(
@@ -53,25 +62,50 @@ def browser_tables(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame
                     ),
                 )
             )
-    predicted = pl.concat(predictions).select(
-        pl.col(name).cast(kind) for name, kind in BROWSER_PREDICTIONS.polars_schema.items()
-    )
-    return {
-        "browser_counts": _counts(visits, predicted),
+    predicted = pl.concat(predictions).select(_columns(BROWSER_PREDICTIONS))
+    found_of_pages = {
+        "browser_counts": _counts(pages, predicted),
         "browser_predictions": predicted.sort("visit_id", "browser", "model"),
         "page_names": page_names(tables, replays),
-        "redundant_connections": redundant_connections(tables),
+        "redundant_connections": redundant_connections(tables, rows),
     }
+    return {name: _named(frame, visits) for name, frame in found_of_pages.items()}
 
 
-def browser_counts(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-    """One row per visit with ``BROWSER_COUNTS``, columns of ``page_counts``.
+# What is read of each request.
+_READ = (
+    *("visit_id", "request_id", "scheme", "host", "port", "protocol", "status", "resource_type", "initiator_id"),
+    *("frame_site", "credentials", "from_cache", "connection_id", "server_ip", "started_ms", "blocked_ms", "dns_ms"),
+    *("connect_ms", "send_ms", "wait_ms", "receive_ms"),
+)
 
-    ``_low`` and ``_high`` hold for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that
-    sent nothing over TLS needs 0. ``_dns`` counts names, those of requests over http and of names that do not exist
-    included. An ORIGIN frame that no recorder saw is taken not to have been sent.
-    """
-    return browser_tables(tables)["browser_counts"]
+
+def _numbered(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame) -> dict[str, pl.LazyFrame]:
+    """The tables with a visit's number as its id, which is less to compare; what belongs to visits is in memory."""
+    ids = visits.lazy()
+    numbered = {
+        name: (tables[name].select(_READ) if name == "requests" else tables[name])
+        .join(ids, on="visit_id", maintain_order="left")
+        .drop("visit_id")
+        .rename({"number": "visit_id"})
+        .collect()
+        .lazy()
+        for name in ("visits", "requests", "connections", "dns_queries")
+    }
+    return {**tables, **numbered}
+
+
+def _named(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the visits' ids again."""
+    ids = visits["visit_id"].gather(rows["visit_id"])
+    return rows.with_columns(ids)
+
+
+def _columns(table: Table) -> list[pl.Expr]:
+    """A table's columns with their types, visits as they are."""
+    return [
+        pl.col(name) if name == "visit_id" else pl.col(name).cast(kind) for name, kind in table.polars_schema.items()
+    ]
 
 
 def _counts(visits: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from originset.models.browsers.asked import modes_of
 from originset.models.browsers.servers import literals
 
 _KEY = ["visit_id", "connection_id"]
 
 
-def used_connections(tables: Mapping[str, pl.LazyFrame], answers: pl.DataFrame) -> pl.DataFrame:
+def used_connections(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
     """One row per connection that carried https or wss requests, ordered by visit and time of opening.
 
     Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, kind (of its first request),
@@ -20,33 +19,27 @@ def used_connections(tables: Mapping[str, pl.LazyFrame], answers: pl.DataFrame) 
     host), main_site (of the page), edge, opened_ms, ready_ms, established_ms, last_ms (when its last answer ended),
     closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the page), certificate_id,
     names_known, origins, misdirected (hosts answered 421), answers (``answers``: of
-    :func:`originset.models.browsers.servers.answers_of`).
+    :func:`originset.models.browsers.servers.answers_of`; ``rows``: of :func:`originset.models.browsers.asked.modes_of`).
     """
-    rows = modes_of(tables)
-    first = pl.col("first").arg_min()
     carried = (
         rows.filter(pl.col("connection_id").is_not_null())
-        .group_by(_KEY)
+        .group_by(_KEY, maintain_order=True)
         .agg(
-            *(
-                pl.col(name).get(first)
-                for name in (
-                    *(
-                        "host",
-                        "port",
-                        "protocol",
-                        "kind",
-                        "credentialed",
-                        "third_party",
-                        "top_site",
-                        "cross_site",
-                        "at_home",
-                    ),
-                    *("server_ip", "started_ms", "ready_ms", "connected_ms", "site", "main_site"),
-                )
-            ),
-            pl.col("cookies_blocked", "browser").first(),
-            pl.col("first").min(),
+            pl.col(
+                *(
+                    "host",
+                    "port",
+                    "protocol",
+                    "kind",
+                    "credentialed",
+                    "third_party",
+                    "top_site",
+                    "cross_site",
+                    "at_home",
+                ),
+                *("server_ip", "started_ms", "ready_ms", "connected_ms", "site", "main_site", "cookies_blocked"),
+                *("browser", "first"),
+            ).first(),
             pl.col("ended_ms").max().alias("last_ms"),
             pl.col("host").filter(pl.col("refused")).unique().alias("refused"),
         )

@@ -21,6 +21,8 @@ def test_every_table_and_column_carries_its_comment(study: Study) -> None:
     database.build(study, {})
     with database.open_database(study) as connection:
         tables = dict(connection.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall())
+        views = "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal"
+        tables |= dict(connection.execute(views).fetchall())
         columns = {
             (table, column): (kind, comment)
             for table, column, kind, comment in connection.execute(

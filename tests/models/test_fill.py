@@ -12,7 +12,9 @@ from originset.models.parameters import Parameters
 def test_every_modelled_table_with_its_columns(example_tables) -> None:
     modelled = model_tables(example_tables, Parameters())
     assert {name: frame.schema for name, frame in modelled.items()} == {
-        name: table.polars_schema for name, table in TABLES.items() if table.stage is Stage.MODELLED
+        name: table.polars_schema
+        for name, table in TABLES.items()
+        if table.stage is Stage.MODELLED and table.view is None
     }
     for name, frame in modelled.items():
         assert frame.select(TABLES[name].key).is_duplicated().sum() == 0, name
@@ -40,7 +42,7 @@ def test_renaming_hosts_renames_results(make_tables, example_rows) -> None:
     other = {name: [{k: renamed(v) for k, v in row.items()} for row in rows] for name, rows in example_rows.items()}
     expected = model_tables(make_tables(example_rows), Parameters())
     for name, frame in model_tables(make_tables(other), Parameters()).items():
-        text = pl.selectors.string().str.strip_suffix(".zz")
+        text = pl.selectors.string().str.replace_all(".zz", "", literal=True)
         assert frame.with_columns(text).equals(expected[name]), name
 
 
