@@ -1,4 +1,4 @@
-"""Read a scenario from its TOML text; scenarios/*.toml show and explain every key."""
+"""Read a scenario from its TOML text; scenarios/*.toml explain every key."""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ asked DNS for that name. Browsers open more connections than they use; *opened* 
 completed, in all loads of both browsers' cells from least to most.
 
 Third-party cookies were allowed, and blocked for every rule with a third party and for {controls} controls; *blocked:*
-stands where that made a difference. *www* is the page's host unless the rule says otherwise; *static* and the like
+stands where that made a difference (Chromium's `profile.cookie_controls_mode` 0 and 1, Firefox's
+`network.cookie.cookieBehavior` 0 and 1; Firefox used QUIC with the private authority because
+`network.http.http3.disable_when_third_party_roots_found` was off). *www* is the page's host unless the rule says otherwise; *static* and the like
 are names of the same site, *cdn:static* and the like of another. Each rule's name leads to its scenario: addresses,
 certificates, frames and page.
 """

@@ -7,6 +7,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Self
 
 import dns.message
@@ -18,7 +19,7 @@ import h2.events
 import pytest
 
 from originset.crawler import origin_frame
-from originset.crawler.testbed import scenario_file
+from originset.crawler.testbed import pages, scenario_file
 from originset.crawler.testbed.lab import Testbed
 from originset.data.errors import InputError
 
@@ -243,3 +244,43 @@ def test_one_address_has_one_implementation() -> None:
     text = SCENARIO.replace('addresses = ["104.23.0.5"]', 'addresses = ["104.23.0.1"]')
     with pytest.raises(InputError, match="not all of one implementation"):
         scenario_file.parse(text)
+
+
+SIZES = """
+    [certificate.a]
+    names = ["www.a.test"]
+    [host."www.a.test"]
+    addresses = ["104.23.0.9"]
+    certificate = "a"
+    [site."www.a.test"]
+    bytes = 5000
+    loads = [
+      {{ style = "https://www.a.test/a.css", bytes = 1000 }},
+      {{ image = "https://www.a.test/a.png", bytes = 1 }},
+      {{ {load} }},
+    ]
+"""
+
+
+@pytest.mark.parametrize("kind", ["script", "image", "font", "fetch", "xhr", "iframe"])
+def test_bodies_are_as_long_as_is_said(kind: str) -> None:
+    scenario = scenario_file.parse(SIZES.format(load=f'{kind} = "https://www.a.test/x", bytes = 3000, wait_ms = 5'))
+    (page,) = scenario.pages
+    style, image, other = page.loads
+    assert [len(pages.body(one).content) for one in (page, style, other)] == [5000, 1000, 3000]
+    assert len(pages.body(image).content) > 1, "a body that is longer stays whole"
+    assert other.wait_ms == 5
+    assert pages.body(other).content.rstrip(b"\n") == pages.body(replace(other, bytes=0)).content.rstrip(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("load", "problem"),
+    [
+        ('websocket = "wss://www.a.test/x", bytes = 9', "bytes does not go with websocket"),
+        ('image = "https://www.a.test/x", bytes = -1', "is not between"),
+        ('image = "https://www.a.test/x", bytes = 1e9', "bytes"),
+    ],
+)
+def test_sizes_that_no_body_has_are_refused(load: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        scenario_file.parse(SIZES.format(load=load))
