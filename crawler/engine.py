@@ -31,10 +31,14 @@ _PACKAGES: dict[BrowserName, str] = {
     "firefox": "firefox-esr",
 }
 
-# What differs from Chromium with its windows, as far as it shows in captures.
+# Chromium opens and looks up what hints ask for in a profile alone, not in the contexts that visits take place in.
+_NO_HINTS = "preconnect and dns-prefetch do nothing in the fresh context of a visit; prefetch and preload do"
+
+# What differs from a person's browser with its windows, as far as it shows in captures.
 DIFFERENCES: dict[BrowserName, tuple[str, ...]] = {
-    "chromium": (),
+    "chromium": (_NO_HINTS,),
     "headless-shell": (
+        _NO_HINTS,
         "names are looked up by the system's resolver, A and AAAA alone: no HTTPS records, so no ECH, no HTTP/3 by DNS",
         "lookups have addresses but no TTLs, statuses or aliases on the way; attempts is one for each family and call",
         "no favicon, no connections on speculation",

@@ -51,7 +51,17 @@ const { chromium } = require("playwright-core");
 """
 BROWSERTIME = (
     *("--headless", "--chrome.chromedriverPath", "/usr/bin/chromedriver", "--chrome.binaryPath"),
-    *("/usr/lib/chromium/chromium", "--visualMetrics", "false", "--video", "false", "--pageCompleteWaitTime", "0"),
+    *(
+        "/usr/lib/chromium/chromium",
+        "--chrome.args",
+        "no-sandbox",
+        "--visualMetrics",
+        "false",
+        "--video",
+        "false",
+        "--pageCompleteWaitTime",
+        "0",
+    ),
 )
 
 
