@@ -89,6 +89,11 @@ def _undecided(made: Contents) -> list[str]:
         lacking = ", ".join(f"{what} ({count})" for what, count in found.lacking)
         sentence = f"Of {found.undecidable} of {found.redundant} such connections this file does not say why: it lacks"
         lines += ["", _text(f"{sentence} {lacking}.")]
+    if found.strangers:
+        lines += [
+            "",
+            _text(f"{found.strangers} are on one network with an earlier one, but of other owners: let them be."),
+        ]
     if found.unknown:
         lines += ["", _text(f"Of {found.unknown} no rule that is known here forbade sharing.")]
     return lines

@@ -23,11 +23,11 @@ _TABLES = {
 }
 _TABLE_ROWS = 100
 
-_WHO_FIRST = ["site", "host_owner", "cdn", "browser", "nobody"]
+_WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 
 _ADVICE = """
 SELECT fixable_by, fix, any_value(cause) AS cause, count(*) AS connections, count(DISTINCT visit_id) AS pages
-FROM redundant_connections WHERE fix IS NOT NULL
+FROM redundant_connections WHERE fix IS NOT NULL AND fixable_by <> 'nobody'
 GROUP BY fixable_by, fix ORDER BY connections DESC, fix
 """
 
@@ -39,7 +39,8 @@ SELECT what, count(*) AS connections FROM (
 """
 
 _NO_CAUSE = """
-SELECT count(*) FILTER (cause = 'NOT_DECIDABLE'), count(*) FILTER (cause = 'UNKNOWN'), count(*)
+SELECT count(*) FILTER (cause = 'NOT_DECIDABLE'), count(*) FILTER (cause = 'UNKNOWN'),
+    count(*) FILTER (fixable_by = 'nobody'), count(*)
 FROM redundant_connections
 """
 
@@ -93,10 +94,14 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Of ``redundant`` connections those without a cause; ``lacking``: what recordings left out, for how many."""
+    """Of ``redundant`` connections those without advice: cause not known, or between hosts that are strangers.
+
+    ``lacking``: what the recordings left out, and for how many.
+    """
 
     undecidable: int
     unknown: int
+    strangers: int
     redundant: int
     lacking: list[tuple[str, int]]
 
@@ -184,9 +189,9 @@ def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
 
 
 def _undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
-    undecidable, unknown, redundant = connection.execute(_NO_CAUSE).fetchall()[0]
+    undecidable, unknown, strangers, redundant = connection.execute(_NO_CAUSE).fetchall()[0]
     lacking = [(what, count) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
-    return Undecided(undecidable, unknown, redundant, lacking)
+    return Undecided(undecidable, unknown, strangers, redundant, lacking)
 
 
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> Page:
@@ -197,7 +202,8 @@ def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> Page:
         entry["number"] = number
         entry["why"] = None if entry["cause"] is None else why(entry)
         entry["who"] = who(entry["fixable_by"])
-        entry["fix"] = None if entry["fix"] is None else shown(entry["fix"], 400)
+        known = entry["fix"] is not None and entry["fixable_by"] != "nobody"
+        entry["fix"] = shown(entry["fix"], 400) if known else None
         entry["hosts"] = [shown(host) for host in entry["hosts"] or [entry["first_host"] or "?"]]
     return Page(row, rows)
 

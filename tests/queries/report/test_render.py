@@ -1,0 +1,191 @@
+"""The report in real browsers: used by keyboard alone, at both widths, silent, and deaf to what strangers put in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_study import ROWS
+from open_pages import OpenPage, opened
+
+from originset.data.database import open_database
+from originset.data.study import Study
+from originset.models.parameters import Parameters
+from originset.queries.report.contents import contents
+from originset.queries.report.render import render
+
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    "\" onload=\"document.title='owned'",
+    "</style><script>document.title='owned'</script>",
+    "javascript:document.title='owned'",
+    "\u202egro.live\u202c",
+    "x" * 10_000,
+    "</script><img src=x onerror=document.title='owned'>",
+    "{{ 7 * 7 }}${7*7}",
+    "&lt;b&gt;",
+]
+
+
+def written(study: Study, path: Path, title: str = "example") -> Path:
+    with open_database(study) as connection:
+        path.write_text(render(contents(connection, title, 100)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def report(study: Study, tmp_path: Path) -> Path:
+    return written(study, tmp_path / "report.html")
+
+
+class _Names(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_it_refers_to_nothing_outside(report: Path) -> None:
+    names = _Names()
+    names.feed(report.read_text())
+    assert names.addresses
+    assert all(address.startswith("#") for address in names.addresses)
+    assert "@import" not in report.read_text()
+    assert "url(" not in report.read_text()
+
+
+def test_it_says_what_the_study_says(report: Path) -> None:
+    names = _Names()
+    names.feed(report.read_text())
+    text = " ".join(" ".join(names.text).split())
+    assert "6 visits of 5 sites" in text
+    assert "one connection for each network" in text
+    assert "serve api.tiny.test over HTTP/2" not in text  # its only connection
+    assert "left out" in text
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_by_keyboard_alone(report: Path, browser: str, width: int) -> None:
+    with opened(browser, report, width, 900) as page:
+        assert page.run("return document.documentElement.scrollWidth") <= width
+        _opens_a_page(page)
+        _goes_along_the_lanes(page)
+        _sorts_a_table(page)
+        assert page.complaints == []
+        assert page.asked in ([report.as_uri()], [])
+
+
+def _tab_to(page: OpenPage, script: str) -> None:
+    for _ in range(80):
+        page.press("Tab")
+        if page.run(f"return Boolean({script})"):
+            return
+    raise AssertionError(f"no way by Tab to: {script}")
+
+
+def _opens_a_page(page: OpenPage) -> None:
+    _tab_to(page, "document.activeElement.matches('details.page > summary')")
+    page.press("Enter")
+    assert page.run("return document.querySelector('details.page').open")
+    assert page.run("return document.querySelectorAll('details.page[open] .plot svg .row').length") > 0
+
+
+def _goes_along_the_lanes(page: OpenPage) -> None:
+    _tab_to(page, "document.activeElement.matches('.plot')")
+    page.press("ArrowDown")
+    first = page.run("return document.activeElement.parentElement.querySelector('.said').textContent")
+    page.press("ArrowDown")
+    second = page.run("return document.activeElement.parentElement.querySelector('.said').textContent")
+    assert first != second
+    before = page.run("return document.activeElement.querySelector('svg').getAttribute('width')")
+    page.press("+")
+    after = page.run("return document.activeElement.querySelector('svg').getAttribute('width')")
+    assert float(after) > float(before)
+    page.press("Home")
+    assert page.run("return document.activeElement.parentElement.querySelector('.said').textContent") == first
+    page.hover("details.page[open] .plot .row[data-row='1'] text")
+    assert page.run("return document.querySelector('details.page[open] .said').textContent") == second
+
+
+def _sorts_a_table(page: OpenPage) -> None:
+    _tab_to(page, "document.activeElement.matches('details.table > summary')")
+    page.press("Enter")
+    _tab_to(page, "document.activeElement.matches('table.sortable th.n button')")
+    column = (
+        "const head = document.activeElement.closest('th'), body = head.closest('table').tBodies[0];"
+        "return [...body.rows].map(row => row.cells[head.cellIndex].dataset.value)"
+    )
+    for key, descending in (("Enter", True), ("Enter", False)):
+        page.press(key)
+        values = [float(value) for value in page.run(column) if value != ""]
+        assert len(values) > 1
+        assert values == sorted(values, reverse=descending)
+        order = page.run("return document.activeElement.closest('th').getAttribute('aria-sort')")
+        assert order == ("descending" if descending else "ascending")
+
+
+def _hostile_rows() -> dict[str, list[dict[str, Any]]]:
+    """The example study with strangers' texts wherever these can come from."""
+    text = iter(HOSTILE * 50)
+    rows = json.loads(json.dumps(ROWS, default=str))
+    renamed: dict[str, str] = {}
+    for table, columns in {
+        "requests": ("host", "url", "mime_type"), "connections": ("first_host",), "visits": ("site", "url", "vantage"),
+        "certificates": ("subject_cn", "issuer_org"), "addresses": ("as_name",),
+    }.items():  # fmt: skip
+        for row in rows.get(table, []):
+            for column in columns:
+                if row.get(column):
+                    row[column] = renamed.setdefault(row[column], f"{next(text)}{len(renamed)}")
+            row.pop("started_at", None)
+    return rows
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_nothing_of_a_stranger_runs(
+    build_study: Callable[[dict, Parameters], Study], tmp_path: Path, browser: str
+) -> None:
+    study = build_study(_hostile_rows(), Parameters())
+    path = written(study, tmp_path / "hostile.html", HOSTILE[0])
+    assert re.search(r"default-src &#39;none&#39;", path.read_text())
+    assert "\u202e" not in path.read_text()
+    with opened(browser, path, 1200, 900) as page:
+        page.run("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        assert page.run("return document.title").startswith("Connections of <script>")
+        assert page.run("return document.querySelectorAll('script').length") == 2
+        assert page.run("return document.querySelectorAll('img, iframe, [onload], [onerror]').length") == 0
+        assert page.run("return document.body.textContent.includes('7 * 7')")
+        assert page.complaints == []
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """axe-core's script."""
+    return resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(report: Path, axe: str, dark: bool) -> None:
+    with opened("chromium", report, 1200, 900, dark=dark) as page:
+        page.run("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        page.run(axe)
+        found = page.run(
+            "return axe.run().then(result => result.violations.map(v => [v.id, v.nodes.map(n => n.html)]))"
+        )
+    assert found == []
