@@ -32,7 +32,7 @@ from originset.data.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.artifact_page import Bundle, Step, page
 from originset.queries.catalogue import catalogue, run
-from originset.queries.figures import draw
+from originset.queries.figures import MEMORY, draw
 from originset.queries.ladder import ladder
 
 NAME = "originset-artifact"
@@ -82,7 +82,7 @@ def _fill(study: Study, top: Path) -> int:
     bare, expected = Study(top / "study"), top / "expected"
     for folder in (bare.root, expected, top / "queries"):
         folder.mkdir()
-    with open_database(study) as connection:
+    with open_database(study, MEMORY) as connection:
         numbers = draw(connection, expected).numbers
         visits = dict(run(connection, _VISITS).rows())
         rungs = ladder(connection)
@@ -102,7 +102,12 @@ def _fill(study: Study, top: Path) -> int:
 def _strip(study: Study, bare: Study) -> None:
     """Write the tables that models read, shard by shard, so that no study is too large for memory."""
     stripping = Stripping(scan(study, "visits").collect(), scan(study, "rejects").collect())
-    kept: dict[str, Any] = {"visits": stripping.visits, "rejects": stripping.rejects, "requests": stripping.requests}
+    kept: dict[str, Any] = {
+        "visits": stripping.visits,
+        "rejects": stripping.rejects,
+        "requests": stripping.requests,
+        "vantages": stripping.vantages,
+    }
     names = [name for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)]
     # Visits' addresses are told by those of their requests.
     for name in sorted(names, key=lambda name: name != "requests"):
@@ -126,7 +131,7 @@ def _rehearse(study: Study, bare: Study, manifest: dict[str, Any], expected: Pat
     begun = time.monotonic()
     rebuild(bare, parameters, sensitivity=sensitivity)
     modelled = time.monotonic()
-    with tempfile.TemporaryDirectory(dir=expected.parent) as folder, open_database(bare) as connection:
+    with tempfile.TemporaryDirectory(dir=expected.parent) as folder, open_database(bare, MEMORY) as connection:
         draw(connection, Path(folder))
         drawn = time.monotonic()
         other = [

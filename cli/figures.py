@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from originset.cli.output import format_option, note, write_rows
+from originset.cli.page_timeline import draw_page
 from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
-from originset.queries.figures import draw
+from originset.queries.figures import MEMORY, draw
 
 
 @click.command()
@@ -27,9 +28,10 @@ from originset.queries.figures import draw
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The authors' data, drawn beside this study; alone where there is no study.",
 )
+@click.option("--page", help="Also figure 2, the waterfall before and after, of this page: visit_id, site or address.")
 @format_option
 @click.pass_obj
-def command(study: Study, out: Path, paper: Path | None, output_format: str) -> None:
+def command(study: Study, out: Path, paper: Path | None, page: str | None, output_format: str) -> None:
     """Draw the paper's figures (PDF, SVG, PNG, and the CSV behind each) and write its tables.
 
     Prints the numbers that the figures stand for; with --paper the authors' numbers, ours, and ours less theirs.
@@ -38,10 +40,11 @@ def command(study: Study, out: Path, paper: Path | None, output_format: str) -> 
 
     Example: originset --study S figures --out figures --paper connection-coalescing-imc22/data
     """
-    alone = paper is not None and not study.database_path.exists() and not study.manifest_path.exists()
-    with nullcontext() if alone else open_database(study) as connection:
+    alone = paper is not None and page is None and not study.database_path.exists() and not study.manifest_path.exists()
+    with nullcontext() if alone else open_database(study, MEMORY) as connection:
         try:
             out.mkdir(parents=True, exist_ok=True)
+            waterfall = [] if page is None or connection is None else draw_page(study, connection, page, out)
             drawn = draw(connection, out, paper)
         except OSError as error:
             raise UsageError(f"{out} cannot be written ({error.strerror})", "name another folder with --out") from error
@@ -53,4 +56,4 @@ def command(study: Study, out: Path, paper: Path | None, output_format: str) -> 
     write_rows(numbers, output_format)
     for reason in drawn.missing:
         note(reason)
-    note(f"{len(drawn.paths)} files in {out}")
+    note(f"{len(waterfall) + len(drawn.paths)} files in {out}")

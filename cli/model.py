@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import click
+import polars as pl
 
+from originset.analysis.addresses import address_rows
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
 from originset.data.errors import UsageError
-from originset.data.shards import shard_paths
+from originset.data.reference import providers
+from originset.data.reference.ip_to_as import IpToAs
+from originset.data.reference.snapshot import current
+from originset.data.shards import scan, shard_paths
 from originset.data.study import Study
 from originset.models.parameters import (
     BlockedTime,
@@ -85,8 +91,22 @@ from originset.models.parameters import (
     is_flag=True,
     help="Also run the models with every other choice, one at a time, for the table model_sensitivity.",
 )
+@click.option(
+    "--ip-to-as",
+    "second_table",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With --sensitivity: a second IP-to-AS table, as analyze takes them, to compare the study's own with.",
+)
 @click.pass_obj
-def command(study: Study, /, *, provider_asns: tuple[int, ...], sensitivity: bool, **choices: Any) -> None:  # noqa: ANN401 - Parameters names them
+def command(
+    study: Study,
+    /,
+    *,
+    provider_asns: tuple[int, ...],
+    sensitivity: bool,
+    second_table: Path | None,
+    **choices: Any,  # noqa: ANN401 - Parameters names them
+) -> None:
     """Fill the model tables again with other parameters and rebuild study.duckdb.
 
     Example: originset --study S model --colocation ip
@@ -95,7 +115,16 @@ def command(study: Study, /, *, provider_asns: tuple[int, ...], sensitivity: boo
     study.manifest()  # an empty folder is a mistake here, not a new study
     if not shard_paths(study, "addresses"):
         raise UsageError(f"study {study.root} has not been analysed yet", "run: originset analyze")
+    if second_table is not None and not sensitivity:
+        raise UsageError("--ip-to-as compares a second table", "add --sensitivity, or give it to: originset analyze")
+    second = None if second_table is None else (second_table.name, _addresses(study, second_table))
     with study.changing("model", parameters.as_dict()) as counts:
-        counts.update(rebuild(study, parameters, sensitivity=sensitivity))
+        counts.update(rebuild(study, parameters, sensitivity=sensitivity, second=second))
     note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
     note(f"database: {study.database_path}")
+
+
+def _addresses(study: Study, table: Path) -> pl.DataFrame:
+    """The study's addresses by another IP-to-AS table."""
+    own = scan(study, "addresses").select("ip").collect()["ip"]
+    return address_rows(own, IpToAs.load(table), current().as_names, providers.provider_of_as())

@@ -109,10 +109,11 @@ def _runs(study: Study) -> pl.DataFrame:
 
 
 @contextmanager
-def open_database(study: Study) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The study's database, read-only and with no way to the file system or the network.
+def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The study's database, read-only and with no way to the network or to files but its own.
 
-    A read-only connection alone would still let ``COPY ... TO`` write files.
+    A read-only connection alone would still let ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it,
+    such as ``500MB``; what needs more goes through ``study.duckdb.tmp``.
 
     Raises:
         StudyError: there is no database yet.
@@ -121,6 +122,8 @@ def open_database(study: Study) -> Iterator[duckdb.DuckDBPyConnection]:
         study.manifest()  # says so if there is no study at all
         raise StudyError(study.root, "it has no database yet", "run: originset analyze")
     config: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
+    if memory is not None:
+        config["memory_limit"] = memory
     try:
         connection = duckdb.connect(str(study.database_path), read_only=True, config=config)
     except duckdb.Error as error:

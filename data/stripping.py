@@ -65,9 +65,14 @@ class Stripping:
             .with_columns(
                 pl.when(crawled).then("source").otherwise("source_name").alias("source"),
                 pl.coalesce("site_name", "site").alias("site"),
+                pl.lit(None, pl.String).alias("vantage_ip"),
             )
             .select(rows.columns)
         )
+
+    def vantages(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of ``vantages``: whose network it is stays, the address in it, which may be a home's, does not."""
+        return rows.with_columns(pl.lit(None, pl.String).alias("ip"))
 
     def rejects(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of ``rejects`` without what names the file or quotes from it."""

@@ -37,20 +37,22 @@ def model_sensitivity(
 def _rows(
     tables: Mapping[str, pl.LazyFrame], modelled: Mapping[str, pl.DataFrame], parameters: Parameters
 ) -> Iterator[dict[str, Any]]:
-    loaded = tables["visits"].filter(pl.col("status").ne_missing("failed")).select("visit_id").collect()
-    chosen = _results(modelled, loaded)
+    chosen = results_of(tables, modelled)
     for name, values in _CHOICES.items():
         for value in values:
             as_chosen = value == getattr(parameters, name)
             changed = {name: value}
             others = replace(parameters, **changed)  # type: ignore[arg-type]  # names and values stand above
-            results = chosen if as_chosen else _results(model_tables(tables, others, browsers=False), loaded)
+            results = chosen if as_chosen else results_of(tables, model_tables(tables, others, browsers=False))
             yield {"parameter": name, "value": value, "chosen": as_chosen, **results}
 
 
-def _results(modelled: Mapping[str, pl.DataFrame], loaded: pl.DataFrame) -> dict[str, Any]:
+def results_of(tables: Mapping[str, pl.LazyFrame], modelled: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+    """What a row of ``model_sensitivity`` says of model tables."""
+    loaded = tables["visits"].filter(pl.col("status").ne_missing("failed")).select("visit_id").collect()
     counts = modelled["page_counts"].join(loaded, on="visit_id", how="semi")
-    pages = counts.select(pl.col("measured_tls", "paired_ideal_origin").cast(pl.Int64)).drop_nulls()
+    rungs = ("measured_tls", "paired_ideal_origin", "paired_ideal_deployable")
+    pages = counts.select(pl.col(rungs).cast(pl.Int64)).drop_nulls()
     sites = modelled["site_certificates"]["additions"].drop_nulls().cast(pl.Int64)
     loads = modelled["page_load_times"].select("measured_ms", "origin_ms").drop_nulls()
     return {
@@ -58,6 +60,7 @@ def _results(modelled: Mapping[str, pl.DataFrame], loaded: pl.DataFrame) -> dict
         "median_measured_tls": pages["measured_tls"].median(),
         "median_ideal_origin": pages["paired_ideal_origin"].median(),
         "connections_saved": (pages["measured_tls"] - pages["paired_ideal_origin"]).sum(),
+        "connections_saved_deployable": (pages["measured_tls"] - pages["paired_ideal_deployable"]).sum(),
         "sites_unchanged_pct": None if sites.is_empty() else 100.0 * sites.eq(0).to_numpy().mean(),
         "additions": sites.sum(),
         "timelines": loads.height,

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.schema import PAGE_LOAD_TIMES
+from originset.models.keys import keys
 from originset.models.parameters import Parameters
 from originset.models.reconstruction import (
     NONE,
@@ -33,7 +34,7 @@ from originset.models.reconstruction import (
     reconstruct,
     timeline,
 )
-from originset.models.uses import Pages, reduced
+from originset.models.uses import Pages, pages, reduced
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
 
@@ -94,6 +95,39 @@ def page_load_times(
         )
         .select(pl.col(name).cast(kind) for name, kind in PAGE_LOAD_TIMES.polars_schema.items())
         .sort("visit_id")
+    )
+
+
+def request_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) -> pl.DataFrame:
+    """Each request of few visits, as measured and under ORIGIN coalescing: what the paper's Figure 2 draws.
+
+    Columns: visit_id, request_id, host, coalesced (it loses a handshake), and started, blocked, dns, connect, send,
+    wait and receive in ms, each also with ``_after``; by visit and start.
+    """
+    known = timed(pages(tables))
+    requests = _requests(known, parameters)
+    uses = keys(tables, parameters.colocation).of(known.uses)
+    coalesced = _coalesced(known, uses, requests, parameters)["origin_ms"]
+    changes = reconstruct(requests, timeline(requests, parameters.predecessor), coalesced, parameters)
+    before = {
+        "started": requests.started,
+        "blocked": requests.blocked,
+        "dns": requests.dns,
+        "connect": requests.connect,
+        "send": requests.send,
+        "wait": requests.wait,
+        "receive": requests.receive,
+    }
+    saved = {"started": changes.shift, "blocked": changes.blocked, "dns": changes.dns, "connect": changes.connect}
+    return pl.DataFrame(
+        {
+            "visit_id": known.visits.gather(known.requests["page"]),
+            "request_id": known.requests["request_id"],
+            "host": known.requests["host"],
+            "coalesced": coalesced,
+            **before,
+            **{f"{name}_after": values - saved.get(name, 0.0) for name, values in before.items()},
+        }
     )
 
 

@@ -88,9 +88,9 @@ each; `originset --study study query` lists them.
 {_rows(_runs(manifest))}
 ## What is not in it
 Captures, the crawl's ledger, paths and query strings of addresses, names of local files, what recorders wrote for the
-protocol, and whom to contact. In place of a path stands the number of the visit's first request for that address, so
-that equal addresses of a visit are still equal. Names of hosts, addresses of servers and certificates are in it: they
-are the data.
+protocol, addresses of vantages, and whom to contact. In place of a path stands the number of the visit's first request
+for that address, so that equal addresses of a visit are still equal. Names of hosts, addresses of servers and
+certificates are in it: they are the data.
 """
 
 

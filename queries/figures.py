@@ -20,6 +20,9 @@ from originset.queries.paper_figure import Data, PaperFigure
 
 FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key=lambda figure: figure.name))
 
+# What DuckDB may take to draw a study of any size: with Python and its libraries it stays below 1 GiB.
+MEMORY = "500MB"
+
 # What the model took for one server, by `model --colocation`.
 _KEYS = {"asn": "ASes", "ip": "addresses"}
 

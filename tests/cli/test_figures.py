@@ -1,7 +1,8 @@
-"""``originset figures``: files where it says they are, numbers on stdout."""
+"""``originset figures``: files where it says they are, numbers on stdout, and figure 2 of a page."""
 
 import json
 
+import polars as pl
 import pytest
 
 from originset.cli.rebuild import rebuild
@@ -35,6 +36,21 @@ def test_a_figure_without_data_is_named(study, run, tmp_path) -> None:
     assert "figure-4: not drawn" in done.stderr
 
 
+@pytest.mark.parametrize("page", ["a", "example.com", "https://www.example.com/0"])
+def test_figure_2_of_a_page(run, tmp_path, page) -> None:
+    done = run("figures", "--out", tmp_path, "--page", page)
+    assert done.returncode == 0
+    rows = pl.read_csv(tmp_path / "figure-2.csv")
+    assert rows["visit_id"].unique().to_list() == ["a"]
+    # cdn.other.net is in the document's AS: its first request loses lookup and handshake, 50 ms.
+    third = rows.filter(pl.col("request_id") == 2).to_dicts()[0]
+    assert (third["host"], third["coalesced"], third["dns"], third["dns_after"], third["connect_after"]) == (
+        "cdn.other.net", True, 20, 0, 0,
+    )  # fmt: skip
+    assert {f"figure-2.{ending}" for ending in ("pdf", "svg", "png")} <= {path.name for path in tmp_path.iterdir()}
+    assert "https://www.example.com/0" in (tmp_path / "figure-2.svg").read_text()
+
+
 def test_the_authors_alone_without_a_study(study, run, tmp_path) -> None:
     study.database_path.unlink()
     study.manifest_path.unlink()
@@ -45,6 +61,16 @@ def test_the_authors_alone_without_a_study(study, run, tmp_path) -> None:
     assert lines[0] == "figure,number,unit,authors"
     assert "figure-1,pages that need 1 AS,%,100.0" in lines
     assert len(list((tmp_path / "F").iterdir())) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(("--page", "nobody.test"), "no page of this study"), (("--page", "f"), "asked for nothing")],
+)
+def test_a_page_that_cannot_be_drawn(run, tmp_path, arguments, says) -> None:
+    done = run("figures", "--out", tmp_path / "F", *arguments)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert says in done.stderr
 
 
 def test_folders_that_cannot_be_used(run, tmp_path) -> None:

@@ -72,3 +72,17 @@ def test_a_study_that_was_not_analysed(study, run) -> None:
     done = run("model")
     assert done.returncode == 2
     assert "run: originset analyze" in done.stderr
+
+
+def test_a_second_table_beside_the_studys_own(study, run, tmp_path) -> None:
+    """All in one AS: page a needs one connection in place of three."""
+    table = tmp_path / "one.dat"
+    table.write_text("0.0.0.0/1\t64500\n128.0.0.0/1\t64500\n")
+    done = run("model", "--sensitivity", "--ip-to-as", table)
+    assert done.returncode == 0, done.stderr
+    assert ask(
+        study,
+        "SELECT value, chosen, connections_saved FROM model_sensitivity WHERE parameter = 'ip_to_as' ORDER BY chosen",
+    ) == [("one.dat", False, 7), ("the study's own", True, 5)]
+    refused = run("model", "--ip-to-as", table)
+    assert (refused.returncode, "add --sensitivity" in refused.stderr) == (2, True)

@@ -68,6 +68,14 @@ def test_files_are_numbered_and_nothing_is_quoted_from_them() -> None:
     assert requests.select("protocol", "protocol_raw").row(0) == ("h2", None)
 
 
+def test_a_vantage_keeps_its_network_and_not_its_address() -> None:
+    visits, _, _ = stripped([{"visit_id": "v", "vantage": "home", "vantage_ip": "192.0.2.7"}], [])
+    assert visits.select("vantage", "vantage_ip").row(0) == ("home", None)
+    rows = table("vantages", [{"vantage": "home", "ip": "192.0.2.7", "asn": 64500}])
+    found = Stripping(visits, table("rejects", [])).vantages(rows)
+    assert found.select("vantage", "ip", "asn").row(0) == ("home", None, 64500)
+
+
 def test_sites_that_are_addresses_stay_apart() -> None:
     sites = ["a.test", "https://a.test/one", "https://a.test/two", "https://b.test/", None]
     visits, _, _ = stripped([{"visit_id": str(n), "site": site} for n, site in enumerate(sites)], [])

@@ -278,3 +278,30 @@ def test_no_time_is_modelled_of_a_recording_that_hides_connections(make_tables, 
     visits = [{**row, "quality": [limit]} if row["visit_id"] == "a" else row for row in example_rows["visits"]]
     table = page_load_times(make_tables({**example_rows, "visits": visits}), Parameters())
     assert table.row(by_predicate=pl.col("visit_id") == "a") == ("a", 500.0, None, None, None, limit)
+
+
+def test_figure_2_request_by_request(make_tables) -> None:
+    """The table of the paper's Figure 2, before and after, from a study's rows."""
+    phases = ("blocked", "dns", "connect", "send", "wait", "receive")
+    rows = [
+        {
+            "visit_id": "v", "request_id": each.request_id, "host": each.lane, "scheme": "https", "port": 443,
+            "status": 200, "initiator_id": each.initiator,
+            "server_ip": f"192.0.2.{each.key % 11}", "started_ms": float(each.started),
+            **{f"{name}_ms": float(getattr(each, name)) or None for name in phases},
+        }
+        for each in FIGURE_2
+    ]  # fmt: skip
+    addresses = [{"ip": f"192.0.2.{asn % 11}", "asn": asn} for asn in (SITE, TRACKER)]
+    found = timeline.request_times(
+        make_tables({"visits": [{"visit_id": "v"}], "requests": rows, "addresses": addresses}), Parameters()
+    )
+    assert found["started"].to_list() == [each.started for each in FIGURE_2]
+    assert found["started_after"].to_list() == [78, 208, 218, 218, 308, 400]
+    assert found["coalesced"].to_list() == [False, True, True, False, True, False]
+    for name, after in (
+        ("dns", [20, 0, 0, 0, 0, 20]), ("connect", [30, 0, 0, 0, 0, 30]), ("blocked", [20, 20, 20, 20, 20, 20]),
+    ):  # fmt: skip
+        assert found[f"{name}_after"].to_list() == after, name
+    for name in ("send", "wait", "receive"):
+        assert found[f"{name}_after"].equals(found[name].alias(f"{name}_after")), name

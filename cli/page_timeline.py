@@ -1,0 +1,58 @@
+"""One page of a study as the timeline model sees it: found by what a user calls it, drawn as the paper's Figure 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from originset.data.errors import UsageError
+from originset.data.schema import TABLES, Stage
+from originset.data.shards import scan
+from originset.data.study import Study
+from originset.models.parameters import Parameters
+from originset.models.timeline import request_times
+from originset.queries.catalogue import run
+from originset.queries.waterfall import Page, draw_waterfall
+
+_FIND = """
+    SELECT v.visit_id, coalesce(v.final_url, v.url, v.site) AS title, t.measured_ms, t.origin_ms
+    FROM visits AS v
+    LEFT JOIN page_load_times AS t USING (visit_id)
+    WHERE $page IN (v.visit_id, v.site, v.url, v.final_url)
+    ORDER BY t.left_out_reason IS NOT NULL, v.status, v.visit_id
+    LIMIT 1
+"""
+
+
+def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, out: Path) -> list[Path]:
+    """Figure 2 of the page that ``page`` names: a visit_id, a site or an address; the files written into ``out``.
+
+    Of several visits the first that the timeline model could model.
+
+    Raises:
+        UsageError: there is no such page, or it has no requests.
+        OSError: a file cannot be written.
+    """
+    found = run(connection, _FIND, {"page": page})
+    if found.is_empty():
+        raise UsageError(f"no page of this study is {page!r}", "name a visit_id, site or url of the table visits")
+    visit, title, load, load_after = found.row(0)
+    tables = {
+        name: scan(study, name).filter(pl.col("visit_id") == visit)
+        if "visit_id" in table.polars_schema
+        else scan(study, name)
+        for name, table in TABLES.items()
+        if table.stage in (Stage.ROWS, Stage.RESOLVED)
+    }
+    rows = request_times(tables, _parameters(study))
+    if rows.is_empty():
+        raise UsageError(f"the page {page!r} asked for nothing over the network")
+    return draw_waterfall(rows, Page(title, load, load_after), out)
+
+
+def _parameters(study: Study) -> Parameters:
+    """What the model tables of this study were filled with."""
+    chosen = study.manifest().get("models", {})
+    return Parameters(**{**chosen, "provider_asns": tuple(chosen.get("provider_asns", ()))})

@@ -1,0 +1,68 @@
+"""Pages that are written by hand: the columns, queries and commands that they name exist, their Python runs."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from originset.cli.main import COMMANDS, main
+from originset.cli.rebuild import rebuild
+from originset.data.schema import TABLES
+from originset.models.parameters import Parameters
+from originset.queries.catalogue import catalogue
+
+DOCS = Path(__file__).parents[1] / "docs"
+METHODOLOGY = (DOCS / "methodology.md").read_text()
+OBJECTIONS = METHODOLOGY.split("\n## ")[1:]
+
+
+def columns_named(text: str) -> set[tuple[str, str]]:
+    named = re.findall(r"`([a-z_]+)\.([a-z_0-9]+)`", text)
+    return {(table, column) for table, column in named if column not in {"duckdb", "json"}}
+
+
+def test_ten_objections() -> None:
+    assert [text.partition(". ")[0] for text in OBJECTIONS] == [str(number) for number in range(1, 11)]
+
+
+@pytest.mark.parametrize("text", OBJECTIONS, ids=lambda text: text.partition("\n")[0])
+def test_each_is_answered_by_columns_that_exist(text) -> None:
+    named = columns_named(text)
+    assert len(named) >= 1
+    for table, column in named:
+        assert table in TABLES, table
+        assert column in TABLES[table].polars_schema, f"{table}.{column}"
+
+
+def test_the_queries_named_exist() -> None:
+    named = set(re.findall(r"`([a-z_]+_(?:dist|pct|summary))`", METHODOLOGY))
+    assert len(named) >= 6
+    assert named <= set(catalogue())
+
+
+def test_the_commands_and_options_named_exist() -> None:
+    calls = re.findall(r"`originset ([a-z]+)([^`]*)`", METHODOLOGY)
+    assert len(calls) >= 6
+    for name, rest in calls:
+        assert name in COMMANDS, name
+        command = main.get_command(click.Context(main), name)
+        if isinstance(command, click.Group):
+            command = command.commands[rest.split()[0]]
+        options = {text for parameter in command.params for text in parameter.opts}
+        assert set(re.findall(r"--[a-z-]+", rest)) <= options, (name, rest)
+
+
+def test_the_notebook_runs(example_shards, tmp_path, monkeypatch) -> None:
+    with example_shards.changing("analyze", {}):
+        rebuild(example_shards, Parameters())
+    (tmp_path / "study").symlink_to(example_shards.root)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "notebook.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 6
+    for block in blocks:
+        exec(compile(block, "notebook.md", "exec"), names)  # noqa: S102 - the page's own code
+    assert names["measured"].total == 4
+    assert names["drawn"].numbers.height > 20
+    names["study"].close()
