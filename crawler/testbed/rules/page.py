@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from originset.crawler.testbed.rules import catalogue
+from originset.crawler.testbed.rules import catalogue, findings
 from originset.data import browser_observations
 from originset.data.browser_observations import Browser, Cell, Connection, Cookies, Observations, Outcome
 
@@ -41,9 +41,9 @@ completed, in all loads of both browsers' cells from least to most.
 Third-party cookies were allowed, and blocked for every rule with a third party and for {controls} controls; *blocked:*
 stands where that made a difference (Chromium's `profile.cookie_controls_mode` 0 and 1, Firefox's
 `network.cookie.cookieBehavior` 0 and 1; Firefox used QUIC with the private authority because
-`network.http.http3.disable_when_third_party_roots_found` was off). *www* is the page's host unless the rule says otherwise; *static* and the like
-are names of the same site, *cdn:static* and the like of another. Each rule's name leads to its scenario: addresses,
-certificates, frames and page.
+`network.http.http3.disable_when_third_party_roots_found` was off). *www* is the page's host unless the rule says
+otherwise; *static* and the like are names of the same site, *cdn:static* and the like of another. Each rule's name
+leads to its scenario: addresses, certificates, frames and page.
 """
 
 
@@ -62,6 +62,9 @@ def lines(seen: Observations) -> Iterator[str]:
         loads=seen.loads,
         controls=controls,
     )
+    yield "## In short\n"
+    yield from findings.lines(seen)
+    yield ""
     yield from _spread(seen)
     rules = catalogue.names()
     for prefix, title in _SECTIONS.items():
