@@ -70,9 +70,9 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "Over HTTP/2 Firefox takes an ORIGIN frame as a permission, at any address, even for a name that DNS denies; it "
-        "still asks DNS. It takes it as a restriction, too: a frame that leaves a name out, or has no entries, ends the "
-        "sharing that the address would allow.",
+        "Over HTTP/2 Firefox takes an ORIGIN frame as a permission, at any address, even for a name that DNS denies; "
+        "it still asks DNS. It takes it as a restriction, too: a frame that leaves a name out, or has no entries, ends "
+        "the sharing that the address would allow.",
         (
             ("origin-complete", "firefox", 1),
             ("origin-unknown", "firefox", 1),
@@ -102,7 +102,8 @@ FINDINGS = (
     ),
     Finding(
         "Over HTTP/3 Chromium takes an ORIGIN frame as a permission, without asking DNS, within the same site or with "
-        "third-party cookies allowed; an HTTPS record on the first name is enough. It does not take it as a restriction.",
+        "third-party cookies allowed; an HTTPS record on the first name is enough. It does not take it as a "
+        "restriction.",
         (
             ("http3-different", "chromium", 2),
             ("http3-origin-complete", "chromium", 1),

@@ -6,9 +6,10 @@ facts of another version are skipped.
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from originset.crawler.testbed.rules import catalogue
+from originset.crawler.testbed.rules import catalogue, findings
 from originset.data import browser_observations
 from originset.data.browser_observations import Browser, Cell, Cookies
 
@@ -111,6 +112,17 @@ def test_a_421_sends_requests_to_a_connection_of_their_own_every_time() -> None:
         assert len(first.misdirected) == 3
         assert second.protocol == "h2"
     assert all(used > 2 for used in observed("protocol-misdirected", "firefox").used)
+
+
+def test_findings_stand_on_rules_and_fall_with_them() -> None:
+    for finding in findings.FINDINGS:
+        assert {rule for rule, *_ in finding.shown_by} <= set(catalogue.names())
+        if SEEN.versions == VERSIONS:
+            assert findings.holds(finding, SEEN), finding.sentence
+    other = msgspec.structs.replace(SEEN, cells=tuple(cell for cell in SEEN.cells if cell.rule != "address-same"))
+    withdrawn = [line for line in findings.lines(other) if "No longer so" in line]
+    assert len(withdrawn) == 1
+    assert "address-same" in withdrawn[0]
 
 
 def test_browsers_open_more_than_they_use() -> None:
