@@ -1,4 +1,5 @@
--- TLS connections of all pages, rung by rung: as measured, without same-host duplicates, deployable (hosts merge where a
+-- TLS connections of all pages, rung by rung: as measured, without same-host duplicates, as the rules of Chromium and
+-- Firefox have it with servers as they are (a range, for what recorders left out), deployable (hosts merge where a
 -- certificate covers both, one owner has both on one edge, or they were seen on one connection), same edge (or an address
 -- in common), and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was
 -- seen never merge above the AS. Every rung counts the same requests: https and wss requests with a known connection, on
@@ -56,14 +57,22 @@ rungs AS (
   UNION ALL
   SELECT 2, 'without same-host duplicates', false, without_duplicates, site FROM pages WHERE reason IS NULL
   UNION ALL
-  SELECT 3, 'same address (the paper''s ideal IP)', true, paired_ideal_ip, site FROM pages WHERE reason IS NULL
+  SELECT 3, 'Chromium with servers as they are, at most', true, chromium_tls_high, site FROM pages WHERE reason IS NULL
   UNION ALL
-  SELECT 4, 'deployable: same tenant', false, paired_ideal_deployable, site FROM pages WHERE reason IS NULL
+  SELECT 4, 'Chromium with servers as they are, at least', true, chromium_tls_low, site FROM pages WHERE reason IS NULL
   UNION ALL
-  SELECT 5, 'same edge', false, paired_ideal_edge, site FROM pages WHERE reason IS NULL
+  SELECT 5, 'Firefox with servers as they are, at most', true, firefox_tls_high, site FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 6, 'Firefox with servers as they are, at least', true, firefox_tls_low, site FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 7, 'same address (the paper''s ideal IP)', true, paired_ideal_ip, site FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 8, 'deployable: same tenant', false, paired_ideal_deployable, site FROM pages WHERE reason IS NULL
+  UNION ALL
+  SELECT 9, 'same edge', false, paired_ideal_edge, site FROM pages WHERE reason IS NULL
   UNION ALL
   SELECT
-    6,
+    10,
     CASE colocation
       WHEN 'asn' THEN 'same AS (the paper''s ideal ORIGIN)'
       WHEN 'ip' THEN 'same address'

@@ -75,7 +75,7 @@ _SHARDS = {
 
 
 def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` with ``fix``: what whoever ``fixable_by`` names would do, in one sentence; NULL where nobody is named."""
+    """``rows`` with ``fix``: what whoever ``fixable_by`` names would do; NULL where nobody is named."""
     by_browser = pl.col("fixable_by") == "browser"
     key = (
         pl.when((pl.col("cause") == "CRED") & by_browser)

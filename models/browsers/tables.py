@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.data.columns import Table
+from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.data.schema import BROWSER_COUNTS, BROWSER_PREDICTIONS
 from originset.data.schema import polars_type as kind_of
 from originset.models.browsers.asked import asked, modes_of

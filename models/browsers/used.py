@@ -18,8 +18,10 @@ def used_connections(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, ans
     credentialed, third_party, top_site, cross_site, cookies_blocked, browser, privacy_mode, peer, asn, site (of the
     host), main_site (of the page), edge, opened_ms, ready_ms, established_ms, last_ms (when its last answer ended),
     closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the page), certificate_id,
-    names_known, origins, misdirected (hosts answered 421), answers (``answers``: of
-    :func:`originset.models.browsers.servers.answers_of`; ``rows``: of :func:`originset.models.browsers.asked.modes_of`).
+    names_known, origins, misdirected (hosts answered 421), answers.
+
+    ``rows``: of :func:`originset.models.browsers.asked.modes_of`, ``answers``: of
+    :func:`originset.models.browsers.servers.answers_of`.
     """
     carried = (
         rows.filter(pl.col("connection_id").is_not_null())

@@ -1,6 +1,5 @@
 """Each cause by a page of two connections that differ in nothing else."""
 
-import polars as pl
 import pytest
 
 from originset.models.browsers.tables import browser_tables
@@ -49,7 +48,9 @@ def redundant(make_tables, first=None, second=None, *, requests=(), certificates
                 {"certificate_id": one, "san_count": None if each is None else len(each)} for one, each in names.items()
             ],
             "certificate_names": [
-                {"certificate_id": one, "name": name, "wildcard": False} for one, each in names.items() for name in each or ()
+                {"certificate_id": one, "name": name, "wildcard": False}
+                for one, each in names.items()
+                for name in each or ()
             ],
             "addresses": [{"ip": A, "asn": 13335}, {"ip": B, "asn": 13335}, {"ip": AWAY, "asn": 15169}],
             "hosts": [
