@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ import polars as pl
 from originset.analysis.addresses import address_rows
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
+from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.reference import providers
 from originset.data.reference.ip_to_as import IpToAs
@@ -28,57 +30,54 @@ from originset.models.parameters import (
     Wildcards,
 )
 
+_CHOICES = {
+    "colocation": (
+        Colocation,
+        (
+            "What makes two servers one: the AS of their addresses (the paper), its organisation, a provider's edge, "
+            "one registrable domain on one edge, or the address."
+        ),
+    ),
+    "wildcards": (Wildcards, "Whether a certificate's wildcard names cover hosts."),
+    "coverage": (
+        Coverage,
+        "A server answers for what its certificate covers, or for all, as with secondary certificates.",
+    ),
+    "predecessor": (
+        Predecessor,
+        "Timeline: a request waits for what caused it (by time where not recorded), or always by time.",
+    ),
+    "parallel_dns": (
+        ParallelDns,
+        "Timeline: lookups that overlapped save each their own time, or each the shortest of them.",
+    ),
+    "blocked_time": (
+        BlockedTime,
+        "Timeline: time spent queueing behind a handshake that no longer happens is freed or kept.",
+    ),
+    "ssl": (
+        Ssl,
+        "Timeline: the recorder's connect phase contains its TLS phase, as HAR 1.2 has it, or lies before it.",
+    ),
+}
+
+
+def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
+    """An option for each of the models' open choices, with the default that :class:`Parameters` has."""
+    for name, (values, explained) in reversed(_CHOICES.items()):
+        option = click.option(
+            f"--{name.replace('_', '-')}",
+            type=click.Choice(get_args(values)),
+            default=getattr(Parameters(), name),
+            show_default=True,
+            help=explained,
+        )
+        command = option(command)
+    return command
+
 
 @click.command()
-@click.option(
-    "--colocation",
-    type=click.Choice(get_args(Colocation)),
-    default="asn",
-    show_default=True,
-    help="What makes two addresses one server: the same AS, as in the paper, or only the same address.",
-)
-@click.option(
-    "--wildcards",
-    type=click.Choice(get_args(Wildcards)),
-    default="cover",
-    show_default=True,
-    help="Whether a certificate's wildcard names cover hosts.",
-)
-@click.option(
-    "--coverage",
-    type=click.Choice(get_args(Coverage)),
-    default="certificate",
-    show_default=True,
-    help="A server answers for what its certificate covers, or for all, as with secondary certificates.",
-)
-@click.option(
-    "--predecessor",
-    type=click.Choice(get_args(Predecessor)),
-    default="initiator",
-    show_default=True,
-    help="Timeline: a request waits for what caused it (by time where not recorded), or always by time.",
-)
-@click.option(
-    "--parallel-dns",
-    type=click.Choice(get_args(ParallelDns)),
-    default="own",
-    show_default=True,
-    help="Timeline: lookups that overlapped save each their own time, or each the shortest of them.",
-)
-@click.option(
-    "--blocked-time",
-    type=click.Choice(get_args(BlockedTime)),
-    default="freed",
-    show_default=True,
-    help="Timeline: time spent queueing behind a handshake that no longer happens is freed or kept.",
-)
-@click.option(
-    "--ssl",
-    type=click.Choice(get_args(Ssl)),
-    default="inside",
-    show_default=True,
-    help="Timeline: the recorder's connect phase contains its TLS phase, as HAR 1.2 has it, or lies before it.",
-)
+@_choices
 @click.option(
     "--provider-asn",
     "provider_asns",
@@ -121,6 +120,10 @@ def command(
     with study.changing("model", parameters.as_dict()) as counts:
         counts.update(rebuild(study, parameters, sensitivity=sensitivity, second=second))
     note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
+    with open_database(study) as database:
+        keyless, pages = database.sql("SELECT count_if(without_key > 0), count(*) FROM page_counts").fetchall()[0]
+    if keyless:
+        note(f"{keyless} of {pages} pages have addresses without the {parameters.colocation}: each counts as its own")
     note(f"database: {study.database_path}")
 
 

@@ -73,7 +73,7 @@ PAGE_COUNTS = table(
     Column(
         "paired_ideal_edge",
         "INTEGER",
-        "ideal_edge over the requests that measured_tls counts, never above without_duplicates",
+        "ideal_edge over the requests that measured_tls counts; each origin at its first connection, that stays one",
         "connections",
     ),
     Column(
@@ -102,6 +102,7 @@ SITE_CERTIFICATES = table(
     Column("existing_names", "INTEGER", "names in it"),
     Column("ideal_names", "INTEGER", "existing names plus additions"),
     Column("additions", "INTEGER", "hosts in the site's AS that it does not cover"),
+    Column("deployable_additions", "INTEGER", "of these, names with evidence of level 3 or more (same tenant)"),
     Column("visits", "INTEGER", "visits that this rests on"),
     Column("vantages", "INTEGER", "vantages that this rests on"),
 )
@@ -181,6 +182,12 @@ MODEL_SENSITIVITY = table(
     Column("median_measured_tls", "DOUBLE", "their TLS connections, median", "connections"),
     Column("median_ideal_origin", "DOUBLE", "their ORIGIN ideal, median", "connections"),
     Column("connections_saved", "BIGINT", "measured less ideal, over these pages", "connections"),
+    Column(
+        "connections_saved_deployable",
+        "BIGINT",
+        "measured less paired_ideal_deployable, over these pages",
+        "connections",
+    ),
     Column("sites_unchanged_pct", "DOUBLE", "sites whose certificate needs no addition", "percent of known"),
     Column("additions", "BIGINT", "names missing from certificates, over all sites", "names"),
     Column("timelines", "BIGINT", "pages whose load time was modelled"),

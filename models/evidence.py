@@ -100,17 +100,21 @@ def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl
     ``same_owner``: both have one registrable domain; NULL where one of them has none.
     """
     owner = tables["hosts"].select("host", pl.col("registrable_domain").alias("owner"))
-    known = pair_levels(evidence).select(
-        *_PAIR, pl.when("contradicts").then(0).otherwise("level").cast(pl.Int32).alias("level")
-    )
-    return (
+    asked = (
         pairs.select("server", "host")
         .unique()
-        .join(owner.rename({"host": "server", "owner": "server_owner"}), on="server", how="left")
-        .join(owner, on="host", how="left")
         .with_columns(
             pl.min_horizontal("server", "host").alias("host_a"), pl.max_horizontal("server", "host").alias("host_b")
         )
+        .collect()
+        .lazy()  # used twice
+    )
+    known = pair_levels(evidence.join(asked, on=_PAIR, how="semi")).select(
+        *_PAIR, pl.when("contradicts").then(0).otherwise("level").cast(pl.Int32).alias("level")
+    )
+    return (
+        asked.join(owner.rename({"host": "server", "owner": "server_owner"}), on="server", how="left")
+        .join(owner, on="host", how="left")
         .join(known, on=_PAIR, how="left")
         .select(
             "server",

@@ -131,14 +131,16 @@ def first_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl
     opened = tables["connections"].select("visit_id", "connection_id", "opened_ms")
     opened = opened.join(pages.numbers.lazy(), on="visit_id")
     counted = uses.lazy().filter(_COUNTED)
+    located = counted.filter(_ADDRESSED).unique(["page", "connection_id"], keep="first", maintain_order=True)
+    located = located.select("page", "connection_id", "server_ip", "key")
     connections = (
         counted.join(opened, on=["page", "connection_id"], how="left", maintain_order="left")
         .group_by("page", "connection_id")
         .agg(
             pl.coalesce(pl.col("opened_ms").min(), pl.col("started_ms").min()).alias("opened"),
             pl.col("request_id").min(),
-            pl.col("server_ip", "key").drop_nulls().first(),
         )
+        .join(located, on=["page", "connection_id"], how="left")
         # One request has one connection, so its number decides between connections opened at one time.
         .sort("page", "opened", "request_id", "connection_id")
         .with_columns(pl.int_range(pl.len()).alias("first"))

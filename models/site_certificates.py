@@ -8,7 +8,7 @@ import polars as pl
 
 from originset.data.schema import CERTIFICATE_ADDITIONS, SITE_CERTIFICATES
 from originset.models.coverage import covered
-from originset.models.evidence import levels
+from originset.models.evidence import SAME_TENANT, levels
 from originset.models.network import is_address
 from originset.models.parameters import Parameters
 
@@ -53,7 +53,7 @@ def certificate_additions(
     )
     asked = names.select("certificate_id", pl.col("name").alias("host"))
     coverage = covered(tables, asked, wildcards=parameters.wildcards == "cover").rename({"host": "name"})
-    missing = names.join(coverage, on=["certificate_id", "name"]).filter(~pl.col("covered"))
+    missing = names.join(coverage, on=["certificate_id", "name"]).filter(~pl.col("covered")).collect().lazy()
     pairs = (
         colocated.select("site", "server", "host")
         .unique()
@@ -85,8 +85,9 @@ def site_certificates(
 ) -> pl.DataFrame:
     """Rows of ``site_certificates``, one for each site of which a document was seen.
 
-    ``existing_names`` is NULL where the certificate's names are not known, ``additions`` and ``ideal_names`` also where
-    no document's address is, because then nothing can be said to be co-located with it.
+    ``additions`` are by the paper's rule, ``deployable_additions`` those of them for which there is evidence that one
+    server answers for both. ``existing_names`` is NULL where the certificate's names are not known, the others also
+    where no document's address is, because then nothing can be said to be co-located with it.
     """
     counts = (
         tables["certificate_names"]
@@ -102,7 +103,8 @@ def site_certificates(
         .join(counts, on="certificate_id", how="left")
         .select("certificate_id", pl.col("n").fill_null(0).cast(pl.Int64).alias("existing_names"))
     )
-    added = additions.group_by("site").agg(pl.len().alias("n"))
+    deployable = (pl.col("level") >= SAME_TENANT).sum().alias("deployable_additions")
+    added = additions.group_by("site").agg(pl.len().alias("n"), deployable)
     return (
         documents.group_by("site")
         .agg(
@@ -117,6 +119,9 @@ def site_certificates(
             pl.when(pl.col("located") & pl.col("existing_names").is_not_null())
             .then(pl.col("n").fill_null(0).cast(pl.Int64))
             .alias("additions"),
+            pl.when(pl.col("located") & pl.col("existing_names").is_not_null())
+            .then(pl.col("deployable_additions").fill_null(0).cast(pl.Int64))
+            .alias("deployable_additions"),
             pl.when(pl.col("named_vantages") > 0).then("named_vantages").alias("vantages"),
         )
         .with_columns((pl.col("existing_names") + pl.col("additions")).alias("ideal_names"))

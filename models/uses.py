@@ -61,7 +61,7 @@ def pages(tables: Mapping[str, pl.LazyFrame]) -> Pages:
     if not _in_order(rows):
         rows = rows.sort("visit_id", "started_ms", "request_id", nulls_last=True)
     rows = rows.with_columns(
-        pl.col("visit_id").rle_id().cast(pl.Int64).alias("page"),
+        pl.col("visit_id").rle_id().cast(pl.Int64).set_sorted().alias("page"),
         pl.col("connection_source").ne_missing("inferred").alias("certain"),
     )
     starts = _starts(rows["page"].to_numpy())
@@ -95,6 +95,7 @@ def reduced(visits: pl.Series, rows: pl.DataFrame) -> Pages:
     least = request_id[firsts].copy()
     np.minimum.at(least, use, request_id)
     uses = rows.select("page", "secure", *_SAME, "started_ms")[firsts].with_columns(
+        pl.col("page").set_sorted(),
         pl.col("scheme", "host", "server_ip").cast(pl.Categorical),
         pl.Series("first", firsts),
         pl.Series("request_id", least),

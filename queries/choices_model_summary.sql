@@ -7,6 +7,7 @@
 -- median_ideal_origin: TLS connections of a page at the ORIGIN ideal, median [connections]
 -- connections_saved: connections saved over all pages [connections]
 -- connections_saved_more: the same, more than as chosen [connections]
+-- connections_saved_deployable: connections saved at the deployable rung, where evidence connects hosts [connections]
 -- sites_unchanged_pct: sites whose certificate needs no addition [percent]
 -- median_origin_ms: load event under ORIGIN coalescing, median [ms]
 -- load_saved_pct: load time saved over all pages [percent of what is saved as chosen]
@@ -23,6 +24,7 @@ SELECT
   m.median_ideal_origin,
   m.connections_saved,
   m.connections_saved - c.connections_saved AS connections_saved_more,
+  m.connections_saved_deployable,
   m.sites_unchanged_pct,
   m.median_origin_ms,
   100.0 * m.load_saved_ms / nullif(c.load_saved_ms, 0) AS load_saved_pct

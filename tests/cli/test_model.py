@@ -45,6 +45,13 @@ def test_other_parameters(study, run) -> None:
     assert (command, json.loads(recorded)) == ("model", expected)
 
 
+def test_addresses_without_a_key_are_reported(study, run) -> None:
+    done = run("model", "--colocation", "tenant")
+    assert done.returncode == 0
+    assert "3 of 6 pages have addresses without the tenant: each counts as its own" in done.stderr
+    assert ask(study, "SELECT ideal_origin, without_key FROM page_counts WHERE visit_id = 'a'") == [(4, 4)]
+
+
 def test_sensitivity_is_kept_until_the_models_run_again(study, run) -> None:
     assert run("model", "--sensitivity").returncode == 0
     assert ask(
@@ -62,7 +69,7 @@ def test_readers_keep_the_database_that_they_opened(study, run) -> None:
         assert before.sql("SELECT max(ideal_origin) FROM page_counts").fetchall() == [(3,)]
 
 
-@pytest.mark.parametrize("arguments", [("--colocation", "org"), ("--provider-asn", "0"), ("--blocked-time", "half")])
+@pytest.mark.parametrize("arguments", [("--colocation", "asns"), ("--provider-asn", "0"), ("--blocked-time", "half")])
 def test_what_does_not_exist_is_refused(run, arguments) -> None:
     assert run("model", *arguments).returncode == 2
 

@@ -61,6 +61,84 @@ def test_colocation_by_address(example_tables) -> None:
     assert counted(example_tables, "a", colocation="ip")["ideal_origin"] == 4
 
 
+@pytest.mark.parametrize(
+    ("colocation", "ideal", "without"),
+    [
+        # Both Cloudflare addresses are one organisation's; the others' is not known.
+        ("org", 3, 2),
+        # Of six hosts three are on one edge; the other three have an address each, one of them shared with a fourth.
+        ("edge", 4, 3),
+        # www and static of one owner on that edge; cdn.other.net there has another owner.
+        ("tenant", 5, 3),
+        ("ip", 4, 0),
+    ],
+)
+def test_colocation_by_other_keys(make_tables, example_rows, colocation, ideal, without) -> None:
+    on_edge = ("www.example.com", "static.example.com", "cdn.other.net")
+    rows = {
+        **example_rows,
+        "hosts": [
+            {**row, "edge": "Some CDN" if row["host"] in on_edge else None, "multi_cdn": row["host"] == "api.tiny.test"}
+            for row in example_rows["hosts"]
+        ],
+        "addresses": [
+            {**row, "organisation": "Cloudflare" if row.get("asn") == 13335 else None}
+            for row in example_rows["addresses"]
+        ],
+    }
+    page = counted(make_tables(rows), "a", colocation=colocation)
+    assert (page["ideal_origin"], page["without_key"]) == (ideal, without)
+
+
+def test_with_secondary_certificates_one_edge_is_deployable(make_tables) -> None:
+    base = {"visit_id": "v", "scheme": "https", "port": 443, "status": 200}
+    rows = {
+        "visits": [{"visit_id": "v", "source": "x.har", "status": "ok"}],
+        "requests": [
+            {**base, "request_id": i, "host": f"h{i}.test", "connection_id": i, "server_ip": f"192.0.2.{i}"}
+            for i in range(2)
+        ],
+        "hosts": [{"host": f"h{i}.test", "registrable_domain": f"h{i}.test", "edge": "Some CDN"} for i in range(2)],
+        "addresses": [{"ip": f"192.0.2.{i}", "asn": 64500} for i in range(2)],
+    }
+    for coverage, deployable in (("certificate", 2), ("ignored", 1)):
+        page = counted(make_tables(rows), "v", coverage=coverage)
+        assert (page["ideal_edge"], page["ideal_deployable"], page["paired_ideal_deployable"]) == (
+            1,
+            deployable,
+            deployable,
+        )
+
+
+def test_an_origin_in_two_ases_counts_where_it_was_first(make_tables) -> None:
+    base = {"visit_id": "v", "scheme": "https", "host": "x", "port": 443, "status": 200}
+    rows = {
+        "visits": [{"visit_id": "v", "source": "x.har", "status": "ok"}],
+        "requests": [
+            {**base, "request_id": i, "connection_id": i, "server_ip": f"192.0.2.{i}", "started_ms": float(i)}
+            for i in range(2)
+        ],
+        "addresses": [{"ip": f"192.0.2.{i}", "asn": 64500 + i} for i in range(2)],
+    }
+    page = counted(make_tables(rows), "v")
+    assert (page["measured_tls"], page["without_duplicates"], page["ideal_origin"]) == (2, 1, 2)
+    assert [page[f"paired_ideal_{rung}"] for rung in ("deployable", "edge", "origin", "ip")] == [1, 1, 1, 1]
+
+
+def test_a_connection_that_only_refused_is_not_the_first(make_tables) -> None:
+    """Host x was answered 421 on the connection of y and then served on one of its own: no duplicate."""
+    base = {"visit_id": "v", "scheme": "https", "port": 443, "server_ip": "192.0.2.1"}
+    rows = {
+        "visits": [{"visit_id": "v", "source": "x.har", "status": "ok"}],
+        "requests": [
+            {**base, "request_id": 0, "host": "y", "connection_id": 1, "status": 200, "started_ms": 0.0},
+            {**base, "request_id": 1, "host": "x", "connection_id": 1, "status": 421, "started_ms": 1.0},
+            {**base, "request_id": 2, "host": "x", "connection_id": 2, "status": 200, "started_ms": 2.0},
+        ],
+    }
+    assert counted(make_tables(rows), "v")["without_duplicates"] == 2
+
+
 def test_a_har_with_connection_ids(example_tables) -> None:
     page = counted(example_tables, "c")
     assert (page["measured_dns"], page["dns_basis"]) == (2, "dns_phases")

@@ -24,11 +24,13 @@ def test_additions(example_tables) -> None:
 def test_site_certificates(example_tables) -> None:
     rows = {row.pop("site"): row for row in modelled(example_tables, "site_certificates")}
     assert rows["example.com"] == {
-        "certificate_id": "own", "existing_names": 2, "ideal_names": 4, "additions": 2, "visits": 2, "vantages": 2,
+        "certificate_id": "own", "existing_names": 2, "ideal_names": 4, "additions": 2,
+        "deployable_additions": 1, "visits": 2, "vantages": 2,
     }  # fmt: skip
     # Its certificate was not recorded, so nobody knows what is missing from it; its vantage has no name.
     assert rows["shop.test"] == {
-        "certificate_id": None, "existing_names": None, "ideal_names": None, "additions": None, "visits": 1,
+        "certificate_id": None, "existing_names": None, "ideal_names": None, "additions": None,
+        "deployable_additions": None, "visits": 1,
         "vantages": None,
     }  # fmt: skip
     # Neither the visit that failed nor the page that asked for nothing has a document.
