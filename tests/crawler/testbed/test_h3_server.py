@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import aioquic.tls
@@ -20,7 +21,9 @@ from aioquic.quic.events import QuicEvent, StreamDataReceived
 from cryptography import x509
 
 from originset.crawler import origin_frame
+from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.latency import PROFILES, Profile
 
 pytestmark = pytest.mark.testbed
 
@@ -147,6 +150,45 @@ def test_the_origin_frame_follows_settings(captures: Testbed) -> None:
     assert not [kind for kind, _ in rest if kind == 0x0C]
     assert got.statuses == [200, 200], "what it promised, it answers for"
     assert captures.handshakes()[-1].origins == ORIGINS
+
+
+SEVERAL = """
+dns = "192.0.2.59"
+[certificate.all]
+names = ["*.several.test"]
+[host."www.several.test"]
+addresses = ["104.25.0.1"]
+certificate = "all"
+http3 = "advertised"
+origin_set = ["https://www.several.test"]
+origin_verbatim = ["https://*.several.test"]
+origin_added = ["https://more.several.test"]
+[host."late.several.test"]
+addresses = ["104.25.0.2"]
+certificate = "all"
+http3 = "advertised"
+origin_set = ["https://late.several.test"]
+origin_delay_ms = 200
+[site."late.several.test"]
+loads = [{ image = "https://late.several.test/slow.svg", wait_ms = 400 }]
+"""
+
+
+@pytest.mark.parametrize("latency", PROFILES)
+def test_several_late_and_odd_frames(testbed: Testbed, tmp_path: Path, latency: Profile) -> None:
+    """By the relay, too, where the kernel cannot delay datagrams."""
+    with Testbed(scenario_file.parse(SEVERAL), tmp_path / "several", latency) as several:
+        at_once = control_frames(fetch(several, "www.several.test", "https://www.several.test/"))
+        assert [payload for kind, payload in at_once if kind == 0x0C] == [
+            origin_frame.pack([b"https://www.several.test", b"https://*.several.test"]),
+            origin_frame.pack([b"https://more.several.test"]),
+        ]
+        early = fetch(several, "late.several.test", "https://late.several.test/")
+        assert 0x0C not in [kind for kind, _ in control_frames(early)]
+        late = fetch(several, "late.several.test", "https://late.several.test/", "https://late.several.test/slow.svg")
+        assert late.statuses == [200, 200]
+        assert (0x0C, origin_frame.pack([b"https://late.several.test"])) in control_frames(late)
+        assert several.handshakes()[-1].origins == ["https://late.several.test"]
 
 
 def test_without_a_set_there_is_no_frame(captures: Testbed) -> None:
