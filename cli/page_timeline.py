@@ -39,17 +39,22 @@ def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, ou
     if found.is_empty():
         raise UsageError(f"no page of this study is {page!r}", "name a visit_id, site or url of the table visits")
     visit, title, load, load_after = found.row(0)
+    rows = times_of(study, [visit])
+    if rows.is_empty():
+        raise UsageError(f"the page {page!r} asked for nothing over the network")
+    return draw_waterfall(rows, Page(title, load, load_after), out)
+
+
+def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
+    """The requests of some visits as :func:`originset.models.timeline.request_times` gives them."""
     tables = {
-        name: scan(study, name).filter(pl.col("visit_id") == visit)
+        name: scan(study, name).filter(pl.col("visit_id").is_in(visits))
         if "visit_id" in table.polars_schema
         else scan(study, name)
         for name, table in TABLES.items()
         if table.stage in (Stage.ROWS, Stage.RESOLVED)
     }
-    rows = request_times(tables, _parameters(study))
-    if rows.is_empty():
-        raise UsageError(f"the page {page!r} asked for nothing over the network")
-    return draw_waterfall(rows, Page(title, load, load_after), out)
+    return request_times(tables, _parameters(study))
 
 
 def _parameters(study: Study) -> Parameters:

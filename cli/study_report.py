@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import polars as pl
+
+from originset.cli.page_timeline import times_of
 from originset.data.database import open_database
+from originset.data.shards import scan
 from originset.data.study import Study
 from originset.queries.report.contents import Contents, contents
+from originset.queries.report.render import request_rows
+
+# Requests that are drawn, over all pages: some 60 bytes each. Pages beyond have their connections only.
+_MOST_REQUESTS = 30_000
 
 
 def report_contents(study: Study, title: str, pages: int) -> Contents:
@@ -14,4 +24,28 @@ def report_contents(study: Study, title: str, pages: int) -> Contents:
         StudyError: there is no study, or no database yet.
     """
     with open_database(study) as connection:
-        return contents(connection, title, pages)
+        made = contents(connection, title, pages)
+    return _with_requests(study, made)
+
+
+def _with_requests(study: Study, made: Contents) -> Contents:
+    drawn: list[str] = []
+    room = _MOST_REQUESTS
+    for page in made.pages:
+        room -= page.facts["requests"] or 0
+        if room >= 0:
+            drawn.append(page.facts["visit_id"])
+    if not drawn:
+        return made
+    times = times_of(study, drawn)
+    connections = scan(study, "requests").filter(pl.col("visit_id").is_in(drawn))
+    keys = ["visit_id", "request_id"]
+    rows = times.join(connections.select(*keys, "connection_id").collect(), on=keys, how="left", maintain_order="left")
+    of_visit = {str(name[0]): part for name, part in rows.partition_by("visit_id", as_dict=True).items()}
+    pages = [
+        dataclasses.replace(page, requests=request_rows(of_visit[page.facts["visit_id"]]))
+        if page.facts["visit_id"] in of_visit
+        else page
+        for page in made.pages
+    ]
+    return dataclasses.replace(made, pages=pages)

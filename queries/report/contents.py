@@ -124,7 +124,6 @@ class Page:
     facts: dict[str, Any]
     connections: list[dict[str, Any]]
     requests: list[list[Any]] = field(default_factory=list)
-    load_after_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,8 @@ def _page_data(page: Page) -> dict[str, Any]:
         ]
         for entry in page.connections
     ]
-    load = page.facts["load_ms"]
-    return {"h": list(hosts), "r": rows, "l": lanes, "t": [_short(load), _short(page.load_after_ms)]}
+    loads = [_short(page.facts["load_ms"]), _short(page.facts["origin_ms"])]
+    return {"h": list(hosts), "r": rows, "l": lanes, "t": loads}
 
 
 def _short(value: float | None) -> float | int | None:
