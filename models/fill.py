@@ -15,10 +15,12 @@ from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
 from originset.models.evidence import SAME_EDGE, colocation_evidence, misdirected_hosts, pair_levels
 from originset.models.keys import Keys, keys
+from originset.models.live import marked, with_live
 from originset.models.origin_sets import origin_sets
 from originset.models.page_counts import first_connections, page_counts, with_merges
 from originset.models.parameters import Parameters
 from originset.models.parts import ROWS, parts
+from originset.models.proposals import announcements, proposals
 from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
 from originset.models.timeline import page_load_times, timed
@@ -45,15 +47,18 @@ def model_tables(
     # The C library then keeps what temporary columns used for the next ones; else a third of the time goes into pages
     # of memory that come and go.
     np.empty(_KEPT_BYTES, np.uint8)
+    tables, live = with_live(tables)
     known = keys(tables, parameters.colocation)
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
     visits = 0
     for part in parts(tables, part_rows):
         frames = of_part(part, known, parameters, visits)
-        for name, frame in (frames | browser_tables(part) if browsers else frames).items():
+        for name, frame in (frames | browser_tables(part, frames["colocated"]) if browsers else frames).items():
             kept[name].append(frame)
         visits += kept["visits"][-1].height
     whole = {name: pl.concat(frames) for name, frames in kept.items()}
+    if browsers:
+        whole["redundant_connections"] = marked(whole["redundant_connections"], live)
     evidence = colocation_evidence(tables, whole["visits"], whole["uses"])
     levels = pair_levels(evidence.lazy(), SAME_EDGE).collect()
     located = whole["uses"].filter(pl.col("server_ip").is_not_null())
@@ -63,15 +68,17 @@ def model_tables(
     misdirected = misdirected_hosts(tables, whole["uses"]).lazy()
     del located, whole["uses"], whole["origins"]
     own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()
+    saved = whole["saved_connections"] if browsers else None
     additions = certificate_additions(tables, evidence.lazy(), own, colocated, parameters)
+    additions = proposals(tables, additions, misdirected.collect(), saved)
     return {
         **{name: whole[name].sort(TABLES[name].key) for name in _OF_BROWSERS if browsers},
         "colocation_evidence": evidence,
         "page_counts": _rows_of(PAGE_COUNTS, counts).sort("visit_id"),
         "site_certificates": site_certificates(tables, own, additions.lazy()),
         "certificate_additions": additions,
-        "origin_sets": origin_sets(tables, evidence.lazy(), own, colocated, misdirected),
-        "provider_changes": provider_changes(tables, own, whole["carried"], parameters),
+        "origin_sets": announcements(origin_sets(tables, evidence.lazy(), own, colocated, misdirected), saved),
+        "provider_changes": provider_changes(tables, own, whole["carried"], additions, parameters),
         "page_load_times": whole["page_load_times"].sort("visit_id"),
         "model_sensitivity": MODEL_SENSITIVITY.polars_schema.to_frame(),
     }
@@ -100,7 +107,7 @@ def of_part(
         "colocated": colocated_hosts(uses, own),
         "carried": carried(uses, own),
         "origins": origins.select(visit, "host", "key", pl.col("first").cast(pl.Int32)),
-        "uses": uses.select(visit, *_KEPT),
+        "uses": uses.select(visit, *_KEPT).cast(dict.fromkeys(("asn", "requests", "refused"), pl.UInt32)),
         "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
         .select(visit, "visit_id", "at", "server"),
