@@ -65,7 +65,7 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     type=click.Choice(["chromium", "headless-shell", "firefox"]),
     default="chromium",
     show_default=True,
-    help="headless-shell takes a third of the CPU and no HTTPS records; Firefox names no connections.",
+    help="headless-shell takes about half of the CPU and no HTTPS records; Firefox names no connections.",
 )
 @click.option("--dry-run", is_flag=True, help="Say how many visits there would be and what room they take; make none.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Browsers at a time.  [default: half of the processors]")

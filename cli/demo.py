@@ -15,6 +15,7 @@ from originset.cli.doctor import require
 from originset.cli.files import write_text
 from originset.cli.output import note, progress, write_rows
 from originset.cli.site_plan import site_plan
+from originset.cli.study_report import report_contents
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
 from originset.crawler.crawl import crawl
@@ -30,6 +31,7 @@ from originset.data.reference.snapshot import built_in
 from originset.data.study import Study
 from originset.queries.figures import draw
 from originset.queries.ladder import ladder, rests_on
+from originset.queries.report.render import render
 
 # Only a folder that says it is a demo's is ever made anew.
 _MARK = ".originset-demo"
@@ -59,7 +61,7 @@ def command(out: Path) -> None:
     """Crawl the testbed with real headless Chromium, and show what could be saved.
 
     Brings up a small internet in a network namespace of its own, crawls it, analyses, checks the counts against what
-    its servers logged, and writes figures and server configurations. Exit code 1 if a count differs.
+    its servers logged, and writes figures, a report and server configurations. Exit code 1 if a count differs.
 
     Example: originset demo --out demo
     """
@@ -125,6 +127,8 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
     for reason in drawn.missing:
         note(reason)
     click.echo("\nfigures:  " + " ".join(str(path) for path in drawn.paths if path.suffix == ".png"))
+    write_text(out / "report.html", render(report_contents(study, "the testbed", pages=100)))
+    click.echo(f"report:   {out / 'report.html'}")
     click.echo(f"database: {study.database_path}")
     click.echo(
         "configs:  " + " ".join(str(path) for site in sites for path in _configure(study, site, out / "configs"))
@@ -139,7 +143,7 @@ def _configure(study: Study, site: str, folder: Path) -> list[Path]:
     folder.mkdir(exist_ok=True)
     chosen, _ = choose(site_plan(study, site), None)
     paths = []
-    for name, render in ((f"{site}.node.mjs", node.render), (f"{site}.h2o.yaml", h2o.render)):
-        write_text(folder / name, render(chosen))
+    for name, write in ((f"{site}.node.mjs", node.render), (f"{site}.h2o.yaml", h2o.render)):
+        write_text(folder / name, write(chosen))
         paths.append(folder / name)
     return paths

@@ -75,7 +75,7 @@
   const axis = (svg, left, right, scale, end, height) => {
     for (let t = 0, by = step(end / Math.max(1, (right - left) / 700)); t <= end; t += by) {
       svg.append(make("line", { class: "tick", x1: left + t * scale, x2: left + t * scale, y1: 14, y2: height }));
-      svg.append(make("text", { x: left + t * scale + 2, y: 11 }, ms(t)));
+      if (left + t * scale + 52 < right) svg.append(make("text", { x: left + t * scale + 2, y: 11 }, ms(t)));
     }
   };
 

@@ -80,6 +80,7 @@ def test_no_config_announces_what_a_server_refused(ran: tuple[Path, subprocess.C
     out, _ = ran
     requests = (out / "testbed" / "logs" / "requests.jsonl").read_text().splitlines()
     assert any('"host":"carla.hosting.test"' in line and '"status":421' in line for line in requests)
+    assert "Connections of" in (out / "report.html").read_text()
     configs = list((out / "configs").iterdir())
     assert configs
     assert not [path.name for path in configs if "carla.hosting.test" in path.read_text()]
