@@ -2,8 +2,8 @@
 
     python -m originset.crawler.testbed.rules [RULE...] [--loads N] [--latency PROFILE] [--out FILE] [--captures DIR]
 
-Without RULEs all of them. The two browsers run at the same time, each in a network namespace of its own. A difference
-is a result: it is printed and stored, and the exit code is 0.
+Without RULEs all of them; else FILE keeps what it has of the others. The two browsers run at the same time, each in a
+network namespace of its own. A difference is a result: it is printed and stored, and the exit code is 0.
 """
 
 from __future__ import annotations
@@ -124,9 +124,20 @@ def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
     for line in differences(before, seen):
         sys.stdout.write(f"{line}\n")
     if given.out is not None:
+        if given.rules and given.out.exists():
+            seen = _put_into(stored.parse(given.out.read_bytes(), str(given.out)), seen)
         beside = given.out.with_name(f"{given.out.name}.{os.getpid()}.tmp")
         beside.write_bytes(stored.serialize(seen))
         beside.rename(given.out)
+
+
+def _put_into(before: stored.Observations, seen: stored.Observations) -> stored.Observations:
+    """Some rules' cells in place of those that were there. Raises ``UsageError`` where they are not comparable."""
+    if (before.versions, before.loads, before.latency) != (seen.versions, seen.loads, seen.latency):
+        raise UsageError("the file's other rules were observed with other browsers, loads or latency", "observe all")
+    rules = {cell.rule for cell in seen.cells}
+    kept = tuple(cell for cell in before.cells if cell.rule not in rules)
+    return msgspec.structs.replace(seen, cells=kept + seen.cells)
 
 
 if __name__ == "__main__":

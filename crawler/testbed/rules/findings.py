@@ -138,6 +138,15 @@ FINDINGS = (
         ),
     ),
     Finding(
+        "A frame that comes late counts from then on: it admits names that were not asked for before, and Firefox, over "
+        "HTTP/2, asks no more over that connection for names that it leaves out.",
+        (
+            ("origin-late", "firefox", 2),
+            ("origin-late-own-only", "firefox", 2),
+            ("http3-origin-late", "chromium", 2),
+        ),
+    ),
+    Finding(
         "No frame replaces the certificate.",
         (("origin-certificate-missing", "firefox", 2), ("http3-origin-certificate-missing", "chromium", 2)),
     ),

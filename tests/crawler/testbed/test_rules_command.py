@@ -9,11 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from originset.crawler.testbed.rules import catalogue
+from originset.crawler.testbed.rules.__main__ import _put_into
 from originset.data import browser_observations
+from originset.data.errors import UsageError
 
 COMMAND = [sys.executable, "-m", "originset.crawler.testbed.rules"]
 
@@ -58,6 +61,22 @@ def test_a_rule_that_is_not_there_is_one_line() -> None:
     assert done.stderr.splitlines() == [
         "there is no rule address-samee; the rules are the files in crawler/testbed/rules/texts"
     ]
+
+
+def test_a_few_rules_again_leave_the_others_as_they_were() -> None:
+    before = browser_observations.read()
+    again = [cell for cell in before.cells if cell.rule == "address-same"]
+    changed = tuple(msgspec.structs.replace(cell, opened=(99,) * before.loads) for cell in again)
+    seen = msgspec.structs.replace(before, cells=changed)
+    after = _put_into(before, seen)
+    assert {cell.key for cell in after.cells} == {cell.key for cell in before.cells}
+    assert [cell for cell in after.cells if cell.rule == "address-same"] == list(changed)
+    assert [cell for cell in after.cells if cell.rule != "address-same"] == [
+        cell for cell in before.cells if cell.rule != "address-same"
+    ]
+    for other in ({"loads": 3}, {"latency": "lte, by relay"}, {"versions": {**before.versions, "firefox": "999.0"}}):
+        with pytest.raises(UsageError, match="observe all"):
+            _put_into(before, msgspec.structs.replace(seen, **other))
 
 
 def test_the_page_shows_every_rule() -> None:
