@@ -138,8 +138,8 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "A frame that comes late counts from then on: it admits names that were not asked for before, and Firefox, over "
-        "HTTP/2, asks no more over that connection for names that it leaves out.",
+        "A frame that comes late counts from then on: it admits names that were not asked for before, and Firefox, "
+        "over HTTP/2, asks no more over that connection for names that it leaves out.",
         (
             ("origin-late", "firefox", 2),
             ("origin-late-own-only", "firefox", 2),
