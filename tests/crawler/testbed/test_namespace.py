@@ -64,7 +64,7 @@ def test_every_interface_leads_nowhere_else() -> None:
 # Whatever a command may try: names, TCP, datagrams, also by address, and to everybody on the link.
 TRIES = """
 import contextlib, socket, sys
-away = (socket.AF_INET, "203.0.113.77"), (socket.AF_INET6, "2001:db8::77"), (socket.AF_INET, "1.1.1.1")
+away = (socket.AF_INET, f"203.0.113.{sys.argv[2]}"), (socket.AF_INET6, f"2001:db8::{sys.argv[2]}")
 for family, address in away:
     for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
         with contextlib.suppress(OSError), socket.socket(family, kind) as one:
@@ -96,19 +96,19 @@ def test_not_one_packet_leaves_its_namespace() -> None:
                 except BlockingIOError:
                     return b"".join(packets)
 
-        subprocess.run([sys.executable, "-c", TRIES, "here"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-c", TRIES, "here", "77"], check=True, capture_output=True)
         control = heard()
         assert b"MARK-here" in control, "what is sent out here is heard"
         assert socket.inet_aton("203.0.113.77") in control
         tried = subprocess.run(
-            [sys.executable, "-c", RUN, sys.executable, "-c", TRIES, "inside"],
+            [sys.executable, "-c", RUN, sys.executable, "-c", TRIES, "inside", "99"],
             check=True,
             capture_output=True,
             text=True,
         )
         assert tried.stdout == "tried\n"
         inner = heard()
-    for sign in (b"inside", socket.inet_aton("203.0.113.77"), socket.inet_pton(socket.AF_INET6, "2001:db8::77")):
+    for sign in (b"inside", socket.inet_aton("203.0.113.99"), socket.inet_pton(socket.AF_INET6, "2001:db8::99")):
         assert sign not in inner
 
 
