@@ -124,7 +124,7 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
     write_rows(rows.drop("pages", "left_out", "left_out_why"), "table")
     for sentence in rests_on(rows):
         click.echo(sentence)
-    for reason in drawn.missing:
+    for reason in drawn.remarks:
         note(reason)
     click.echo("\nfigures:  " + " ".join(str(path) for path in drawn.paths if path.suffix == ".png"))
     write_text(out / "report.html", render(report_contents(study, "the testbed", pages=100)))

@@ -54,6 +54,6 @@ def command(study: Study, out: Path, paper: Path | None, page: str | None, outpu
     elif paper is None:
         numbers = numbers.drop("authors", "difference")
     write_rows(numbers, output_format)
-    for reason in drawn.missing:
+    for reason in drawn.remarks:
         note(reason)
     note(f"{len(waterfall) + len(drawn.paths)} files in {out}")

@@ -24,7 +24,7 @@ FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key
 MEMORY = "500MB"
 
 # What the model took for one server, by `model --colocation`.
-_KEYS = {"asn": "ASes", "ip": "addresses"}
+_KEYS = {"asn": "ASes", "org": "organisations", "edge": "edges", "tenant": "tenants", "ip": "addresses"}
 
 _THEM, _US = "the authors", "this study"
 
@@ -42,13 +42,13 @@ NUMBERS = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was written, a sentence for each figure that has no data, and what the figures stand for.
+    """What was written, a sentence for each figure that has no data or is less sure, and what the figures stand for.
 
     ``numbers``: columns as in NUMBERS, one row a number; ``difference`` is ours less theirs; NULL where not known.
     """
 
     paths: list[Path]
-    missing: list[str]
+    remarks: list[str]
     numbers: pl.DataFrame
 
 
@@ -67,13 +67,15 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
     theirs = {} if paper is None else _theirs(paper)
     keys = "ASes" if connection is None else _KEYS.get(colocation(connection), "servers")
     paths: list[Path] = []
-    missing: list[str] = []
+    remarks: list[str] = []
     numbers = NUMBERS.to_frame()
     for figure in FIGURES:
         sides: dict[str, Data] = {}
         if figure.name in theirs:
             sides[_THEM] = theirs[figure.name]
             paths.append(_write_theirs(figure, sides[_THEM], out))
+            if isinstance(sides[_THEM], dict) and any(curve.counts is None for curve in sides[_THEM].values()):
+                remarks.append(f"{figure.name}: the authors' curves were read back from their published figure")
         rows = None if connection is None or figure.query is None else rows_of(connection, figure.query)
         if rows is not None and not rows.is_empty():
             sides[_US] = figure.from_rows(rows)
@@ -82,14 +84,14 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
             )
         elif connection is not None and not (figure.query is None and sides):
             why = "it comes from a live experiment" if figure.query is None else f"{figure.query} gives no rows"
-            missing.append(f"{figure.name}: not drawn for this study, {why}")
+            remarks.append(f"{figure.name}: not drawn for this study, {why}")
         if sides:
             paths.extend(_draw(figure, sides, out, keys))
             numbers.extend(_compare(figure, sides))
     if connection is not None:
         paths.extend(_write(rows_of(connection, query), out, table) for table, query in tables().items())
     paths.append(_write(numbers, out, "numbers"))
-    return Drawn(paths, missing, numbers)
+    return Drawn(paths, remarks, numbers)
 
 
 def tables() -> dict[str, str]:

@@ -95,15 +95,15 @@ def test_the_tables_are_the_papers_nine() -> None:
 
 
 def test_live_figures_are_said_not_to_be_a_crawls(drawn) -> None:
-    missing = [reason for reason in drawn[1].missing if "live experiment" in reason]
-    assert [reason.split(":")[0] for reason in missing] == list(LIVE)
+    live = [reason for reason in drawn[1].remarks if "live experiment" in reason]
+    assert [reason.split(":")[0] for reason in live] == list(LIVE)
 
 
 def test_a_figure_without_data_is_named_and_not_drawn(build_study, tmp_path) -> None:
     with open_database(build_study({}, Parameters())) as connection:
         found = draw(connection, tmp_path)
     assert {path.name for path in found.paths} == {f"table-{number}.csv" for number in range(1, 10)} | {"numbers.csv"}
-    assert [reason.split(":")[0] for reason in found.missing] == sorted((*NAMES, *LIVE))
+    assert [reason.split(":")[0] for reason in found.remarks] == sorted((*NAMES, *LIVE))
     assert found.numbers.is_empty()
 
 
@@ -130,7 +130,7 @@ def test_the_authors_alone(paper, tmp_path) -> None:
         *(f"{name}-authors.csv" for name in names),
         "numbers.csv",
     }
-    assert found.missing == []
+    assert found.remarks == []
     assert ("figure-1", "pages", "pages", 3.0, None, None) in found.numbers.rows()
     assert ("figure-4", "certificates with 10 additions or fewer", "%", 75.0, None, None) in found.numbers.rows()
     assert ("figure-8", "during, experiment against control", "%", -75.0, None, None) in found.numbers.rows()
@@ -148,7 +148,7 @@ def test_side_by_side(study, paper, tmp_path) -> None:
     text = (out / "figure-4.svg").read_text()
     assert "the authors: n = 4 sites; 50.0 % unchanged" in text
     assert "this study: n = 1 sites; 0.0 % unchanged" in text
-    assert [reason.split(":")[0] for reason in found.missing] == ["figure-7a", "figure-7b", "figure-9b"]
+    assert [reason.split(":")[0] for reason in found.remarks] == ["figure-7a", "figure-7b", "figure-9b"]
     assert (out / "figure-1.csv").exists()
     assert (out / "figure-1-authors.csv").exists()
 
@@ -156,7 +156,7 @@ def test_side_by_side(study, paper, tmp_path) -> None:
 def test_all_of_the_authors_data(shared, tmp_path) -> None:
     found = draw(None, tmp_path, shared / "paper" / "data")
     assert len(found.paths) == 9 * 4 + 1
-    assert found.missing == []
+    assert found.remarks == ["figure-9a: the authors' curves were read back from their published figure"]
     assert found.numbers["authors"].null_count() == 0
 
 
