@@ -30,6 +30,19 @@ COLOCATION_EVIDENCE = table(
     Column("observed_at", "TIMESTAMP", "when that was last seen, UTC"),
 )
 
+# What browsers would save, by models.browsers.savings.
+SAVINGS = tuple(
+    Column(f"connections_saved_{browser}", "BIGINT", f"{meaning}; NULL where that is not one number", "connections")
+    for browser, meaning in (
+        (
+            "chromium",
+            "the same by Chromium's rules, which heed no ORIGIN frame over HTTP/2: by addresses alone",
+        ),
+        ("chromium_h3", "the same with HTTP/3 in place of HTTP/2, where Chromium heeds ORIGIN frames"),
+        ("firefox", "the same by Firefox's rules, which heed ORIGIN frames over HTTP/2 alone"),
+    )
+)
+
 PAGE_COUNTS = table(
     "page_counts",
     Stage.MODELLED,
@@ -123,6 +136,19 @@ CERTIFICATE_ADDITIONS = table(
         "INTEGER",
         "connections to it, over the site's visits, that the paper's ideal saves",
     ),
+    *SAVINGS,
+    Column(
+        "validatable_by",
+        "VARCHAR",
+        "who can prove to a CA that the name is theirs: site (same registrable domain), provider (the name is on the "
+        "site's edge: evidence of level 2 or more) or nobody_known",
+    ),
+    Column(
+        "blocked_reason",
+        "VARCHAR",
+        "why the name should go on lacking: misdirected (some server answered 421 for it), not_a_name (no CA takes "
+        "it), multi_cdn (it is on another edge at times); NULL where nothing is known against it",
+    ),
 )
 
 ORIGIN_SETS = table(
@@ -143,6 +169,13 @@ ORIGIN_SETS = table(
     Column("requests", "BIGINT", "requests to it, over the site's visits"),
     Column("visits", "INTEGER", "visits that asked for it"),
     Column("seen_share", "DOUBLE", "visits / the site's visits"),
+    Column(
+        "connections_saved_firefox",
+        "BIGINT",
+        "connections to it, over the site's visits, that Firefox does without once it is announced over HTTP/2; NULL "
+        "where that is not one number, or it is not known whether the certificate covers it",
+        "connections",
+    ),
 )
 
 PROVIDER_CHANGES = table(
@@ -167,6 +200,7 @@ PROVIDER_CHANGES = table(
         "what no set of so many names saves more than; the names up to this one are proved best if they save as much",
         "connections",
     ),
+    *SAVINGS,
     Column("connections", "BIGINT", "what all names together save at this provider", "connections"),
 )
 

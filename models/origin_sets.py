@@ -53,6 +53,8 @@ def origin_sets(
             pl.col("covered").alias("covered_by_certificate"),
             pl.col("misdirected").fill_null(value=False),
             (pl.col("visits") / pl.col("site_visits")).alias("seen_share"),
+            # Told by originset.models.proposals.
+            pl.lit(None, pl.Int64).alias("connections_saved_firefox"),
         )
         .select(pl.col(name).cast(kind) for name, kind in ORIGIN_SETS.polars_schema.items())
         .sort("site", "server", "host")

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.schema import PROVIDER_CHANGES
+from originset.models.browsers.savings import SAVINGS, totals
 from originset.models.coverage import covered
 from originset.models.network import is_address
 from originset.models.parameters import Parameters
@@ -49,17 +50,21 @@ def carried(uses: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def provider_changes(
-    tables: Mapping[str, pl.LazyFrame], documents: pl.LazyFrame, connections: pl.DataFrame, parameters: Parameters
+    tables: Mapping[str, pl.LazyFrame],
+    documents: pl.LazyFrame,
+    connections: pl.DataFrame,
+    additions: pl.DataFrame,
+    parameters: Parameters,
 ) -> pl.DataFrame:
     """Rows of ``provider_changes``: for each provider (AS, or other key) up to 10 names, the most effective first.
 
-    ``connections``: rows of :func:`carried`. A connection goes away when the site's certificate covers every host that
-    it carried; so two names may save more together than each alone, and no order of names is best at every length.
-    Names are taken greedily: each connection's worth is shared out among the names that it still lacks, and the name
-    with the largest sum is next. The same shares bound what any set of as many names can save: no set saves more than
-    the largest shares together (``connections_saved_at_most``). Where every connection carried one host, which is
-    nearly always, both are equal and the order is proved best; elsewhere all sets are tried for providers with no more
-    than 12 candidate names.
+    ``connections``: rows of :func:`carried`. ``additions``: of ``certificate_additions``, for what browsers save. A
+    connection goes away when the site's certificate covers every host that it carried; so two names may save more
+    together than each alone, and no order of names is best at every length. Names are taken greedily: each connection's
+    worth is shared out among the names that it still lacks, and the name with the largest sum is next. The same shares
+    bound what any set of as many names can save: no set saves more than the largest shares together
+    (``connections_saved_at_most``). Where every connection carried one host, which is nearly always, both are equal and
+    the order is proved best; elsewhere all sets are tried for providers with no more than 12 candidate names.
     """
     empty = PROVIDER_CHANGES.polars_schema.to_frame()
     if parameters.coverage == "ignored" or connections.is_empty():
@@ -69,10 +74,10 @@ def provider_changes(
         return empty
     ranked = _greedy(lacking).join(_bounds(lacking), on=["provider", "rank"])
     ranked = _settle(ranked, lacking)
-    sites = (
-        lacking.explode("names")
-        .group_by("provider", pl.col("names").alias("name"))
-        .agg(pl.col("site").n_unique().alias("sites"))
+    lacked = lacking.explode("names").select("provider", "site", pl.col("names").alias("name")).unique()
+    sites = lacked.group_by("provider", "name").agg(pl.len().alias("sites"))
+    saved = totals(
+        lacked.join(additions.select("site", "name", *SAVINGS), on=["site", "name"], how="left"), ["provider", "name"]
     )
     names = (
         tables["addresses"].select("asn", "as_name").drop_nulls().group_by("asn").agg(pl.col("as_name").min()).collect()
@@ -80,6 +85,7 @@ def provider_changes(
     whole = lacking.group_by("provider", "key", "asn").agg(pl.col("connections").sum())
     return (
         ranked.join(sites, on=["provider", "name"])
+        .join(saved, on=["provider", "name"])
         .join(whole, on="provider")
         .join(names, on="asn", how="left")
         .with_columns(pl.coalesce("as_name", pl.format("AS{}", "asn"), "key").alias("provider"))

@@ -12,6 +12,9 @@ from originset.models.evidence import SAME_TENANT, levels
 from originset.models.network import is_address
 from originset.models.parameters import Parameters
 
+# The other columns are those of originset.models.proposals.
+_FROM_HERE = ("site", "name", "certificate_id", "rank", "level", "same_owner", "connections_saved_paper")
+
 
 def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
     """The certificate that most visits of each group saw on the document's connection, and the least id of a tie."""
@@ -74,7 +77,10 @@ def certificate_additions(
     return (
         missing.join(best, on=["site", "name"])
         .with_columns(worth.rank("ordinal").over("site").alias("rank"))
-        .select(pl.col(name).cast(kind) for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items())
+        .select(
+            pl.col(name).cast(kind) if name in _FROM_HERE else pl.lit(None, kind).alias(name)
+            for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items()
+        )
         .sort("site", "rank")
         .collect(engine="streaming")
     )

@@ -17,20 +17,24 @@ from originset.models.browsers.exposures import page_names
 from originset.models.browsers.http1 import with_at_once
 from originset.models.browsers.predictions import connections, handshakes
 from originset.models.browsers.replay import replayed
+from originset.models.browsers.savings import saved_connections
 from originset.models.browsers.servers import with_servers
 from originset.models.network import is_address, network_requests
 
 TODAY, PLANNED = "today", "planned"
 
 
-def browser_tables(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
+def browser_tables(
+    tables: Mapping[str, pl.LazyFrame], colocated: pl.DataFrame | None = None
+) -> dict[str, pl.DataFrame]:
     """What the rules say of the pages of ``tables``, by name.
 
     ``browser_counts`` has one row per visit and BROWSER_COUNTS, columns of ``page_counts``: ``_low`` and ``_high`` hold
     for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that sent nothing over TLS needs 0.
     ``_dns`` counts names, those of requests over http and of names that do not exist included. An ORIGIN frame that no
     recorder saw is taken not to have been sent. The others are tables: ``browser_predictions``, ``page_names`` and
-    ``redundant_connections``.
+    ``redundant_connections``. With ``colocated`` (:func:`originset.models.colocated.colocated_hosts`) there is also
+    ``saved_connections`` (:func:`originset.models.browsers.savings.saved_connections`).
 
     Takes memory for all requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`).
     """
@@ -69,7 +73,18 @@ def browser_tables(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame
         "page_names": page_names(tables, replays),
         "redundant_connections": redundant_connections(tables, rows),
     }
-    return {name: _named(frame, visits) for name, frame in found_of_pages.items()}
+    named_pages = {name: _named(frame, visits) for name, frame in found_of_pages.items()}
+    if colocated is None:
+        return named_pages
+    today = {browser: replays[browser] for browser in browser_rules()}
+    beside = (
+        colocated.select("site", "server", "visit_id", "host", "port")
+        .cast({"server": pl.String, "host": pl.String})
+        .join(visits, on="visit_id")
+        .drop("visit_id")
+        .rename({"number": "visit_id"})
+    )
+    return named_pages | {"saved_connections": saved_connections(groups, found, today, beside)}
 
 
 # What is read of each request.

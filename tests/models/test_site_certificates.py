@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from originset.models.browsers.savings import SAVINGS
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
@@ -13,11 +14,14 @@ def modelled(tables, name):
 
 def test_additions(example_tables) -> None:
     """Site example.com: 2 connections for cdn.other.net in visit a, 1 in b; img.other.net came over the document's."""
+    unknown = dict.fromkeys(SAVINGS)
     assert modelled(example_tables, "certificate_additions") == [
         {"site": "example.com", "name": "cdn.other.net", "certificate_id": "own", "rank": 1, "level": 0,
-         "same_owner": False, "connections_saved_paper": 3},
+         "same_owner": False, "connections_saved_paper": 3, "validatable_by": "nobody_known", "blocked_reason": None}
+        | unknown,
         {"site": "example.com", "name": "img.other.net", "certificate_id": "own", "rank": 2, "level": 5,
-         "same_owner": False, "connections_saved_paper": 0},
+         "same_owner": False, "connections_saved_paper": 0, "validatable_by": "provider", "blocked_reason": None}
+        | unknown,
     ]  # fmt: skip
 
 
