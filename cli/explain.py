@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import click
 import polars as pl
 
+from originset.cli.analyze import analyze
 from originset.cli.files import write_text
+from originset.cli.live import enrich, live_options, manners, remark
 from originset.cli.output import note
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
-from originset.queries.report.contents import Contents
+from originset.data.reference.snapshot import current
+from originset.queries.report.contents import Advice, Contents
 from originset.queries.report.render import render
 
 _MOST = 5
@@ -26,7 +30,9 @@ _WIDTH = 100
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html", help="Write the whole report too."
 )
-def command(har: Path, out: Path | None) -> None:
+@click.option("--live", is_flag=True, help="Ask a resolver and the servers for what the file lacks; never by default.")
+@live_options
+def command(har: Path, out: Path | None, *, live: bool, resolver: str, rate: float, allow_private: bool) -> None:
     """Say why a page's connections were not shared, what its owner can change, and what others would have to.
 
     Every sentence is true of the file, or says what the file lacks. Nothing is kept but the report.
@@ -34,6 +40,9 @@ def command(har: Path, out: Path | None) -> None:
     Example: originset explain page.har --out page.html
     """
     with study_of([har]) as study:
+        if live:
+            remark(enrich(study, manners(resolver, rate, allow_private=allow_private)))
+            analyze(study, current())
         made = report_contents(study, har.name, pages=100)
     click.echo("\n".join(_lines(made)))
     if out is not None:
@@ -42,14 +51,23 @@ def command(har: Path, out: Path | None) -> None:
 
 
 def _lines(made: Contents) -> list[str]:
-    lines = []
-    for page in made.pages:
-        facts = page.facts
-        lines.append(_text(f"{facts['url'] or facts['site'] or facts['visit_id']}, recorded by {facts['recorder']}"))
+    lines = [_text(_page(page.facts)) for page in made.pages]
     lines += _ladder(made.ladder)
     lines += [_text(f"{sentence}.") for sentence in made.rests_on]
+    if made.live.as_of is not None:
+        found = f"{made.live.certificates} certificates and the answers for {made.live.names} names"
+        moved = f"; {made.live.moved} hosts had moved to other addresses by then" if made.live.moved else ""
+        lines += [_text(f"Not the file's: {found}, {made.live.as_of}{moved}.")]
     lines += ["", *_advice(made), *_undecided(made)]
     return lines
+
+
+def _page(facts: dict[str, Any]) -> str:
+    """Which page it is and what limits its recording."""
+    limits = f" ({', '.join(facts['quality'])})" if facts["quality"] else ""
+    failed = f"; it failed: {facts['error'] or 'unknown'}" if facts["status"] == "failed" else ""
+    name = facts["url"] or facts["site"] or facts["visit_id"]
+    return f"{name}, recorded by {facts['recorder'] or 'an unknown program'}{limits}{failed}"
 
 
 def _ladder(rows: pl.DataFrame) -> list[str]:
@@ -69,13 +87,13 @@ def _advice(made: Contents) -> list[str]:
     own = made.advice.get("site", [])
     if own:
         lines.append("What the site's owner can change, by connections saved:")
-        lines += [_item(f"({entry.connections}) {entry.fix}") for entry in own[:_MOST]]
+        lines += [_item(entry, made) for entry in own[:_MOST]]
     elif made.undecided.redundant:
         lines.append("Nothing was found that the site's owner could change alone.")
     for by, entries in made.advice.items():
         if by != "site":
             lines += ["", f"What {entries[0].who} would have to change:"]
-            lines += [_item(f"({entry.connections}) {entry.fix}") for entry in entries[:_MOST]]
+            lines += [_item(entry, made) for entry in entries[:_MOST]]
         if len(entries) > _MOST:
             lines.append(f"  and {len(entries) - _MOST} more, all of them in the report (--out)")
     return lines
@@ -83,7 +101,14 @@ def _advice(made: Contents) -> list[str]:
 
 def _undecided(made: Contents) -> list[str]:
     found, lines = made.undecided, []
-    if not found.redundant:
+    if found.without_connections:
+        lines.append(
+            _text(
+                "This file does not tell which connection each request used, so that nothing can be said of"
+                " connections that could have been shared."
+            )
+        )
+    elif not found.redundant:
         lines.append("No connection was found that an earlier one could have served.")
     if found.undecidable:
         lacking = ", ".join(f"{what} ({count})" for what, count in found.lacking)
@@ -103,5 +128,6 @@ def _text(sentence: str) -> str:
     return textwrap.fill(sentence, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _item(sentence: str) -> str:
-    return textwrap.fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
+def _item(entry: Advice, made: Contents) -> str:
+    said = f"({entry.connections}) {entry.fix}" + (f" ({made.live.as_of})" if entry.live else "")
+    return textwrap.fill(said, _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)

@@ -25,6 +25,7 @@ COMMANDS = {
     "crawl": "originset.cli.crawl",
     "demo": "originset.cli.demo",
     "doctor": "originset.cli.doctor",
+    "enrich": "originset.cli.enrich",
     "explain": "originset.cli.explain",
     "figures": "originset.cli.figures",
     "import": "originset.cli.import_",

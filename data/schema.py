@@ -38,6 +38,7 @@ __all__ = [
     "DNS_QUERIES",
     "EXPOSURES",
     "HOSTS",
+    "LIVE_HANDSHAKES",
     "MODEL_SENSITIVITY",
     "ORIGIN_SETS",
     "PAGE_COUNTS",
@@ -182,7 +183,7 @@ DNS_QUERIES = table(
     Column("cache_hits", "INTEGER", "later requests for the name that the browser's cache answered; NULL: unknown"),
     Column("source", "VARCHAR", "browser, cache (the browser's, without any lookup), resolver or live"),
     Column("resolver", "VARCHAR", "the resolver asked, where named"),
-    Column("asked_ms", "DOUBLE", "from the visit's first request", "ms"),
+    Column("asked_ms", "DOUBLE", "from the visit's first request; of source live, the recording's age", "ms"),
     Column("took_ms", "DOUBLE", "from the question to its answer, or to giving up", "ms"),
 )
 
@@ -221,6 +222,26 @@ CERTIFICATE_NAMES = table(
     Column("certificate_id", "VARCHAR", "the certificate"),
     Column("name", "VARCHAR", "lower-case A-label, wildcard label included; IP SANs as canonical text"),
     Column("wildcard", "BOOLEAN", "the left-most label is *"),
+)
+
+LIVE_HANDSHAKES = table(
+    "live_handshakes",
+    Stage.ROWS,
+    "visit_id host server_ip port",
+    "Handshakes made after the recording, for hosts of which it lacks the certificate: enrich --live.",
+    VISIT_ID,
+    Column("host", "VARCHAR", "the host, and the server name that was sent"),
+    Column("server_ip", "VARCHAR", "the contacted address; NULL where the name led to none"),
+    Column("port", "INTEGER", "the contacted port"),
+    Column("recorded", "BOOLEAN", "the address is the recording's; else it is today's"),
+    Column(
+        "address_changed", "BOOLEAN", "today's answers do not have the recorded address; NULL where one is not known"
+    ),
+    Column("certificate_id", "VARCHAR", "the leaf, of a server that proved to be the host's"),
+    Column("protocol", "VARCHAR", "h2 or http/1.1, as negotiated"),
+    Column("tls_version", "VARCHAR", "TLS 1.2, TLS 1.3"),
+    Column("asked_at", "TIMESTAMP", "when, UTC; NULL where nothing was contacted"),
+    Column("problem", "VARCHAR", "why there was no handshake, or no trust"),
 )
 
 REJECTS = table(
@@ -317,6 +338,7 @@ TABLES: dict[str, Table] = {
         DNS_QUERIES,
         CERTIFICATES,
         CERTIFICATE_NAMES,
+        LIVE_HANDSHAKES,
         HOSTS,
         ADDRESSES,
         PROVIDERS,

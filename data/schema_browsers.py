@@ -49,6 +49,11 @@ REDUNDANT_CONNECTIONS = table(
     Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where the cause is not known"),
     Column("fix", "VARCHAR", "what they would do"),
     Column(
+        "based_on_live",
+        "BOOLEAN",
+        "weighed with a certificate or DNS answers that the recording lacks and enrich --live asked for since",
+    ),
+    Column(
         "sander_immediate",
         "VARCHAR[]",
         "Sander et al.'s causes (CERT, IP, CRED), connections of unknown end taken to close after their last request",

@@ -14,6 +14,7 @@ from cryptography import x509
 from originset.crawler import origin_frame
 from originset.crawler.preflight.client import Answer, Connection
 from originset.crawler.preflight.http3 import read_origin_payloads
+from originset.crawler.public_address import is_public
 from originset.data.errors import ProbeError
 
 # Hosts that are tried, each over some five connections. A larger set is checked in part, and that is said.
@@ -196,7 +197,7 @@ def _at_home(
     if not addresses:
         return None, None, "its name has no address"
     # The set comes from a stranger: it must not make us look into somebody's network.
-    allowed = [one for one in addresses if _public(one) or not _public(target.address)]
+    allowed = [one for one in addresses if is_public(one) or not is_public(target.address)]
     if not allowed:
         return None, None, f"its address {addresses[0]} is not a public one"
     address = min(allowed, key=lambda one: (":" in one) != (":" in target.address))
@@ -254,12 +255,6 @@ def _names(certificate: bytes) -> tuple[str, ...]:
 def _place(origin: str) -> tuple[str, int]:
     host, _, port = origin.removeprefix("https://").removeprefix("http://").partition(":")
     return host, int(port or _HTTPS)
-
-
-def _public(address: str) -> bool:
-    found = ipaddress.ip_address(address)
-    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
-    return found.is_global and not found.is_multicast and (inner is None or inner.is_global)
 
 
 def _is_address(name: str) -> bool:

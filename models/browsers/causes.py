@@ -68,6 +68,8 @@ def redundant_connections(tables: Mapping[str, pl.LazyFrame], asked_for: pl.Data
         .with_columns(
             pl.col("connection_id_held").alias("reusable_connection_id"),
             pl.col("host_held").alias("reusable_host"),
+            # Tables do not tell what is live in them: originset.models.live does, of the rows.
+            pl.lit(value=False).alias("based_on_live"),
         )
         .select(
             pl.col(name) if name == "visit_id" else pl.col(name).cast(kind)

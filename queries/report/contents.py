@@ -10,7 +10,7 @@ import polars as pl
 
 from originset.queries.catalogue import named, run
 from originset.queries.ladder import ladder, rests_on
-from originset.queries.report.sentences import who, why
+from originset.queries.report.sentences import as_of, who, why
 from originset.queries.report.text import shown
 
 # Tables beneath the pages: the catalogue's query, its title, and how many rows are of use to a reader.
@@ -26,7 +26,8 @@ _TABLE_ROWS = 100
 _WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 
 _ADVICE = """
-SELECT fixable_by, fix, any_value(cause) AS cause, count(*) AS connections, count(DISTINCT visit_id) AS pages
+SELECT fixable_by, fix, any_value(cause) AS cause, count(*) AS connections, count(DISTINCT visit_id) AS pages,
+    bool_or(based_on_live) AS live
 FROM redundant_connections WHERE fix IS NOT NULL AND fixable_by <> 'nobody'
 GROUP BY fixable_by, fix ORDER BY connections DESC, fix
 """
@@ -55,6 +56,7 @@ LIMIT $pages
 _CONNECTIONS = """
 SELECT n.connection_id, n.first_host, n.hosts, n.protocol, n.opened_ms, n.closed_ms, n.used, n.server_ip,
     r.cause, r.detail, r.needs, r.host, r.reusable_host, r.reusable_connection_id, r.fixable_by, r.fix,
+    r.based_on_live,
     q.requests, q.first_ms, q.last_ms
 FROM connections AS n
 LEFT JOIN redundant_connections AS r USING (visit_id, connection_id)
@@ -81,22 +83,45 @@ FROM visits
 """
 
 
+_LIVE = """
+WITH asking AS (
+    SELECT started_at::DATE AS day FROM runs
+    WHERE command = 'enrich' AND ((counts ->> '$.names')::BIGINT > 0 OR (counts ->> '$.handshakes')::BIGINT > 0)
+)
+SELECT count(DISTINCT h.certificate_id) FILTER (h.recorded),
+    count(DISTINCT (h.visit_id, h.host)) FILTER (h.address_changed),
+    (SELECT count(DISTINCT host) FROM dns_queries WHERE source = 'live'),
+    (SELECT min(day) FROM asking), (SELECT max(day) FROM asking)
+FROM live_handshakes AS h
+"""
+
+_WITHOUT_CONNECTIONS = """
+SELECT count(*) FROM page_counts JOIN visits USING (visit_id)
+WHERE measured_tls IS NULL AND status IS DISTINCT FROM 'failed' AND ideal_ip > 0
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One fix: who would make it, what it is, and how many connections and pages it is about."""
+    """One fix: who would make it, what it is, and how many connections and pages it is about.
+
+    ``live``: it rests on what was asked for after a recording.
+    """
 
     who: str
     fix: str
     cause: str
     connections: int
     pages: int
+    live: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
     """Of ``redundant`` connections those without advice: cause not known, or between hosts that are strangers.
 
-    ``lacking``: what the recordings left out, and for how many.
+    ``lacking``: what the recordings left out, and for how many; ``without_connections``: pages of which it is not
+    recorded what travelled over which connection.
     """
 
     undecidable: int
@@ -104,6 +129,20 @@ class Undecided:
     strangers: int
     redundant: int
     lacking: list[tuple[str, int]]
+    without_connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What was asked for after the recordings: ``as_of`` which days (None: nothing was), and how much came.
+
+    ``moved``: hosts of pages whose name led elsewhere than to the recorded address by then.
+    """
+
+    as_of: str | None
+    names: int
+    certificates: int
+    moved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +175,7 @@ class Contents:
     rests_on: list[str]
     advice: dict[str, list[Advice]]
     undecided: Undecided
+    live: Live
     pages: list[Page]
     all_pages: int
     distribution: list[tuple[float, float, float]]
@@ -148,6 +188,8 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
     """The contents for a study's database; ``most_pages`` are shown one by one, those with most to save first."""
     visits, failed, sites, first, last, vantages, recorders = connection.execute(_SUMS).fetchall()[0]
     rungs = ladder(connection)
+    certificates, moved, names, began, ended = connection.execute(_LIVE).fetchall()[0]
+    live = Live(as_of(began, ended), names, certificates, moved)
     return Contents(
         title=shown(title),
         facts={
@@ -163,7 +205,8 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
         rests_on=rests_on(rungs),
         advice=_advice(connection),
         undecided=_undecided(connection),
-        pages=[_page(connection, row) for row in _dicts(connection, _PAGES, {"pages": most_pages})],
+        live=live,
+        pages=[_page(connection, row, live.as_of) for row in _dicts(connection, _PAGES, {"pages": most_pages})],
         all_pages=visits,
         distribution=_distribution(connection),
         groups={by: _groups(connection, by) for by in ("vantage", "round")},
@@ -182,7 +225,7 @@ def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
     for row in _dicts(connection, _ADVICE):
         by = row["fixable_by"]
         found.setdefault(by, []).append(
-            Advice(who(by) or by, shown(row["fix"], 400), row["cause"], row["connections"], row["pages"])
+            Advice(who(by) or by, shown(row["fix"], 400), row["cause"], row["connections"], row["pages"], row["live"])
         )
     return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
 
@@ -190,16 +233,17 @@ def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
 def _undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
     undecidable, unknown, strangers, redundant = connection.execute(_NO_CAUSE).fetchall()[0]
     lacking = [(what, count) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
-    return Undecided(undecidable, unknown, strangers, redundant, lacking)
+    (without_connections,) = connection.execute(_WITHOUT_CONNECTIONS).fetchall()[0]
+    return Undecided(undecidable, unknown, strangers, redundant, lacking, without_connections)
 
 
-def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> Page:
+def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:
     for name in ("site", "url", "final_url", "error", "recorder", "browser", "browser_version", "vantage"):
         row[name] = None if row[name] is None else shown(row[name])
     rows = _dicts(connection, _CONNECTIONS, {"visit": row["visit_id"]})
     for number, entry in enumerate(rows, 1):
         entry["number"] = number
-        entry["why"] = None if entry["cause"] is None else why(entry)
+        entry["why"] = None if entry["cause"] is None else why(entry, asked_live)
         entry["who"] = who(entry["fixable_by"])
         known = entry["fix"] is not None and entry["fixable_by"] != "nobody"
         entry["fix"] = shown(entry["fix"], 400) if known else None

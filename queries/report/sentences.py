@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from originset.queries.report.text import shown
@@ -37,17 +38,34 @@ _WHY = {
 
 _LIVE = " `originset enrich --live` would ask for what can still be known."
 
+# What can be asked for once a recording is over.
+_ASKABLE = {"certificate names", "DNS answers"}
+
 
 def who(fixable_by: str | None) -> str | None:
     """Who could change it; None where that is not known."""
     return None if fixable_by is None else _WHO.get(fixable_by, fixable_by)
 
 
-def why(row: dict[str, Any]) -> str:
-    """One sentence for a row of ``redundant_connections``, true or saying that the recording does not tell."""
+def why(row: dict[str, Any], asked_live: str | None = None) -> str:
+    """One sentence for a row of ``redundant_connections``, true or saying that the recording does not tell.
+
+    ``asked_live``: of :func:`as_of`.
+    """
     template = _WHY.get(row["detail"] or "") or _WHY.get(row["cause"], row["cause"])
     needs = ", ".join(row["needs"] or ()) or "what decides"
     said = template.format(
         host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
     )
-    return said + _LIVE if row["cause"] == "NOT_DECIDABLE" else said
+    if row["cause"] == "NOT_DECIDABLE" and asked_live is None and not _ASKABLE.isdisjoint(row["needs"] or ()):
+        said += _LIVE
+    if row["based_on_live"] and asked_live is not None:
+        said += f" That is so {asked_live}, not by the recording."
+    return said
+
+
+def as_of(first: date | None, last: date | None) -> str | None:
+    """``as of`` the days on which live answers came; None where nothing was asked for."""
+    if first is None or last is None:
+        return None
+    return f"as of {first}" if first == last else f"as of {first} to {last}"

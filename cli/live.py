@@ -1,0 +1,145 @@
+"""What ``enrich`` and ``explain --live`` share: asking for what recordings lack, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+import polars as pl
+
+from originset.analysis.live import Lacking, Shown, lacking, store
+from originset.cli.output import note, progress
+from originset.crawler.live_lookups import Handshake, Manners, Place, Wanted, look_up
+from originset.crawler.resolver import parse_resolver
+from originset.data.study import Study
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# Hosts asked for between two writes: what was learned is kept if the rest is interrupted.
+_AT_ONCE = 25
+
+_PLAN = {
+    "host": pl.String,
+    "what": pl.String,
+    "address": pl.String,
+    "port": pl.Int32,
+    "visits": pl.UInt32,
+    "contacted": pl.Boolean,
+    "why_not": pl.String,
+}
+
+
+def live_options(function: _F) -> _F:
+    """Add ``--resolver``, ``--rate`` and ``--allow-private``."""
+    options = (
+        click.option(
+            "--resolver",
+            default="system",
+            show_default=True,
+            metavar="ADDRESS[:PORT]",
+            help="Whom to ask for names: an address, system, or none.",
+        ),
+        click.option(
+            "--rate",
+            type=click.FloatRange(min=0.1, max=50),
+            default=5.0,
+            show_default=True,
+            help="Handshakes begun a second, at most.",
+        ),
+        click.option(
+            "--allow-private",
+            is_flag=True,
+            help="Contact private addresses, other ports than 443 and 8443, and names of a local network too.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def manners(resolver: str, rate: float, *, allow_private: bool) -> Manners:
+    """The options as the crawler takes them.
+
+    Raises:
+        UsageError: there is no such resolver.
+    """
+    return Manners(parse_resolver(resolver), rate, allow_private)
+
+
+def enrich(study: Study, how: Manners, *, again: bool = False) -> dict[str, int]:
+    """Ask for what a study's recordings lack, and store it; ``analyze`` then uses it. Says how much there was.
+
+    Raises:
+        StudyError: another process is changing the study.
+    """
+    resolver = None if how.resolver is None else how.resolver.name
+    facts = {"resolver": resolver, "rate": how.rate, "allow_private": how.allow_private, "again": again}
+    with study.changing("enrich", facts) as counts, progress() as display:
+        wanted = lacking(study, again=again, refused_too=how.allow_private)
+        counts.update(names=0, handshakes=0, certificates=0, not_contacted=0)
+        hosts = wanted.hosts
+        places = places_of(wanted)
+        task = display.add_task("ask for hosts", total=len(hosts))
+        for first in range(0, len(hosts), _AT_ONCE):
+            some = hosts[first : first + _AT_ONCE]
+            began = datetime.now(UTC)
+            queries, handshakes = look_up([Wanted(host, places.get(host, ())) for host in some], how)
+            for name, count in store(study, wanted, began, queries, map(_shown, handshakes)).items():
+                counts[name] += count
+            display.advance(task, len(some))
+    return dict(counts)
+
+
+def remark(counts: dict[str, int]) -> None:
+    """Say what was asked for."""
+    said = f"asked for {counts['names']} names; {counts['certificates']} of {counts['handshakes']} handshakes"
+    note(f"{said} showed a certificate")
+    if counts["not_contacted"]:
+        note(f"{counts['not_contacted']} servers were not contacted; live_handshakes says why")
+
+
+def places_of(wanted: Lacking) -> dict[str, tuple[Place, ...]]:
+    """Each host's distinct places, over all visits."""
+    found: dict[str, dict[Place, None]] = {}
+    for host, address, port in wanted.places.select("host", "server_ip", "port").iter_rows():
+        found.setdefault(host, {})[Place(address, port)] = None
+    return {host: tuple(places) for host, places in found.items()}
+
+
+def would_contact(wanted: Lacking, how: Manners) -> pl.DataFrame:
+    """What :func:`enrich` would ask whom for, and what it would refuse to; nothing is contacted."""
+    resolver = None if how.resolver is None else how.resolver.name
+    rows: list[tuple[object, ...]] = []
+    visits = pl.concat([wanted.names, wanted.places.select("visit_id", "host")]).unique()
+    for host, count in visits.group_by("host").len().sort("host").iter_rows():
+        if resolver is not None:
+            asks = how.asks_for(host)
+            why_not = None if asks else "not a name of the public DNS"
+            rows.append((host, "A, AAAA, CNAME, HTTPS", resolver, None, count, asks, why_not))
+    places = wanted.places.group_by("host", "server_ip", "port").len().sort("host", "server_ip", "port")
+    for host, address, port, count in places.iter_rows():
+        if address is not None:
+            refusal = how.refusal(address, port)
+            rows.append((host, "TLS handshake", address, port, count, refusal is None, refusal))
+        if how.asks_for(host):
+            where = "as answered, if public and other" if address else "as answered, if public"
+            rows.append((host, "TLS handshake", where, port, count, None, None))
+    return pl.DataFrame(rows, schema=_PLAN, orient="row")
+
+
+def _shown(found: Handshake) -> Shown:
+    return Shown(
+        found.host,
+        found.address,
+        found.port,
+        recorded=found.recorded,
+        recorded_ip=found.recorded_address,
+        address_changed=found.changed,
+        certificate=found.certificate,
+        protocol=found.protocol,
+        tls_version=found.tls_version,
+        asked_at=found.asked_at,
+        problem=found.problem,
+    )
