@@ -124,10 +124,9 @@ def joins(rules: BrowserRules) -> pl.Expr:
     """
     permits, restricts = (over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
     framed, listed = _framed(), _listed()
-    in_time = three(pl.col("connected_ms_held") <= pl.col("ready_ms"))
     by_address = pl.col("reaches")
     if not rules.waits_for_connections_under_way:
-        by_address = pl.min_horizontal(by_address, in_time)
+        by_address = pl.min_horizontal(by_address, in_time())
     fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(by_address).cast(pl.Int8)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
@@ -138,10 +137,6 @@ def joins(rules: BrowserRules) -> pl.Expr:
         pl.when(alike | (_carries(rules) & ~pl.col("h2_denied"))).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
-    if rules.modes_share_host:
-        rest = same_pool(rules.pool - {"credentials"})
-        other_mode = pl.min_horizontal(rest, in_time, pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
-        here = pl.max_horizontal(here, other_mode)
     return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8))
 
 
@@ -153,6 +148,21 @@ def _other_protocol(way: str) -> pl.Expr:
     """The later one's own protocol and the earlier one's are those of ``way``, such as ``h1 over h2``."""
     own, _, over_which = way.partition(" over ")
     return ((pl.col("protocol") == own) & (pl.col("protocol_held") == over_which)).fill_null(value=False)
+
+
+def shares_host(rules: BrowserRules) -> pl.Expr:
+    """Whether requests without credentials would use the connection that the same name has for those with them."""
+    if not rules.modes_share_host:
+        return pl.lit(NO, pl.Int8)
+    alike = pl.when((pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)).then(YES).otherwise(NO)
+    modes = three(pl.col("credentialed_held") & ~pl.col("credentialed"))
+    ways = [same_pool(rules.pool - {"credentials"}), modes, alike.cast(pl.Int8)]
+    return pl.when("same_host").then(pl.min_horizontal(ways)).otherwise(pl.lit(NO, pl.Int8))
+
+
+def in_time() -> pl.Expr:
+    """Whether the earlier connection is established when the later one's name is there."""
+    return three(pl.col("connected_ms_held") <= pl.col("ready_ms"))
 
 
 def looked_up(rules: BrowserRules) -> pl.Expr:

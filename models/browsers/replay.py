@@ -6,9 +6,11 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.candidates import MAYBE, NO, YES, joins, looked_up
+from originset.models.browsers.candidates import MAYBE, NO, YES, in_time, joins, looked_up, shares_host
 
-SURE = 3
+# Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or if
+# the earlier one joined another's connection (JOINED).
+SURE, UNSURE, JOINED = 3, 4, 5
 
 
 def replayed(groups: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
@@ -24,12 +26,23 @@ def replayed(groups: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> 
     all_ways = found.select(
         *("group", "group_held", "same_host"),
         joins(rules).alias("may"),
+        shares_host(rules).alias("shares"),
+        in_time().alias("in_time"),
         looked_up(rules).alias("asked"),
         (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
-    ).filter(pl.col("may") > NO)
+    ).filter((pl.col("may") > NO) | (pl.col("shares") > NO))
     refused = all_ways.filter("refused").group_by("group").agg(pl.col("may").max().alias("refused"))
     # What its own host's connection can carry, that or the one which it shares carries.
-    certain = pl.when(pl.col("same_host") & (pl.col("may") == YES)).then(SURE).otherwise("may").cast(pl.Int8)
+    certain = (
+        pl.when(pl.col("same_host") & (pl.col("may") == YES))
+        .then(SURE)
+        .when(pl.col("shares") == YES)
+        .then(pl.when(pl.col("in_time") == YES).then(SURE).when(pl.col("in_time") == NO).then(JOINED).otherwise(UNSURE))
+        .when(pl.col("same_host") | (pl.col("shares") == MAYBE))
+        .then(UNSURE)
+        .otherwise("may")
+        .cast(pl.Int8)
+    )
     possible = all_ways.filter(~pl.col("refused")).with_columns(certain.alias("may")).sort("group", "group_held")
     opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "may")))
     sure = possible.select("group", pl.col("group_held").alias("joins"), pl.col("asked"))
@@ -61,8 +74,8 @@ def opened(
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int8]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Of ``count`` groups, whether each opens a connection, and whose it uses instead (-1: nobody's).
 
-    The k-th pair says that group ``later[k]`` may (MAYBE) or can (YES) use the connection of ``earlier[k]``, or can use
-    whichever that one uses (SURE); pairs are ordered by ``later``, groups by time.
+    The k-th pair says that group ``later[k]`` may (MAYBE) or can (YES) use the connection that ``earlier[k]`` opens, or
+    whichever that one uses (SURE, UNSURE, JOINED); pairs are ordered by ``later``, groups by time.
     """
     opens = [YES] * count
     used = [-1] * count
@@ -73,11 +86,12 @@ def opened(
         outcome = YES
         while at < total and later[at] == group:
             held = opens[earlier[at]]
-            if certain[at] == SURE or (held == YES and certain[at] == YES):
+            way = certain[at]
+            if way == SURE or (way == YES and held == YES) or (way == JOINED and held == NO):
                 if outcome != NO:
                     outcome = NO
                     used[group] = earlier[at]
-            elif held != NO and outcome == YES:
+            elif outcome == YES and way != NO and (way == UNSURE or held == MAYBE or (way == MAYBE and held == YES)):
                 outcome = MAYBE
             at += 1
         opens[group] = outcome
