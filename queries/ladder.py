@@ -9,7 +9,10 @@ from originset.queries.catalogue import rows_of, run
 
 
 def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """The rungs for TLS connections, then those for DNS lookups: columns as in ladder_tls_summary.sql."""
+    """The rungs for TLS connections, then those for DNS lookups: columns as in ladder_tls_summary.sql.
+
+    Where no page counts, one row without a rung says why.
+    """
     return pl.concat([rows_of(connection, name) for name in ("ladder_tls_summary", "ladder_dns_summary")])
 
 
@@ -32,6 +35,8 @@ def rests_on(rows: pl.DataFrame) -> list[str]:
     for counts, pages, out, why in (
         rows.select("counts", "pages", "left_out", "left_out_why").unique(maintain_order=True).iter_rows()
     ):
-        sentence = f"{counts}: {pages} of {pages + out} pages"
+        sentence = f"{counts}: {pages or 'none'} of {pages + out} pages"
+        if pages + out == 1:
+            sentence = f"{counts}: of this page" if pages else f"{counts}: not counted on this page"
         sentences.append(f"{sentence}; left out: {why}" if out else sentence)
     return sentences

@@ -2,7 +2,7 @@
 -- by address still look every name up.
 -- paper: table 1 and figure 3 as totals
 -- counts: DNS lookups
--- rung: the step
+-- rung: the step; NULL, in the one row that says why, where no page counts
 -- aside: true for a rung that is shown for comparison alone
 -- total: lookups over all pages counted [lookups]
 -- median: per page [lookups]
@@ -92,8 +92,7 @@ SELECT
   pages,
   left_out,
   left_out_why
-FROM totals
-JOIN intervals USING (step)
-CROSS JOIN basis
+FROM (SELECT * FROM basis WHERE pages + left_out > 0)
+LEFT JOIN (SELECT * FROM totals JOIN intervals USING (step)) ON true
 WINDOW steps AS (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ORDER BY step

@@ -6,7 +6,7 @@
 -- pages where each of these connections has a known address. Rungs marked aside are not steps between their neighbours.
 -- paper: table 1 and figure 3 as totals
 -- counts: TLS connections
--- rung: the step
+-- rung: the step; NULL, in the one row that says why, where no page counts
 -- aside: true for a rung that is shown for comparison alone
 -- total: connections over all pages counted [connections]
 -- median: per page [connections]
@@ -109,8 +109,7 @@ SELECT
   pages,
   left_out,
   left_out_why
-FROM totals
-JOIN intervals USING (step)
-CROSS JOIN basis
+FROM (SELECT * FROM basis WHERE pages + left_out > 0)
+LEFT JOIN (SELECT * FROM totals JOIN intervals USING (step)) ON true
 WINDOW steps AS (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ORDER BY step

@@ -120,3 +120,19 @@ def test_one_site_has_no_interval(build_study, example_rows) -> None:
         rows = ladder(connection)
     assert rows["saved_pct"].null_count() == 0
     assert rows["saved_pct_low"].null_count() == rows["saved_pct_high"].null_count() == rows.height
+
+
+def test_where_no_page_counts_it_says_why(build_study, example_rows) -> None:
+    visits = [{**row, "quality": ["partial"]} for row in example_rows["visits"] if row["status"] == "ok"]
+    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+        rows = ladder(connection)
+    assert rows.select("counts", "rung", "total", "pages").rows() == [
+        ("TLS connections", None, None, 0),
+        ("DNS lookups", None, None, 0),
+    ]
+    assert all(
+        f": none of {len(visits)} pages; left out: {len(visits)} recorded in part" in one for one in rests_on(rows)
+    )
+    one = visits[:1]
+    with open_database(build_study({**example_rows, "visits": one}, Parameters())) as connection:
+        assert "TLS connections: not counted on this page; left out: 1 recorded in part" in rests_on(ladder(connection))
