@@ -47,11 +47,9 @@ def redundant_connections(tables: Mapping[str, pl.LazyFrame], asked_for: pl.Data
     chosen = found.with_columns(against.alias("against")).filter(
         pl.col("against") == pl.col("against").min().over("number")
     )
-    listed = pl.concat_list(
-        pl.when(pl.col(f"is_{name}") == YES).then(pl.lit(name)) for name in CAUSES
-    ).list.drop_nulls()
+    known = _listed(chosen, "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
-        chosen.with_columns(listed.alias("causes"), _needs())
+        _listed(known, "needs", _needs())
         .with_columns(
             pl.coalesce(
                 pl.col("causes").list.first(),
@@ -94,10 +92,14 @@ def _candidates(tables: Mapping[str, pl.LazyFrame], used: pl.DataFrame) -> pl.Da
         .join(covering.rename({"certificate_id": "certificate_id_held"}), on="host")
         .join(earlier, on=["visit_id", "certificate_id_held"])
     )
-    reachable = several.select(
-        *_OWN_NAMES,
-        pl.concat_list(pl.col("answers").fill_null([]), pl.concat_list("peer")).list.unique().alias("peer_held"),
-    ).explode("peer_held")
+    reachable = pl.concat(
+        [
+            several.select(*_OWN_NAMES, pl.col("peer").alias("peer_held")),
+            several.filter(pl.col("answers").is_not_null())
+            .select(*_OWN_NAMES, pl.col("answers").alias("peer_held"))
+            .explode("peer_held"),
+        ]
+    )
     near = reachable.drop_nulls("peer_held").join(earlier, on=["visit_id", "peer_held"])
     shares = pl.col("protocol").is_in(["h2", "h3"]).fill_null(value=False)
     first_of_as = (
@@ -158,7 +160,7 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
         "ORIGIN_UNSUPPORTED": pl.when(pl.col("listed") & ~permitted & ~pl.col("same_host"))
         .then(pl.min_horizontal("covers", away)).otherwise(NO),
         "RACE": three(pl.col("established_ms_held") > late),
-        "MISDIRECTED": three(pl.col("misdirected_held").list.contains(pl.col("host"))),
+        "MISDIRECTED": three(pl.col("misdirected_held").list.contains(pl.col("host")).fill_null(value=False)),
         "LIFETIME": YES - alive,
         "SPECIAL": pl.when("socket").then(YES).otherwise(NO),
     }  # fmt: skip
@@ -205,21 +207,31 @@ _MISSING = {
 }
 
 
-def _needs() -> pl.Expr:
+def _needs() -> dict[str, pl.Expr]:
     """What was missing to decide, whatever else is known."""
     unsure = {
         "certificate names": pl.col("covers") == MAYBE,
         "DNS answers": pl.col("reaches") == MAYBE,
     }
     told_in_part = {"DNS answers": (pl.col("covers") == NO) & (pl.col("reaches") == MAYBE)}
-    needs = [
-        pl.when(
-            (pl.any_horizontal(pl.col(f"is_{name}") == MAYBE for name in names) & unsure.get(need, pl.lit(value=True)))
-            | told_in_part.get(need, pl.lit(value=False))
-        ).then(pl.lit(need))
+    return {
+        need: (
+            pl.any_horizontal(pl.col(f"is_{name}") == MAYBE for name in names) & unsure.get(need, pl.lit(value=True))
+        )
+        | told_in_part.get(need, pl.lit(value=False))
         for need, names in _MISSING.items()
+    }
+
+
+def _listed(rows: pl.DataFrame, column: str, applies: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """``rows`` with a list of the names that apply, in their order; the few lists that there are, are made once."""
+    which = pl.sum_horizontal(applied.cast(pl.Int32) * 2**bit for bit, applied in enumerate(applies.values()))
+    rows = rows.with_columns(which.alias("which"))
+    lists = [
+        (number, [name for bit, name in enumerate(applies) if number >> bit & 1]) for number in rows["which"].unique()
     ]
-    return pl.concat_list(needs).list.drop_nulls().alias("needs")
+    schema = {"which": rows.schema["which"], column: pl.List(pl.String)}
+    return rows.join(pl.DataFrame(lists, schema=schema, orient="row"), on="which", how="left").drop("which")
 
 
 def _detail() -> pl.Expr:

@@ -43,7 +43,6 @@ def used_connections(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, ans
                 *("browser", "first"),
             ).first(),
             pl.col("ended_ms").max().alias("last_ms"),
-            pl.col("host").filter(pl.col("refused")).unique().alias("refused"),
         )
     )
     told = tables["connections"].select(
@@ -61,15 +60,23 @@ def used_connections(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, ans
     )
     places = tables["addresses"].select(pl.col("ip").alias("peer"), "asn")
     edges = tables["hosts"].select("host", "edge")
+    refused = (
+        rows.filter("refused", pl.col("connection_id").is_not_null())
+        .group_by(_KEY)
+        .agg(pl.col("host").unique().alias("refused"))
+    )
+    several = pl.concat_list(pl.col("refused").fill_null([]), pl.col("misdirected").fill_null([])).list.unique()
+    none = pl.col("refused").is_null() & (pl.col("misdirected").list.len().fill_null(0) == 0)
     return (
         carried.lazy()
+        .join(refused.lazy(), on=_KEY, how="left")
         .join(told, on=_KEY, how="left")
         .with_columns(
             pl.coalesce("own_ip", "server_ip").alias("peer"),
             pl.coalesce("opened_ms", "started_ms").alias("opened_ms"),
             pl.coalesce("established_ms", "connected_ms").alias("established_ms"),
             pl.when("watched").then(pl.col("closed_ms").is_null()).alias("lasting"),
-            pl.concat_list("refused", pl.col("misdirected").fill_null([])).list.unique().alias("misdirected"),
+            pl.when(~none).then(several).alias("misdirected"),
         )
         .join(known, on="certificate_id", how="left")
         .join(places, on="peer", how="left")
