@@ -1,4 +1,4 @@
-"""``originset check``: a live server before it is trusted with other hosts' requests."""
+"""``originset check``: a live server before it is trusted with other hosts' requests; pages by a budget."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from pathlib import Path
 import click
 import polars as pl
 
+from originset.cli.budget import GITHUB, check_budget
 from originset.cli.config import read_plan
-from originset.cli.output import format_option, note, write_rows
+from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.writers.origin_set import choose
 from originset.crawler.preflight.findings import findings
 from originset.crawler.preflight.observation import Target, addresses_of, observe
 from originset.data.errors import UsageError
+from originset.data.study import Study
 
 _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "detail": pl.String}
 
 
 @click.command()
-@click.option("--site", required=True, metavar="HOST", help="The site whose server it is.")
+@click.argument("hars", nargs=-1, metavar="[HAR]...", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--site", metavar="HOST", help="The site whose server is checked.")
 @click.option("--connect", metavar="ADDRESS[:PORT]", help="The server's address; else what the name leads to.")
 @click.option("--path", default="/", show_default=True, help="What is asked for of each host.")
 @click.option(
@@ -35,26 +38,59 @@ _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "de
     metavar="PEM",
     help="Authorities to trust instead of the system's.",
 )
-@format_option
+@click.option(
+    "--budget",
+    "budget_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.toml",
+    help="What the pages of the HARs, or of the study without any, may cost.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice([*FORMATS, GITHUB]),
+    default="table",
+    show_default=True,
+    help="How rows are written to stdout; github, for budgets: annotations of a workflow.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
     *,
-    site: str,
+    hars: tuple[Path, ...],
+    site: str | None,
     connect: str | None,
     path: str,
     plan_path: Path | None,
     ca_file: str | None,
+    budget_path: Path | None,
     output_format: str,
 ) -> None:
-    """Check a live server: the origins it announces, and whether it can answer for them.
+    """Check a live server (--site), or pages by a budget (--budget): for before a change, and for CI.
 
-    Asks the server for each announced host, first and after another host's request, and each host's own server for the
-    same; private addresses are not contacted unless the server's own is one. A line a finding; exit code 1 if one of
-    them is a fault, 0 if none is.
+    With --site: the origins that the server announces, and whether it can answer for them. Asks it for each announced
+    host, first and after another host's request, and each host's own server for the same; private addresses are not
+    contacted unless the server's own is one. A line a finding; exit code 1 if one of them is a fault, 0 if none is.
 
-    Example: originset check --site www.example.com --connect 192.0.2.10
+    With --budget: a line for each page and each limit of [budget] and [[page]] (with site or url) in the file:
+    connections, redundant_connections, missing_names, third_party_ases. Exit code 0 within, 1 over, 2 if what was
+    recorded does not suffice to say so.
+
+    Example: originset check --budget budget.toml page.har
     """
+    if (site is None) == (budget_path is None):
+        raise click.UsageError("Give either --site or --budget.")
+    if budget_path is not None:
+        study: Study = ctx.obj
+        ctx.exit(check_budget(study, budget_path, hars, output_format))
+    if hars or output_format == GITHUB:
+        raise click.UsageError("HARs and --format github are for --budget.")
+    ctx.exit(_check_site(site or "", connect, path, plan_path, ca_file, output_format))
+
+
+def _check_site(  # noqa: PLR0917 - the options of one form of the command
+    site: str, connect: str | None, path: str, plan_path: Path | None, ca_file: str | None, output_format: str
+) -> int:
     if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
     address, port = _place(site, connect)
@@ -68,7 +104,7 @@ def command(
     faults = sum(not one.is_note for one in found)
     note(f"{site} at {address} announces {len(seen.origins)} origins over HTTP/2; {len(seen.hosts)} hosts were tried")
     note(f"{faults} faults" if faults else "no fault was found")
-    ctx.exit(1 if faults else 0)
+    return 1 if faults else 0
 
 
 def _place(site: str, connect: str | None) -> tuple[str, int]:

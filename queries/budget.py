@@ -1,0 +1,125 @@
+"""What pages cost beside what they may: connections, redundant ones, names missing from certificates, third parties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import polars as pl
+
+# What a budget can limit, and what it means; names as in the file.
+MEASURES = {
+    "connections": "TLS connections that carried the page's requests",
+    "redundant_connections": "of these, such as an earlier one of the page could have served",
+    "missing_names": "hosts in the site's AS that its certificate does not cover, over all its visits",
+    "third_party_ases": "ASes that only hosts of other registrable domains than the page's were served from",
+}
+
+WITHIN, OVER, UNKNOWN = "within", "over", "unknown"
+
+# ``least``: counted for certain; ``whole``: NULL, or why there may be more.
+_VALUES = """
+WITH
+pages AS (
+    SELECT v.visit_id, v.site, coalesce(v.url, v.final_url) AS url, v.status, c.measured_tls,
+        CASE
+            WHEN v.challenge THEN 'a bot challenge came in place of the page'
+            WHEN v.status = 'failed' THEN 'the page failed'
+            WHEN list_has_any(v.quality, ['partial', 'truncated']) THEN 'the page was recorded in part'
+            WHEN list_contains(v.quality, 'proxied') THEN 'the page was recorded through a proxy'
+            WHEN list_has_any(v.quality, ['warm_start', 'preserved_log', 'cached_hosts'])
+                THEN 'the page was not loaded afresh'
+            WHEN c.measured_tls IS NULL THEN 'the recording does not tell which connection each request used'
+        END AS why
+    FROM visits AS v LEFT JOIN page_counts AS c USING (visit_id)
+),
+documents AS (
+    SELECT p.visit_id, coalesce(h.registrable_domain, h.host) AS domain
+    FROM pages AS p
+    JOIN requests AS r ON r.visit_id = p.visit_id
+    JOIN hosts AS h ON h.host = r.host
+    WHERE r.status IS NOT NULL AND r.status NOT BETWEEN 300 AND 399 AND r.scheme IN ('https', 'http')
+    QUALIFY row_number() OVER (
+        PARTITION BY p.visit_id
+        ORDER BY coalesce(r.resource_type, 'document') <> 'document', r.request_id
+    ) = 1
+),
+served AS (
+    SELECT r.visit_id, a.asn, r.server_ip,
+        coalesce(h.registrable_domain, h.host) IS DISTINCT FROM d.domain AS third_party
+    FROM requests AS r
+    JOIN documents AS d USING (visit_id)
+    LEFT JOIN hosts AS h ON h.host = r.host
+    LEFT JOIN addresses AS a ON a.ip = r.server_ip
+    WHERE r.scheme IN ('https', 'http', 'wss', 'ws') AND r.from_cache IS DISTINCT FROM true
+        AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
+),
+of_as AS (
+    -- An address in no known AS is one of its own.
+    SELECT visit_id, coalesce(asn::VARCHAR, server_ip) AS network, bool_and(third_party) AS third_party
+    FROM served WHERE server_ip IS NOT NULL GROUP BY ALL
+),
+third_parties AS (
+    SELECT visit_id, count(*) FILTER (third_party) AS least FROM of_as GROUP BY visit_id
+),
+unlocated AS (
+    SELECT visit_id, count(*) AS requests FROM served WHERE server_ip IS NULL GROUP BY visit_id
+),
+redundant AS (
+    SELECT visit_id, count(*) AS least FROM redundant_connections GROUP BY visit_id
+)
+SELECT p.visit_id, p.site, p.url, 'connections' AS measure, p.measured_tls::BIGINT AS least, p.why FROM pages AS p
+UNION ALL
+SELECT p.visit_id, p.site, p.url, 'redundant_connections',
+    CASE WHEN p.measured_tls IS NOT NULL THEN coalesce(r.least, 0) END, p.why
+FROM pages AS p LEFT JOIN redundant AS r USING (visit_id)
+UNION ALL
+SELECT p.visit_id, p.site, p.url, 'missing_names', s.additions,
+    CASE WHEN p.why IS NOT NULL AND p.measured_tls IS NOT NULL THEN p.why
+        WHEN s.additions IS NULL THEN 'the names of the site''s certificate are not recorded' END
+FROM pages AS p LEFT JOIN site_certificates AS s USING (site)
+UNION ALL
+SELECT p.visit_id, p.site, p.url, 'third_party_ases', t.least,
+    CASE WHEN p.why IS NOT NULL AND p.measured_tls IS NOT NULL THEN p.why
+        WHEN u.requests > 0 THEN u.requests || ' requests went to addresses that are not recorded'
+        WHEN t.least IS NULL THEN 'no address is recorded' END
+FROM pages AS p LEFT JOIN third_parties AS t USING (visit_id) LEFT JOIN unlocated AS u USING (visit_id)
+ORDER BY site, url, visit_id, measure
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageBudget:
+    """Limits by measure, for the pages of a site or of an address; for all where both are None."""
+
+    limits: dict[str, int]
+    site: str | None = None
+    url: str | None = None
+
+
+def judged(connection: duckdb.DuckDBPyConnection, default: PageBudget, overrides: list[PageBudget]) -> pl.DataFrame:
+    """One row per visit and limit: site, url, visit_id, measure, budget, value, verdict and why.
+
+    ``value`` is what was counted for certain, NULL where nothing was. Over a limit is ``over`` even where there may be
+    more (``why``); not over it is ``unknown`` there. An override's limits take the place of the default's: those of an
+    address before those of a site.
+    """
+    rows = []
+    for visit, site, url, measure, least, why in connection.execute(_VALUES).fetchall():
+        limit = _limit(measure, site, url, default, overrides)
+        if limit is None:
+            continue
+        over = least is not None and least > limit
+        verdict = OVER if over else WITHIN if why is None and least is not None else UNKNOWN
+        rows.append((site, url, visit, measure, limit, least, verdict, why))
+    schema = {"site": pl.String, "url": pl.String, "visit_id": pl.String, "measure": pl.String, "budget": pl.Int64,
+              "value": pl.Int64, "verdict": pl.String, "why": pl.String}  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _limit(
+    measure: str, site: str | None, url: str | None, default: PageBudget, overrides: list[PageBudget]
+) -> int | None:
+    fitting = [one for one in overrides if (one.url is not None and one.url == url)]
+    fitting += [one for one in overrides if one.url is None and one.site == site]
+    return next((one.limits[measure] for one in [*fitting, default] if measure in one.limits), None)
