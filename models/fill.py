@@ -106,7 +106,7 @@ def of_part(
         "documents": own,
         "colocated": colocated_hosts(uses, own),
         "carried": carried(uses, own),
-        "origins": origins.select(visit, "host", "key", pl.col("first").cast(pl.Int32)),
+        "origins": origins.select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32)),
         "uses": uses.select(visit, *_KEPT).cast(dict.fromkeys(("asn", "requests", "refused"), pl.UInt32)),
         "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")

@@ -104,7 +104,9 @@ def with_merges(
     of_host = pl.col("host").to_physical().cast(pl.Int64).alias("unit")
     ideal = merged_counts(located.select("visit", "key", "host", of_host), levels, coverage)
     addressed = origins.filter(pl.col("key").is_not_null())
-    paired = merged_counts(addressed.select("visit", "key", "host", pl.col("first").alias("unit")), levels, coverage)
+    # Evidence about a host that a connection only refused says nothing of that connection.
+    told = pl.when(~pl.col("refused")).then("host").alias("host")
+    paired = merged_counts(addressed.select("visit", "key", told, pl.col("first").alias("unit")), levels, coverage)
     known = {
         "addresses_known": ("ideal_edge", "ideal_deployable"),
         "paired_known": ("paired_ideal_edge", "paired_ideal_deployable"),
@@ -125,8 +127,8 @@ def first_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl
     """One row per page and origin of its https and wss requests with a known connection.
 
     Columns: page, host, ``first`` (a number for the connection that was opened first of those that served the origin,
-    that is, did not only answer it with 421), ``server_ip`` and ``key`` (of that connection's first request with an
-    address). All other connections are duplicates: every origin that they served already had one.
+    that is, did not only answer it with 421), ``refused`` (none served it), ``server_ip`` and ``key`` (of that
+    connection's first request with an address). All other connections are duplicates: every origin that they served already had one.
     """
     opened = tables["connections"].select("visit_id", "connection_id", "opened_ms")
     opened = opened.join(pages.numbers.lazy(), on="visit_id")
@@ -152,9 +154,10 @@ def first_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl
         counted.select("page", "connection_id", *_ORIGIN, refused.alias("refused"))
         .join(connections.select("page", "connection_id", "first"), on=["page", "connection_id"])
         .group_by("page", *_ORIGIN)
-        .agg((pl.col("first") + pl.col("refused")).min() % 2**40)
+        .agg((pl.col("first") + pl.col("refused")).min())
+        .with_columns(pl.col("first") % 2**40, (pl.col("first") >= 2**40).alias("refused"))
         .join(connections.select("first", "server_ip", "key"), on="first")
-        .select("page", "host", "first", "server_ip", "key")
+        .select("page", "host", "first", "refused", "server_ip", "key")
         .collect()
     )
 
