@@ -17,7 +17,7 @@ from originset.cli.writers.capabilities import CAPABILITIES, require_sender
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
 from originset.data.errors import InputError
 from originset.data.study import Study
-from originset.models.plan import VERSION, Plan
+from originset.models.plan import VERSION, Plan, counted
 
 _WRITERS: dict[str, Callable[[OriginSet], str]] = {"node": node.render, "h2o": h2o.render, "list": plain.render}
 
@@ -76,7 +76,9 @@ def _remarks(made: Plan, chosen: OriginSet, *, asked_for: str | None) -> list[st
     reasons = Counter(left.reason for left in entry.left_out)
     if reasons:
         counts = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items()))
-        lines.append(f"{reasons.total()} hosts of the same AS are not announced ({counts}); originset plan lists them")
+        lines.append(
+            f"of the same AS, {counted(reasons.total(), 'host')} not announced ({counts}); originset plan lists them"
+        )
     lines += [f"{chosen.server}: {warning}" for warning in entry.warnings]
     others = [quoted(server.server) for server in made.servers if server.server != chosen.server]
     if others and asked_for is None:

@@ -9,6 +9,7 @@ import polars as pl
 from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
+from originset.models.client_mix import ClientMix
 from originset.models.plan import Basis, Plan, plan
 
 if TYPE_CHECKING:
@@ -21,8 +22,14 @@ _TABLES = {
     "certificate_names": """
         SELECT name FROM certificate_names
         WHERE certificate_id = (SELECT certificate_id FROM site_certificates WHERE site = ?)""",
+    "chain": """
+        WITH own AS (
+            SELECT unnest(chain) AS certificate_id, generate_subscripts(chain, 1) AS place FROM certificates
+            WHERE certificate_id = (SELECT certificate_id FROM site_certificates WHERE site = ?))
+        SELECT der_bytes FROM own LEFT JOIN certificates USING (certificate_id) ORDER BY place""",
     "requests": """
-        SELECT DISTINCT scheme, host, protocol, server_ip FROM requests JOIN visits USING (visit_id)
+        SELECT DISTINCT scheme, host, protocol, server_ip, asn
+        FROM requests JOIN visits USING (visit_id) LEFT JOIN addresses ON ip = server_ip
         WHERE site = ? AND scheme IN ('https', 'wss', 'http', 'ws') AND from_cache IS DISTINCT FROM true""",
 }
 
@@ -37,8 +44,15 @@ _NEAR = """
     ORDER BY jaro_winkler_similarity(site, $1) DESC, site LIMIT 3"""
 
 
-def site_plan(study: Study, site: str, max_additions: int | None = None) -> Plan:
-    """The plan of ``site``, as the study's models stand.
+def site_plan(
+    study: Study,
+    site: str,
+    max_additions: int | None = None,
+    *,
+    excluded: frozenset[str] = frozenset(),
+    client_mix: ClientMix | None = None,
+) -> Plan:
+    """The plan of ``site``, as the study's models stand; the rest as for :func:`originset.models.plan.plan`.
 
     Raises:
         StudyError: there is no study, or no database yet.
@@ -50,7 +64,10 @@ def site_plan(study: Study, site: str, max_additions: int | None = None) -> Plan
         if tables["origin_sets"].is_empty():
             raise _nothing_to_plan(connection, study, site, visits)
     basis = Basis(study=study.root.resolve().name, visits=visits, vantages=vantages, first_visit=first, last_visit=last)
-    return plan(site, basis, tables, max_additions)
+    own = set(tables["origin_sets"]["server"]) & excluded
+    if own:
+        raise UsageError(f"{min(own)} answers for the site's document, so it cannot be excluded")
+    return plan(site, basis, tables, max_additions, excluded=excluded, client_mix=client_mix)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, statement: str, site: str) -> pl.DataFrame:

@@ -13,6 +13,9 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
+from originset.models.advice import Advice, HttpsRecord, advice, https_records
+from originset.models.client_mix import ClientMix
+from originset.models.costs import Costs, costs
 from originset.models.origins import NotAnOriginError, serialize
 
 VERSION = 1
@@ -24,8 +27,26 @@ _SEEN_COALESCED = 5
 _MISDIRECTED = "a server answered 421 for it"
 
 Reason = Literal[
-    "misdirected", "not_covered", "coverage_unknown", "not_https", "no_http2", "other_port", "rare", "not_an_origin"
+    "misdirected",
+    "not_covered",
+    "coverage_unknown",
+    "not_https",
+    "no_http2",
+    "other_port",
+    "rare",
+    "elsewhere",
+    "excluded",
+    "not_an_origin",
+    "not_a_name",
+    "multi_cdn",
 ]
+
+_BLOCKED = {
+    "misdirected": _MISDIRECTED,
+    "not_a_name": "no CA takes it into a certificate",
+    "multi_cdn": "it is on another edge at times",
+}
+_EXCLUDED = "excluded, as asked"
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +60,10 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Announced(msgspec.Struct, frozen=True, kw_only=True):
-    """One origin to announce and what was seen of its host."""
+    """One origin to announce and what was seen of its host.
+
+    ``coalesces_today``: browsers may use the server's connection for it without ORIGIN; always so for the server's own.
+    """
 
     origin: str
     level: int | None
@@ -47,6 +71,7 @@ class Announced(msgspec.Struct, frozen=True, kw_only=True):
     visits: int | None
     seen_share: float | None
     coalesces_today: bool
+    connections_saved_firefox: int | None = None
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +92,16 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One server of the site (a host that answered for its document) and its set, most requested origin first."""
+    """One server of the site (a host that answered for its document) and its set, most requested origin first.
+
+    ``connections_saved_firefox``: what announcing the set saves there over the site's visits; None if not known.
+    """
 
     server: str
     announce: list[Announced]
     left_out: list[LeftOut]
     warnings: list[str]
+    connections_saved_firefox: int | None = None
 
     @property
     def origins(self) -> list[str]:
@@ -93,6 +122,11 @@ class Addition(msgspec.Struct, frozen=True, kw_only=True):
     level: int | None
     same_owner: bool | None
     connections_saved_paper: int | None
+    validatable_by: Literal["site", "provider", "nobody_known"] | None = None
+    connections_saved_chromium: int | None = None
+    connections_saved_chromium_h3: int | None = None
+    connections_saved_firefox: int | None = None
+    connections_saved_mix: float | None = None
 
 
 class AdditionLeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,35 +153,61 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     certificate_id: str | None
     certificate_names: int | None
     names: list[str] | None = None
+    client_mix: ClientMix | None = None
+    costs: Costs | None = None
+    advice: list[Advice] = []
+    https_records: list[HttpsRecord] = []
     format: Literal["originset-plan"] = "originset-plan"
     version: int = VERSION
 
 
-def plan(site: str, basis: Basis, tables: Mapping[str, pl.DataFrame], max_additions: int | None = None) -> Plan:
+def plan(
+    site: str,
+    basis: Basis,
+    tables: Mapping[str, pl.DataFrame],
+    max_additions: int | None = None,
+    *,
+    excluded: frozenset[str] = frozenset(),
+    client_mix: ClientMix | None = None,
+) -> Plan:
     """The plan of one site.
 
     ``tables``: the site's rows of ``origin_sets``, ``certificate_additions`` and ``site_certificates``, the names of
-    its certificate from ``certificate_names``, and of ``requests`` at least scheme, host, protocol and server_ip
-    (repeated rows do not matter). Servers come with the most visited first: the one to begin with.
+    its certificate from ``certificate_names``, the sizes of its chain (``chain``: der_bytes, leaf first), and of
+    ``requests`` scheme, host, protocol, server_ip and the address's asn (repeated rows do not matter). Servers come
+    with the most visited first: the one to begin with. ``excluded``: hosts that are neither announced nor added.
+    ``client_mix`` ranks additions by what they save on average over these clients; else the paper's rank holds.
     """
     sets, seen = tables["origin_sets"], _seen(tables["requests"])
     names = sorted(tables["certificate_names"]["name"].to_list())
     certificate = next(tables["site_certificates"].iter_rows(named=True), {})
     visited = sets.filter(pl.col("server") == pl.col("host")).sort("visits", "server", descending=[True, False])
     order = dict.fromkeys([*visited["server"], *sets["server"].unique().sort()])
-    servers = [_server(name, sets.filter(pl.col("server") == name).join(seen, "host", "left"), names) for name in order]
+    sets = sets.join(seen, "host", "left").with_columns(pl.col("host").is_in(excluded).alias("excluded"))
+    servers = [_server(name, sets.filter(pl.col("server") == name), names) for name in order]
     misdirected = {entry.host for server in servers for entry in server.left_out if entry.reason == "misdirected"}
     additions: list[Addition] = []
     left_out: list[AdditionLeftOut] = []
     for row in tables["certificate_additions"].sort("rank", "name", nulls_last=True).iter_rows(named=True):
         _, why_not = _origin(row["name"], None)
-        if row["name"] in misdirected:
-            left_out.append(AdditionLeftOut(name=row["name"], reason="misdirected", detail=_MISDIRECTED))
+        reason: Reason | None = "misdirected" if row["name"] in misdirected else row["blocked_reason"]
+        if row["name"] in excluded:
+            left_out.append(AdditionLeftOut(name=row["name"], reason="excluded", detail=_EXCLUDED))
         elif why_not is not None:
             left_out.append(AdditionLeftOut(name=row["name"], reason="not_an_origin", detail=why_not))
+        elif reason is not None:
+            left_out.append(AdditionLeftOut(name=row["name"], reason=reason, detail=_BLOCKED[reason]))
         else:
+            row["connections_saved_mix"] = None if client_mix is None else client_mix.saved(row)
             additions.append(Addition(**{field: row[field] for field in Addition.__struct_fields__}))
+    if client_mix is not None:
+        # What is not known comes last; equals stay in the paper's order.
+        additions.sort(
+            key=lambda addition: -1.0 if (worth := addition.connections_saved_mix) is None else worth, reverse=True
+        )
     taken = additions[:max_additions]
+    asked_for = [addition.name for addition in taken if addition.validatable_by == "site"]
+    protocols = {row["host"]: row["protocols"] for row in seen.iter_rows(named=True)}
     return Plan(
         site=site,
         basis=basis,
@@ -158,6 +218,12 @@ def plan(site: str, basis: Basis, tables: Mapping[str, pl.DataFrame], max_additi
         certificate_id=certificate.get("certificate_id"),
         certificate_names=certificate.get("existing_names"),
         names=names or None,
+        client_mix=client_mix,
+        costs=costs(asked_for, tables["chain"]["der_bytes"].to_list()),
+        advice=advice(msgspec.structs.asdict(addition) for addition in taken),
+        https_records=https_records(
+            {server.server: protocols.get(server.server, []) for server in servers if server.announce}
+        ),
     )
 
 
@@ -166,6 +232,7 @@ def _seen(requests: pl.DataFrame) -> pl.DataFrame:
     return requests.group_by("host").agg(
         pl.col("server_ip").drop_nulls().unique().sort().alias("addresses"),
         pl.col("protocol").drop_nulls().unique().sort().alias("protocols"),
+        pl.col("asn").drop_nulls().unique().sort().alias("asns"),
         pl.col("scheme").is_in(["https", "wss"]).any().alias("tls"),
     )
 
@@ -176,14 +243,15 @@ def _server(server: str, rows: pl.DataFrame, certificate_names: list[str]) -> Se
     announce: list[Announced] = []
     left_out: list[LeftOut] = []
     for row in rows.sort("requests", "host", descending=[True, False], nulls_last=True).iter_rows(named=True):
-        today = False if row["host"] == server else _coalesces_today(row, own)
+        today = True if row["host"] == server else _coalesces_today(row, own)
         origin, why_not = _origin(row["host"], row["port"])
         reason = None if row["host"] == server else _reason(row, own, coalesces_today=today)
         if why_not is not None:
             reason = ("not_an_origin", why_not)
         facts = {name: row[name] for name in ("requests", "visits")}
         if reason is None and origin is not None:
-            shown = {"level": row["level"], "seen_share": row["seen_share"], "coalesces_today": today is True}
+            shown = {name: row[name] for name in ("level", "seen_share", "connections_saved_firefox")}
+            shown["coalesces_today"] = today is True
             announce.append(Announced(origin=origin, **facts, **shown))
         elif reason is not None:
             named = {"host": row["host"], "port": row["port"], "coalesces_today": today}
@@ -191,11 +259,13 @@ def _server(server: str, rows: pl.DataFrame, certificate_names: list[str]) -> Se
     # The server always includes itself: where its own name is no origin there is no set.
     if any(entry.host == server for entry in left_out):
         announce = []
+    saved = [entry.connections_saved_firefox for entry in announce]
     return Server(
         server=server,
         announce=announce,
         left_out=left_out,
         warnings=_warnings(announce, left_out, own, certificate_names),
+        connections_saved_firefox=None if None in saved else sum(one for one in saved if one is not None),
     )
 
 
@@ -214,7 +284,9 @@ def _reason(row: dict[str, Any], own: dict[str, Any], *, coalesces_today: bool |
     """Why a host is not announced; None where it is."""
     protocols, share, covered = row["protocols"], row["seen_share"], row["covered_by_certificate"]
     other_kind = bool(protocols) and not {"h2", "h3"}.intersection(protocols)
+    elsewhere = set(row["asns"] or ()).difference(own.get("asns") or (), [row["asn"]])
     reasons: list[tuple[bool, Reason, str]] = [
+        (row["excluded"], "excluded", _EXCLUDED),
         (bool(row["misdirected"]), "misdirected", _MISDIRECTED),
         (row["tls"] is False, "not_https", "it was asked for without TLS only"),
         (covered is None, "coverage_unknown", "the names of the server's certificate are not known"),
@@ -224,7 +296,12 @@ def _reason(row: dict[str, Any], own: dict[str, Any], *, coalesces_today: bool |
         (
             share is not None and share < RARE_SHARE and not coalesces_today,
             "rare",
-            f"it was seen in {row['visits']} visits only",
+            f"it was seen in {counted(row['visits'], 'visit')} only",
+        ),
+        (
+            bool(elsewhere) and row["asn"] in row["asns"] and not coalesces_today,
+            "elsewhere",
+            f"in some visits it was elsewhere (AS{min(elsewhere, default=0)}), as where it is hangs on the vantage",
         ),
     ]
     return next(((reason, detail) for applies, reason, detail in reasons if applies), None)
@@ -247,17 +324,22 @@ def _warnings(
     losing = [entry.host for entry in left_out if entry.coalesces_today is not False]
     if losing:
         warnings.append(
-            f"{len(losing)} hosts that share the server's address are not announced ({_some(losing)}): browsers that "
-            "honour ORIGIN will open connections of their own for those that the certificate covers"
+            f"{counted(len(losing), 'host')} at the server's address not announced ({_some(losing)}): browsers that "
+            "honour ORIGIN will open connections of their own for what the certificate covers"
         )
     announced = {entry.origin.removeprefix("https://") for entry in announce}
     unseen = [name for name in certificate_names if name not in announced]
     if unseen and announce:
         warnings.append(
-            f"the certificate also covers {len(unseen)} names that are not announced ({_some(unseen)}): wherever they "
+            f"the certificate also covers {counted(len(unseen), 'name')} not announced ({_some(unseen)}): where they "
             "share the server's address and connections today, browsers that honour ORIGIN will stop sharing them"
         )
     return warnings
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 visit``, ``2 visits``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _some(names: list[str]) -> str:

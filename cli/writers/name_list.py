@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
 from originset.models.origins import NotAnOriginError, check_host
-from originset.models.plan import Basis, Plan
+from originset.models.plan import Basis, Plan, counted
 
 # What Let's Encrypt takes; other public CAs take as many or more.
 USUAL_LIMIT = 100
+
+
+_NEW = "A name is new to the certificate, so its owner must validate it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,14 @@ class NameList:
     def remarks(self) -> list[str]:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
         basis = self.basis
+        seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
         names = sum(len(certificate.names) + len(certificate.addresses) for certificate in self.certificates)
         added = sum(len(certificate.added) for certificate in self.certificates)
         dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
         lines = [
             f"Certificate names of site {quoted(self.site)}, written by originset.",
-            f"Study {quoted(basis.study)}: {basis.visits} visits, {basis.vantages} named vantages, {dates}.",
-            f"{names} names, {added} of them new. A name is new to the certificate, so its owner must validate it.",
+            f"Study {quoted(basis.study)}: {seen}, {dates}.",
+            f"{counted(names, 'name')}, {added} of them new. {_NEW}",
         ]
         if len(self.certificates) > 1:
             lines.append(

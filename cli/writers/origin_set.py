@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from originset.data.errors import UsageError
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes
-from originset.models.plan import Basis, Plan, Server
+from originset.models.plan import Basis, Plan, Server, counted
 
 _SHOWN = 80
 
@@ -25,12 +25,14 @@ class OriginSet:
     def remarks(self) -> list[str]:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
         basis = self.basis
+        seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
         dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
+        left_out = f"{counted(self.left_out, 'host')} left out"
         size = payload_bytes(self.origins)
         return [
             f"ORIGIN set (RFC 8336) of {quoted(self.server)} for site {quoted(self.site)}, written by originset.",
-            f"Study {quoted(basis.study)}: {basis.visits} visits, {basis.vantages} named vantages, {dates}.",
-            f"{len(self.origins)} origins in {size} bytes; {self.left_out} hosts left out, originset plan says why.",
+            f"Study {quoted(basis.study)}: {seen}, {dates}.",
+            f"{counted(len(self.origins), 'origin')} in {size} bytes; {left_out}, originset plan says why.",
         ]
 
 

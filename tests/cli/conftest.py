@@ -58,7 +58,17 @@ ORIGIN_SETS = [
     {"host": "evil\x1b[2J\n.test", "requests": 1, "visits": 1, "seen_share": 0.5, **_ANNOUNCED},
 ]
 
-ADDITIONS = [{"name": "lacks.test", "rank": 1, "level": 0, "same_owner": False, "connections_saved_paper": 2}]
+ADDITIONS = [
+    {
+        "name": "lacks.test", "rank": 1, "level": 0, "same_owner": False, "validatable_by": "nobody_known",
+        "connections_saved_paper": 2, "connections_saved_chromium": 0, "connections_saved_chromium_h3": 2,
+        "connections_saved_firefox": 2,
+    }
+]  # fmt: skip
+CHANGES = [
+    {"name": "lib.cdn.test", "rank": 1, "sites": 3, "connections_saved_firefox": 5},
+    {"name": "font.cdn.test", "rank": 2, "sites": 2},
+]
 
 
 def rows(table: str, given: list[dict[str, Any]]) -> pl.DataFrame:
@@ -79,6 +89,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     modelled = {
         "origin_sets": rows("origin_sets", [usual | row for row in ORIGIN_SETS]),
         "certificate_additions": rows("certificate_additions", [{"site": SITE} | row for row in ADDITIONS]),
+        "provider_changes": rows("provider_changes", [{"provider": "Example CDN", "asn": 64500} | c for c in CHANGES]),
         "site_certificates": rows("site_certificates", [{"site": SITE, "certificate_id": "c1", "existing_names": 3}]),
     }
     database.build(made, modelled)

@@ -60,7 +60,7 @@ def test_files_are_as_reviewed_and_stable(run, tmp_path: Path, target: str, gold
     done = run("certificate", "--for", target, "--plan", path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (GOLDEN / golden).read_text()
-    assert "2 names belong to others" in done.stderr
+    assert "to ask others for, 2 names" in done.stderr
     again = run("certificate", "--for", target, "--plan", path, "--out", tmp_path / golden)
     assert (again.returncode, again.stdout) == (0, "")
     assert (tmp_path / golden).read_text() == done.stdout

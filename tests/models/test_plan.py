@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 
 from originset.data.schema import TABLES
+from originset.models.client_mix import ClientMix
+from originset.models.costs import costs
 from originset.models.plan import Basis, Plan, Server, plan
 
 SITE = "www.site.test"
@@ -22,12 +24,13 @@ def member(host: str, **facts: Any) -> dict[str, Any]:
 
 
 def request(host: str, **facts: Any) -> dict[str, Any]:
-    return {"scheme": "https", "host": host, "protocol": "h2", "server_ip": "203.0.113.9"} | facts
+    return {"scheme": "https", "host": host, "protocol": "h2", "server_ip": "203.0.113.9", "asn": 64500} | facts
 
 
 def addition(name: str, rank: int, **facts: Any) -> dict[str, Any]:
     usual = {"site": SITE, "name": name, "certificate_id": "c1", "rank": rank, "level": 0, "same_owner": False}
-    return usual | {"connections_saved_paper": 7} | facts
+    usual |= {"validatable_by": "site" if facts.get("same_owner") else "nobody_known", "connections_saved_paper": 7}
+    return usual | facts
 
 
 def planned(
@@ -35,7 +38,10 @@ def planned(
     requests: list[dict[str, Any]] | None = None,
     additions: list[dict[str, Any]] | None = None,
     names: list[str] | None = None,
+    *,
     max_additions: int | None = None,
+    chain: list[int | None] | None = None,
+    **asked: Any,
 ) -> Plan:
     certificate = {"site": SITE, "certificate_id": "c1", "existing_names": len(names or [])}
     tables = {
@@ -43,12 +49,13 @@ def planned(
         "certificate_additions": pl.DataFrame(additions or [], schema=TABLES["certificate_additions"].polars_schema),
         "site_certificates": pl.DataFrame([certificate], schema=TABLES["site_certificates"].polars_schema),
         "certificate_names": pl.DataFrame({"name": names or []}, schema={"name": pl.String}),
+        "chain": pl.DataFrame({"der_bytes": chain or []}, schema={"der_bytes": pl.Int64}),
         "requests": pl.DataFrame(
             [request(SITE, server_ip=SERVED), *(requests or [])],
-            schema=dict.fromkeys(("scheme", "host", "protocol", "server_ip"), pl.String),
+            schema=dict.fromkeys(("scheme", "host", "protocol", "server_ip"), pl.String) | {"asn": pl.Int64()},
         ),
     }
-    return plan(SITE, BASIS, tables, max_additions)
+    return plan(SITE, BASIS, tables, max_additions, **asked)
 
 
 def only(made: Plan) -> Server:
@@ -118,7 +125,7 @@ def test_what_a_set_breaks_is_said(facts: dict[str, Any], today: bool | None) ->
 
 def test_names_of_the_certificate_that_are_not_announced_are_said() -> None:
     (warning,) = only(planned([member(SITE)], names=[SITE, "other.test", "*.site.test"])).warnings
-    assert "2 names" in warning
+    assert "2 names not announced" in warning
     assert "other.test" in warning
     assert only(planned([member(SITE)], names=[SITE])).warnings == []
 
@@ -161,3 +168,62 @@ def test_a_name_that_answered_421_or_is_none_is_not_proposed() -> None:
         ("misdirected.test", "misdirected"),
         ("a_b.test", "not_an_origin"),
     ]
+
+
+def test_additions_that_are_blocked_or_excluded_say_so() -> None:
+    rows = [addition("a.test", 1, blocked_reason="multi_cdn"), addition("b.test", 2), addition("c.test", 3)]
+    made = planned([member(SITE), member("d.test")], additions=rows, excluded=frozenset({"b.test", "d.test"}))
+    assert [entry.name for entry in made.additions] == ["c.test"]
+    assert [(left.name, left.reason) for left in made.additions_left_out] == [
+        ("a.test", "multi_cdn"),
+        ("b.test", "excluded"),
+    ]
+    assert [(left.host, left.reason) for left in only(made).left_out] == [("d.test", "excluded")]
+
+
+def test_a_host_that_is_elsewhere_at_times_is_left_out_unless_it_coalesces_today() -> None:
+    seen = [request("x.test"), request("x.test", server_ip="192.0.2.9", asn=64999)]
+    members = [member(SITE), member("x.test")]
+    (left,) = only(planned(members, seen)).left_out
+    assert (left.reason, "AS64999" in left.detail) == ("elsewhere", True)
+    neighbour = [*seen, request("x.test", server_ip=SERVED)]
+    assert "https://x.test" in only(planned(members, neighbour)).origins
+
+
+def test_a_client_mix_ranks_by_what_its_clients_save_and_puts_the_unknown_last() -> None:
+    saved = {"connections_saved_chromium": 0, "connections_saved_chromium_h3": 4, "connections_saved_firefox": 2}
+    rows = [
+        addition("unknown.test", 1),
+        addition("h3.test", 2, **saved),
+        addition("h2.test", 3, **saved | {"connections_saved_firefox": 6, "connections_saved_chromium_h3": 0}),
+    ]
+    firefox = ClientMix(firefox_h2=0.5, chromium_h3=0.25, other=0.25)
+    made = planned([member(SITE)], additions=rows, client_mix=firefox)
+    assert [(entry.name, entry.connections_saved_mix) for entry in made.additions] == [
+        ("h2.test", 3.0),
+        ("h3.test", 2.0),
+        ("unknown.test", None),
+    ]
+    assert planned([member(SITE)], additions=rows).additions[0].name == "unknown.test"
+    only_h3 = ClientMix(chromium_h3=1.0)
+    assert planned([member(SITE)], additions=rows, client_mix=only_h3).additions[0].name == "h3.test"
+
+
+def test_what_a_set_saves_in_firefox_is_the_sum_unless_one_is_unknown() -> None:
+    members = [member(SITE, connections_saved_firefox=0), member("x.test", connections_saved_firefox=3)]
+    assert only(planned(members)).connections_saved_firefox == 3
+    assert only(planned([*members, member("y.test")])).connections_saved_firefox is None
+
+
+def test_only_names_of_the_site_itself_are_costed() -> None:
+    rows = [addition("own.test", 1, same_owner=True), addition("x.test", 2)]
+    made = planned([member(SITE)], additions=rows, chain=[1000, 2575])
+    assert made.costs == costs(["own.test"], [1000, 2575])
+
+
+def test_records_are_for_servers_that_announce() -> None:
+    made = planned([member(SITE), member("x.test")], [request(SITE, protocol="h3")])
+    (record,) = made.https_records
+    assert record.line == 'www.site.test. 3600 IN HTTPS 1 . alpn="h3,h2"'
+    assert record.only_if.endswith("as it was seen to")
+    assert only(planned([member("192.0.2.1", server="192.0.2.1")])).origins == []
