@@ -43,12 +43,9 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     return opens.with_columns(low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high"))
 
 
-def handshakes(tables: Mapping[str, pl.LazyFrame], counted: pl.DataFrame, planned: pl.DataFrame) -> pl.DataFrame:
-    """visit_id, handshake_bytes and round_trips of the ``high`` connections of ``counted`` groups.
-
-    ``planned``: pairs whose later host the earlier one's certificate names on top of what it has.
-    """
-    used = counted.lazy().filter(pl.col("high") > 0).select(pl.col("certificate_id").drop_nulls().unique())
+def with_chains(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
+    """``groups`` with ``chain_bytes``: the certificates that their servers send; NULL where one's size is not known."""
+    used = groups.lazy().select(pl.col("certificate_id").drop_nulls().unique())
     sizes = tables["certificates"].select("certificate_id", "chain", "der_bytes").unique("certificate_id")
     of_chain = (
         sizes.join(used, on="certificate_id", how="semi")
@@ -59,6 +56,14 @@ def handshakes(tables: Mapping[str, pl.LazyFrame], counted: pl.DataFrame, planne
         .agg(pl.when(pl.col("der_bytes").is_not_null().all()).then(pl.col("der_bytes").sum()).alias("chain_bytes"))
         .collect(engine="streaming")
     )
+    return groups.join(of_chain, on="certificate_id", how="left", maintain_order="left")
+
+
+def handshakes(counted: pl.DataFrame, planned: pl.DataFrame) -> pl.DataFrame:
+    """visit_id, handshake_bytes and round_trips of the ``high`` connections of ``counted`` groups.
+
+    ``planned``: pairs whose later host the earlier one's certificate names on top of what it has.
+    """
     added = (
         planned.unique(["group_held", "host"])
         .group_by(pl.col("group_held").alias("group"))
@@ -69,7 +74,6 @@ def handshakes(tables: Mapping[str, pl.LazyFrame], counted: pl.DataFrame, planne
     ))  # fmt: skip
     rows = (
         counted.filter(pl.col("high") > 0)
-        .join(of_chain, on="certificate_id", how="left")
         .join(added, on="group", how="left")
         .select(
             "visit_id",

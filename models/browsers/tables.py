@@ -15,7 +15,7 @@ from originset.models.browsers.candidates import pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
 from originset.models.browsers.exposures import page_names
 from originset.models.browsers.http1 import with_at_once
-from originset.models.browsers.predictions import connections, handshakes
+from originset.models.browsers.predictions import connections, handshakes, with_chains
 from originset.models.browsers.replay import replayed
 from originset.models.browsers.savings import saved_connections
 from originset.models.browsers.servers import with_servers
@@ -41,7 +41,7 @@ def browser_tables(
     visits = tables["visits"].select(pl.col("visit_id").sort()).with_row_index("number").collect()
     tables = _numbered(tables, visits)
     rows = modes_of(tables)
-    groups = with_at_once(tables, with_servers(tables, asked(rows)))
+    groups = with_chains(tables, with_at_once(tables, with_servers(tables, asked(rows))))
     found = pairs(tables, groups)
     ways = {TODAY: found, PLANNED: planned_pairs(tables, groups, found)}
     others = _without_tls(tables, groups)
@@ -52,9 +52,7 @@ def browser_tables(
             opens = connections(replayed(groups, possible, rules), rules)
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
             named = possible.filter("planned") if model == PLANNED else possible.clear()
-            row = _prediction(pages, opens, others, rules).join(
-                handshakes(tables, opens, named), on="visit_id", how="left"
-            )
+            row = _prediction(pages, opens, others, rules).join(handshakes(opens, named), on="visit_id", how="left")
             predictions.append(
                 row.with_columns(
                     pl.lit(browser).alias("browser"),
