@@ -5,17 +5,13 @@ And that what each site is there for did happen, by the servers' own logs.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+from seen_captures import Seen, check, see
 
 from originset.crawler import visit as visit_module
 from originset.crawler.chromium import Chromium
@@ -24,66 +20,11 @@ from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.answers import NEVER
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.testbed.truth import DnsQuery, Handshake, Message, Request
-from originset.crawler.visit import VisitRequest, visit
-from originset.data.capture import Connection, Extension
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]
 
 SITES = scenario_file.built_in("captures").sites
 QUIET_S = 0.3
-# How long the one is to be quiet whose image comes half a second after its load event, and when the one is given up
-# that waits for ever.
-PATIENCE = {"late.test": {"quiet_s": 0.9}, "hangs.test": {"timeout_s": 3.0}}
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A visit, and what the testbed saw of it."""
-
-    har_log: dict[str, Any]
-    extension: Extension
-    handshakes: list[Handshake]
-    requests: list[Request]
-    messages: list[Message]
-    queries: list[DnsQuery]
-
-    def paths(self, **having: object) -> set[tuple[str, str]]:
-        """(host, path) of the requests that the servers saw with these attributes."""
-        return {
-            (one.host, one.path)
-            for one in self.requests
-            if all(getattr(one, name) == value for name, value in having.items())
-        }
-
-    def request(self, path: str) -> Request:
-        """The only request for a path."""
-        (one,) = (one for one in self.requests if one.path == path)
-        return one
-
-    def entries(self, url_end: str) -> list[dict[str, Any]]:
-        return [entry for entry in self.har_log["entries"] if entry["request"]["url"].endswith(url_end)]
-
-    def connection(self, request: Request) -> Connection:
-        """The capture's record of the connection that a server saw a request on."""
-        (one,) = (one for one in self.extension.connections if _place(one) == (request.server, request.client_port))
-        return one
-
-
-def _place(connection: Connection) -> tuple[str | None, int | None]:
-    return connection.server_ip, connection.local_port
-
-
-def see(testbed: Testbed, browser: Chromium, site: str) -> Seen:
-    logs: list[Callable[[], list[Any]]] = [testbed.handshakes, testbed.requests, testbed.messages, testbed.dns_queries]
-    before = [len(log()) for log in logs]
-    patient = dataclasses.replace(browser.settings, **PATIENCE.get(site, {}))
-    browser.settings, usual = patient, browser.settings
-    try:
-        har_log, extension = visit(browser, VisitRequest("0123456789abcdef", site, testbed.scenario.url_of(site)))
-    finally:
-        browser.settings = usual
-    return Seen(har_log, extension, *(log()[start:] for log, start in zip(logs, before, strict=True)))
 
 
 @pytest.fixture(scope="module")
@@ -116,52 +57,6 @@ def seen(captures: Testbed, browser: Chromium) -> Callable[[str], Seen]:
         return visits[site]
 
     return visited
-
-
-def check(testbed: Testbed, one: Seen) -> None:
-    """The capture tells what the testbed saw."""
-    connections = one.extension.connections
-    opened = [connection for connection in connections if connection.tls]
-    assert Counter(
-        (*_place(c), c.protocol, c.resumed, (c.tls_version or "").replace(" ", "v")) for c in opened
-    ) == Counter((h.server, h.client_port, h.alpn or "http/1.1", h.resumed, h.tls_version) for h in one.handshakes)
-    used = {connection.id: _place(connection) for connection in connections if connection.used}
-    assert set(used.values()) == {(request.server, request.client_port) for request in one.requests}
-    assert {int(entry["connection"]) for entry in one.har_log["entries"] if "connection" in entry} == set(used)
-    asked = Counter(
-        (query.host, query.rtype)
-        for query in one.extension.dns
-        for _ in range(query.attempts)
-        if query.source == "browser"
-    )
-    assert asked == Counter((query.name, query.rtype) for query in one.queries)
-    for connection in opened:
-        assert connection.first_host is not None
-        sent = x509.load_pem_x509_certificates(testbed.certificate_of(connection.first_host).chain.read_bytes())
-        received = [base64.b64decode(one.extension.certificates[number]) for number in connection.chain or ()]
-        assert received == [certificate.public_bytes(Encoding.DER) for certificate in sent]
-        # The browser completes it with the authority that it trusts.
-        root = x509.load_pem_x509_certificate(testbed.authority.root.read_bytes())
-        verified = [base64.b64decode(one.extension.certificates[number]) for number in connection.verified_chain or ()]
-        assert verified == [*received, root.public_bytes(Encoding.DER)]
-    # HTTP/2's ORIGIN frames are not read by Chromium at all.
-    origins = {(h.server, h.client_port): h.origins for h in one.handshakes if h.alpn == "h3"}
-    assert {_place(c): c.origin_set and sorted(c.origin_set) for c in opened if c.protocol == "h3"} == {
-        place: listed and sorted(listed) for place, listed in origins.items()
-    }
-    # A host that asks on a connection that was opened for another has joined it, for one reason or the other.
-    joined = {(*_place(c), host) for c in connections for host in (*c.pooled_by_ip, *c.pooled_by_origin)}
-    assert joined == {
-        (r.server, r.client_port, r.host) for r in one.requests if one.connection(r).first_host not in {r.host, None}
-    }
-    refused = {(r.server, r.client_port, r.host) for r in one.requests if r.status == 421}
-    assert {(*_place(c), host) for c in connections for host in c.misdirected} == refused
-    # Every request that a server saw is an entry on its connection, but those that were asked again elsewhere.
-    assert Counter(
-        (int(entry["connection"]), entry["request"]["url"].partition("://")[2])
-        for entry in one.har_log["entries"]
-        if "connection" in entry
-    ) == Counter((one.connection(r).id, r.host + r.path) for r in one.requests if r.status != 421)
 
 
 @pytest.mark.parametrize("site", SITES)
