@@ -38,6 +38,7 @@ check: $(READY) types
 	@$(BIN)/ruff format --check .
 	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m originset.data.schema_page | diff - docs/schema.md || { echo "docs/schema.md is stale: make docs" >&2; exit 1; }
+	@$(BIN)/python -m originset.cli.writers.servers_page | diff - docs/servers.md || { echo "docs/servers.md is stale: make docs" >&2; exit 1; }
 	@$(BIN)/python -m originset.crawler.testbed.rules.page | diff - docs/browser-rules.md || { echo "docs/browser-rules.md is stale: make docs" >&2; exit 1; }
 
 # Type and layer checkers do not run the import hook of an editable install; links give them the same package by path.
@@ -54,6 +55,7 @@ build/typing/originset/%: | build/typing/originset
 
 docs: $(READY)
 	@$(BIN)/python -m originset.data.schema_page > docs/schema.md
+	@$(BIN)/python -m originset.cli.writers.servers_page > docs/servers.md
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
 # A browser that does something else than its predecessor is a difference in these two files, not a failure.

@@ -9,17 +9,23 @@ from pathlib import Path
 import click
 import msgspec
 
-from originset.cli.files import write_text
+from originset.cli.files import write_bytes
 from originset.cli.output import note
 from originset.cli.site_plan import site_plan
-from originset.cli.writers import h2o, node, plain
+from originset.cli.writers import h2o, node, plain, raw
 from originset.cli.writers.capabilities import CAPABILITIES, require_sender
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
 from originset.data.errors import InputError
 from originset.data.study import Study
 from originset.models.plan import VERSION, Plan, counted
 
-_WRITERS: dict[str, Callable[[OriginSet], str]] = {"node": node.render, "h2o": h2o.render, "list": plain.render}
+_WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
+    "node": node.render,
+    "h2o": h2o.render,
+    "list": plain.render,
+    "raw": raw.frame,
+    "raw-h3": raw.payload,
+}
 
 # A plan has some 200 bytes a host; nothing honest comes near this.
 _MAX_PLAN_BYTES = 64 << 20
@@ -49,8 +55,9 @@ def command(
 ) -> None:
     """Write a server's ORIGIN configuration: what its certificate covers and coalesces safely today.
 
-    node gives an ES module, h2o a property for its YAML, list one origin a line. Servers that cannot send ORIGIN frames
-    are refused, with what helps there instead.
+    node gives an ES module, h2o a property for its YAML, list one origin a line, raw the whole frame for HTTP/2 as
+    bytes, raw-h3 the payload that a frame of type 0x0c on an HTTP/3 control stream holds. Servers that cannot send
+    ORIGIN frames are refused, with what helps there instead.
 
     Example: originset --study S config --server node --site www.example.com --out origins.mjs
     """
@@ -59,11 +66,11 @@ def command(
         raise click.UsageError("Give either --site or --plan.")
     made = site_plan(study, site) if site is not None else read_plan(plan_path or Path())
     chosen, refused = choose(made, host)
-    text = _WRITERS[server](chosen)
+    content = _WRITERS[server](chosen)
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
     else:
-        write_text(out, text)
+        write_bytes(out, content.encode() if isinstance(content, str) else content)
     for line in [*refused, *_remarks(made, chosen, asked_for=host)]:
         note(line)
 

@@ -9,6 +9,11 @@ from originset.data.errors import UsageError
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a whole file in UTF-8, or none; raises as :func:`write_bytes`."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a whole file or none: beside its place, then renamed over it.
 
     Raises:
@@ -16,7 +21,7 @@ def write_text(path: Path, text: str) -> None:
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_bytes(content)
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)

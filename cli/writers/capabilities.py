@@ -7,7 +7,7 @@ from typing import Literal
 
 from originset.data.errors import UsageError
 
-_BY_ADDRESS = (
+BY_ADDRESS = (
     "what helps there: give the hosts a common address and a certificate that covers them, and answer 421 for hosts "
     "that it does not serve; Chromium and Firefox then coalesce by address (RFC 9113 section 9.1.1)"
 )
@@ -21,27 +21,33 @@ class Capability:
     sends: Literal["yes", "no", "unknown"]
     source: str
     since: str | None = None
-    instead: str = _BY_ADDRESS
+    instead: str = BY_ADDRESS
 
 
 CAPABILITIES: dict[str, Capability] = {
     "node": Capability("Node.js http2", "yes", "nodejs/node#22956", since="10.12.0"),
     "h2o": Capability("h2o", "yes", "h2o/h2o#1199", since="2.3.0-beta2"),
     "list": Capability("a plain list of origins", "yes", "RFC 8336 section 2.1"),
+    "raw": Capability("the frame's bytes, for HTTP/2", "yes", "RFC 8336 section 2.1"),
+    "raw-h3": Capability("the payload's bytes, for HTTP/3", "yes", "RFC 9412 section 2"),
     "apache": Capability("Apache httpd (mod_http2)", "no", "icing/mod_h2#96, open since 2016"),
     "caddy": Capability("Caddy", "no", "Caddy serves with Go's net/http; golang/go#55121, closed"),
     "envoy": Capability("Envoy", "unknown", "no issue, pull request or documented option mentions it"),
     "go": Capability("Go net/http", "no", "golang/go#55121, closed; Go 1.26 http2 knows frame types 0x0 to 0x9"),
-    "haproxy": Capability("HAProxy", "no", "include/haproxy/h2.h knows frame types 0x0 to 0x9"),
+    "haproxy": Capability("HAProxy", "no", "enum h2_ft in its h2.h has frame types 0x0 to 0x9, others are ignored"),
     "hyper": Capability("hyper (Rust h2)", "no", "hyperium/h2#632, open since 2022"),
     "hypercorn": Capability("Hypercorn", "no", "Python h2 4.4 has no call for it"),
     "jetty": Capability("Jetty", "no", "Jetty 12.1 FrameType has no ORIGIN"),
-    "litespeed": Capability("LiteSpeed and OpenLiteSpeed", "unknown", "no issue or documented option mentions it"),
+    "litespeed": Capability(
+        "LiteSpeed and OpenLiteSpeed",
+        "unknown",
+        "OpenLiteSpeed's src/spdy/h2protocol.h has frame types 0x0 to 0x9; LiteSpeed's source is not public",
+    ),
     "netty": Capability("Netty", "no", "Netty 4.2 Http2FrameTypes has 0x0 to 0x9"),
     "nghttpx": Capability("nghttpx and nghttpd", "no", "nghttp2/nghttp2#1428; only libnghttp2 can, since nghttp2#1177"),
     "nginx": Capability("nginx", "no", "src/http/v2/ngx_http_v2.h knows frame types 0x0 to 0x9"),
     "tomcat": Capability("Apache Tomcat", "no", "Tomcat 11 FrameType has no ORIGIN"),
-    "trafficserver": Capability("Apache Traffic Server", "no", "its HTTP/2 frame types are 0x0 to 0x9"),
+    "trafficserver": Capability("Apache Traffic Server", "no", "Http2FrameType in proxy/http2/HTTP2.h has 0x0 to 0x9"),
     "undertow": Capability("Undertow", "no", "Undertow 2.4 Http2Channel knows frame types 0x0 to 0x9"),
 }
 

@@ -119,3 +119,12 @@ def test_one_of_several_servers(run, tmp_path: Path) -> None:
     assert "b.test" in first.stderr
     assert run("config", "--server", "list", "--plan", path, "--host", "b.test").stdout == "https://b.test\n"
     assert run("config", "--server", "list", "--plan", path, "--host", "c.test").returncode == 2
+
+
+def test_bytes_go_to_a_file_as_they_are(run, tmp_path: Path) -> None:
+    for server, head in (("raw", bytes.fromhex("000010 0c 00 00000000")), ("raw-h3", b"")):
+        done = run(
+            "config", "--server", server, "--plan", written(tmp_path, ["https://a.test"]), "--out", tmp_path / "f"
+        )
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "f").read_bytes() == head + b"\x00\x0ehttps://a.test"
