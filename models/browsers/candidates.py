@@ -48,7 +48,7 @@ def pairs(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFr
     same_host = same_host.filter(later, alike).with_columns(pl.col("host").alias("host_held"))
     other = pl.col("host") != pl.col("host_held")
     sharing = shared.filter(pl.col("host").n_unique().over(_PAGE) > 1)
-    covering = covering_certificates(tables, sharing.lazy().select("host")).collect(engine="streaming")
+    covering = covering_certificates(tables, sharing.lazy().select("host")).collect()
     by_name = (
         sharing.join(covering.rename({"certificate_id": "certificate_id_held"}), on="host")
         .join(held.filter("names_known_held"), on=[*_PAGE, "certificate_id_held"])

@@ -86,7 +86,7 @@ def _candidates(tables: Mapping[str, pl.LazyFrame], used: pl.DataFrame) -> pl.Da
     same_host = several.select(*_OWN_NAMES, "host", "port").join(
         earlier, left_on=["visit_id", "host", "port"], right_on=["visit_id", "host_held", "port_held"]
     )
-    covering = covering_certificates(tables, several.lazy().select("host")).collect(engine="streaming")
+    covering = covering_certificates(tables, several.lazy().select("host")).collect()
     covered = (
         several.select(*_OWN_NAMES, "host")
         .join(covering.rename({"certificate_id": "certificate_id_held"}), on="host")

@@ -93,7 +93,7 @@ def _measured(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.Da
         .with_columns(
             *((~_hidden(browser, pl.col("ech_offered"))).alias(f"{browser}_sni_clear") for browser in browser_rules()),
         )
-        .collect(engine="streaming")
+        .collect()
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def with_at_once(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl
     host's requests were sent with credentials and not all are of one group.
     """
     of = groups.lazy().filter(pl.col("protocol") == "h1")
-    timed = _timed(tables).join(of.select(_HOST).unique(), on=_HOST, how="semi").collect(engine="streaming")
+    timed = _timed(tables).join(of.select(_HOST).unique(), on=_HOST, how="semi").collect()
     mode = pl.when("credentialed").then(pl.lit("include")).when(~pl.col("credentialed")).then(pl.lit("omit"))
     single = pl.len().over(_HOST, "protocol") == 1
     by_mode = _most(timed.with_columns(pl.col("credentials").alias("mode")), [*_HOST, "mode"])

@@ -54,7 +54,7 @@ def with_chains(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.
         .join(sizes.select(pl.col("certificate_id").alias("chain"), "der_bytes"), on="chain", how="left")
         .group_by("certificate_id")
         .agg(pl.when(pl.col("der_bytes").is_not_null().all()).then(pl.col("der_bytes").sum()).alias("chain_bytes"))
-        .collect(engine="streaming")
+        .collect()
     )
     return groups.join(of_chain, on="certificate_id", how="left", maintain_order="left")
 

@@ -32,10 +32,10 @@ def with_servers(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl
         .select("certificate_id", pl.lit(value=True).alias("names_known"))
         .unique()
         .join(own.lazy().select("certificate_id").drop_nulls().unique(), on="certificate_id", how="semi")
-        .collect(engine="streaming")
+        .collect()
     )
     keys = ["visit_id", "host", "port"]
-    carried = tables["connections"].select("visit_id", "connection_id", "first_host").collect(engine="streaming")
+    carried = tables["connections"].select("visit_id", "connection_id", "first_host").collect()
     return (
         groups.join(carried, on=["visit_id", "connection_id"], how="left", maintain_order="left")
         .with_columns((pl.col("first_host").is_null() | (pl.col("first_host") == pl.col("host"))).alias("own"))
@@ -93,7 +93,7 @@ def _own_connections(connections: pl.LazyFrame, groups: pl.DataFrame) -> pl.Data
         )
         .join(wanted, on=["visit_id", "host", "port"], how="right")
         .join(refused, on=["visit_id", "host"], how="left")
-        .collect(engine="streaming")
+        .collect()
     )
 
 
@@ -117,7 +117,7 @@ def answers_of(queries: pl.LazyFrame) -> pl.DataFrame:
             (pl.col("asked_ms") + pl.col("took_ms")).min().alias("answered_ms"),
         )
         .with_columns(pl.col("answers").list.unique())
-        .collect(engine="streaming")
+        .collect()
     )
 
 
@@ -137,5 +137,5 @@ def _protocols(queries: pl.LazyFrame) -> pl.DataFrame:
                 "h2_denied"
             ),
         )
-        .collect(engine="streaming")
+        .collect()
     )

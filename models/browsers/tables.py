@@ -178,7 +178,7 @@ def _without_tls(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl
     return (
         pl.concat([plain, queries])
         .unique()
-        .collect(engine="streaming")
+        .collect()
         .join(groups.select("visit_id", "host").unique(), on=["visit_id", "host"], how="anti")
         .with_columns(pl.lit(1, pl.Int64).alias("lookups"))
     )

@@ -88,7 +88,7 @@ def used_connections(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, ans
             pl.coalesce(pl.max_horizontal("started_ms", "answered_ms"), "ready_ms").alias("ready_ms"),
         )
         .sort("visit_id", "opened_ms", "first", "connection_id")
-        .collect(engine="streaming")
+        .collect()
         .with_row_index("number")
         .select(
             *("number", "visit_id", "connection_id", "host", "port", "protocol", "kind", "credentialed", "third_party"),
