@@ -16,7 +16,7 @@ def test_rungs(study) -> None:
         # what recorders left out makes them ranges
         ("TLS connections", "Chromium with servers as they are, at most", True, 14, -40.0),
         ("TLS connections", "Chromium with servers as they are, at least", True, 7, 30.0),
-        ("TLS connections", "Firefox with servers as they are, at most", True, 12, -20.0),
+        ("TLS connections", "Firefox with servers as they are, at most", True, 14, -40.0),
         ("TLS connections", "Firefox with servers as they are, at least", True, 7, 30.0),
         ("TLS connections", "same address (the paper's ideal IP)", True, 7, 30.0),
         # cdn.other.net stays by itself: its connection answered 421 for a host of the others
@@ -135,4 +135,16 @@ def test_where_no_page_counts_it_says_why(build_study, example_rows) -> None:
     )
     one = visits[:1]
     with open_database(build_study({**example_rows, "visits": one}, Parameters())) as connection:
-        assert "TLS connections: not counted on this page; left out: 1 recorded in part" in rests_on(ladder(connection))
+        assert "TLS connections: no totals, as the page was recorded in part" in rests_on(ladder(connection))
+
+
+def test_what_is_no_range_is_one_rung(build_study, example_rows) -> None:
+    """One page, one connection: whatever the recorder left out, browsers need one."""
+    visits = [{**example_rows["visits"][0], "visit_id": "one"}]
+    requests = [{**example_rows["requests"][0], "visit_id": "one"}]
+    connections = [{**example_rows["connections"][0], "visit_id": "one"}]
+    rows = {**example_rows, "visits": visits, "requests": requests, "connections": connections, "dns_queries": []}
+    with open_database(build_study(rows, Parameters())) as connection:
+        rungs = ladder(connection).filter(counts="TLS connections")
+    assert rungs["rung"].to_list()[2:4] == ["Chromium with servers as they are", "Firefox with servers as they are"]
+    assert set(rungs["total"]) == {1}
