@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import ssl
 import struct
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,8 @@ from originset.crawler.testbed.lab import Testbed
 SERVER = Path(__file__).parents[1] / "fixtures" / "servers" / "origin_server.mjs"
 PLANNED = ["https://api.site.test", "https://static.cdn.test", "https://www.site.test"]
 
-# Two strangers' addresses, one certificate; the test's own server stands at both.
+# Two addresses of one AS, one certificate; the test's own server stands at both.
+ADDRESSES = ("104.16.1.10", "104.17.2.20")
 SCENARIO = """
 title = "two addresses, one certificate"
 dns = "192.0.2.54"
@@ -35,12 +38,12 @@ dns = "192.0.2.54"
 names = ["www.site.test", "static.cdn.test", "api.site.test"]
 
 [host."www.site.test"]
-addresses = ["203.0.113.10"]
+addresses = ["104.16.1.10"]
 certificate = "both"
 external = true
 
 [host."static.cdn.test"]
-addresses = ["198.51.100.20"]
+addresses = ["104.17.2.20"]
 certificate = "both"
 external = true
 
@@ -128,22 +131,57 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def originset(
+    lab: Testbed, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Call ``originset`` with a study of its own."""
+    folder = tmp_path_factory.mktemp("measured") / "S"
+
+    def call(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "originset", "--study", folder, *arguments]
+        environment = {**os.environ, **lab.environment}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def planned(lab: Testbed, originset: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The plan for the page as Chromium was seen to load it, nothing deployed."""
+    sites = tmp_path_factory.mktemp("sites") / "sites.txt"
+    sites.write_text("www.site.test\n")
+    with node(lab.certificate_of("www.site.test"), None, 443, *ADDRESSES):
+        originset("crawl", sites, "--jobs", "1", "--resolver", "none")
+    originset("analyze")
+    return json.loads(originset("plan", "--site", "www.site.test", "--out", "-").stdout)
+
+
 @pytest.mark.testbed
 @pytest.mark.browser
-def test_firefox_needs_one_connection_where_it_needed_two(lab: Testbed, module: Path) -> None:
-    used = {}
-    for deployed in (False, True):
-        issued = lab.certificate_of("www.site.test")
-        with (
-            node(issued, module if deployed else None, 443, "203.0.113.10", "198.51.100.20") as server,
-            Firefox(lab.authority.root, environment=lab.environment) as firefox,
-        ):
-            loaded = firefox.load("https://www.site.test/")
-            assert {one.status for one in loaded} == {200}
-            requests = []
-            while not {"/", "/style.css", "/image.svg", "/own.svg"} <= {request["path"] for request in requests}:
-                requests.append(server.line())
-        assert {request["protocol"] for request in requests} == {"2.0"}
-        assert {request["host"] for request in requests} == {"www.site.test", "static.cdn.test"}
-        used[deployed] = len({request["connection"] for request in requests})
-    assert used == {False: 2, True: 1}
+def test_firefox_saves_what_the_plan_says(
+    lab: Testbed, planned: dict[str, Any], originset: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(planned))
+    deployed_module = tmp_path / "origins.mjs"
+    originset("config", "--server", "node", "--plan", tmp_path / "plan.json", "--out", deployed_module)
+    (server,) = planned["servers"]
+    assert {entry["origin"] for entry in server["announce"]} == {"https://www.site.test", "https://static.cdn.test"}
+    used = {deployed: connections_of_firefox(lab, deployed) for deployed in (None, deployed_module)}
+    assert used[None] - used[deployed_module] == server["connections_saved_firefox"] == 1
+
+
+def connections_of_firefox(lab: Testbed, module: Path | None) -> int:
+    """How many connections carried the page's requests."""
+    with (
+        node(lab.certificate_of("www.site.test"), module, 443, *ADDRESSES) as server,
+        Firefox(lab.authority.root, environment=lab.environment) as firefox,
+    ):
+        loaded = firefox.load("https://www.site.test/")
+        assert {one.status for one in loaded} == {200}
+        requests = []
+        while not {"/", "/style.css", "/image.svg", "/own.svg"} <= {request["path"] for request in requests}:
+            requests.append(server.line())
+    assert {request["protocol"] for request in requests} == {"2.0"}
+    assert {request["host"] for request in requests} == {"www.site.test", "static.cdn.test"}
+    return len({request["connection"] for request in requests})
