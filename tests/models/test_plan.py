@@ -78,6 +78,7 @@ def test_what_is_covered_is_announced_with_the_server_itself() -> None:
         ({"covered_by_certificate": None}, [], "coverage_unknown"),
         ({"port": 8443}, [], "other_port"),
         ({"visits": 1, "seen_share": 0.05}, [], "rare"),
+        ({"requests": 0, "visits": 0, "seen_share": 0.0}, [], "rare"),
         ({}, [request("x.test", scheme="http", protocol="http/1.1")], "not_https"),
         ({}, [request("x.test", protocol="http/1.1"), request("x.test", protocol="http/1.0")], "no_http2"),
         ({"host": "x_y.test"}, [], "not_an_origin"),
