@@ -18,6 +18,14 @@ SHARD = "live"
 
 _PLACE = ["visit_id", "host", "server_ip", "port"]
 
+# What is written, and what later rows take the place of.
+_KEYS = {
+    "certificates": ("certificate_id",),
+    "certificate_names": ("certificate_id", "name"),
+    "dns_queries": ("visit_id", "host"),
+    "live_handshakes": ("visit_id", "host", "port"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
@@ -112,18 +120,26 @@ def store(
     queries, handshakes = list(queries), list(handshakes)
     leaves = {one.certificate: from_der(one.certificate) for one in handshakes if one.certificate is not None}
     for table, rows in certificate_tables(leaves.values()).items():
-        _replace(study, table, rows, TABLES[table].key)
+        _replace(study, table, rows, _KEYS[table])
     answers = _answers(study, wanted.names, began, queries)
-    _replace(study, "dns_queries", answers, ("visit_id", "host"))
+    _replace(study, "dns_queries", answers, _KEYS["dns_queries"])
     ids = {der: certificate.certificate_id for der, certificate in leaves.items()}
     rows = _handshakes(wanted.places, handshakes, ids)
-    _replace(study, "live_handshakes", rows, ("visit_id", "host", "port"))
+    _replace(study, "live_handshakes", rows, _KEYS["live_handshakes"])
     return {
         "names": len({query.host for query in queries}),
         "handshakes": sum(one.asked_at is not None for one in handshakes),
         "certificates": sum(one.certificate is not None for one in handshakes),
         "not_contacted": sum(one.asked_at is None for one in handshakes),
     }
+
+
+def merge(study: Study, source: Study) -> None:
+    """Bring what was asked for in another study into one that the caller holds."""
+    for table, key in _KEYS.items():
+        path = shard_path(source, table, SHARD)
+        if path.is_file():
+            _replace(study, table, pl.read_parquet(path), key)
 
 
 def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[DnsQuery]) -> pl.DataFrame:

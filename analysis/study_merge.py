@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 from rich.progress import Progress
 
+from originset.analysis import live
 from originset.analysis.import_batch import PREFIX, TABLES_WRITTEN
 from originset.data.capture import SUFFIX
 from originset.data.errors import StudyError, UsageError
@@ -52,6 +53,7 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
     for source in sources:
         _captures(study, source, summary)
         _imports(study, source, summary)
+        live.merge(study, source)
         _ledger(study, source)
         progress.advance(task)
     _manifest(study, sources)

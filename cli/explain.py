@@ -16,8 +16,10 @@ from originset.cli.output import note
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
 from originset.data.reference.snapshot import current
+from originset.models.plan import counted
 from originset.queries.report.contents import Advice, Contents
 from originset.queries.report.render import render
+from originset.queries.report.sentences import ASKABLE
 
 _MOST = 5
 _WIDTH = 100
@@ -55,11 +57,14 @@ def _lines(made: Contents) -> list[str]:
     lines += _ladder(made.ladder)
     lines += [_text(f"{sentence}.") for sentence in made.rests_on]
     if made.live.as_of is not None:
-        found = f"{made.live.certificates} certificates and the answers for {made.live.names} names"
-        moved = f"; {made.live.moved} hosts had moved to other addresses by then" if made.live.moved else ""
+        found = (
+            f"{counted(made.live.certificates, 'certificate')} and the answers for {counted(made.live.names, 'name')}"
+        )
+        moved = f"; {counted(made.live.moved, 'host')} had moved to other addresses by then" if made.live.moved else ""
         lines += [_text(f"Not the file's: {found}, {made.live.as_of}{moved}.")]
-    lines += ["", *_advice(made), *_undecided(made)]
-    return lines
+    for paragraph in (_advice(made), _undecided(made)):
+        lines += ["", *paragraph] if paragraph else []
+    return [line for number, line in enumerate(lines) if line or lines[number - 1]]
 
 
 def _page(facts: dict[str, Any]) -> str:
@@ -84,11 +89,18 @@ def _ladder(rows: pl.DataFrame) -> list[str]:
 
 def _advice(made: Contents) -> list[str]:
     lines: list[str] = []
-    own = made.advice.get("site", [])
+    found, own = made.undecided, made.advice.get("site", [])
+    if found.redundant:
+        said = (
+            f"{counted(found.redundant, 'connection')} had an earlier one on the same network, at the same address, or"
+            " with a certificate that covers the host."
+        )
+        said += " Before each change: of how many it removes the first obstacle." if made.advice else ""
+        lines += [_text(said), ""]
     if own:
-        lines.append("What the site's owner can change, by connections saved:")
+        lines.append("What the site's owner can change:")
         lines += [_item(entry, made) for entry in own[:_MOST]]
-    elif made.undecided.redundant:
+    elif found.redundant > found.undecidable:
         lines.append("Nothing was found that the site's owner could change alone.")
     for by, entries in made.advice.items():
         if by != "site":
@@ -96,6 +108,9 @@ def _advice(made: Contents) -> list[str]:
             lines += [_item(entry, made) for entry in entries[:_MOST]]
         if len(entries) > _MOST:
             lines.append(f"  and {len(entries) - _MOST} more, all of them in the report (--out)")
+    unsure = sum(entry.unsure for entries in made.advice.values() for entry in entries)
+    if unsure:
+        lines += ["", _text(f"Of {unsure} of these the file leaves open whether more stands in the way.")]
     return lines
 
 
@@ -112,13 +127,14 @@ def _undecided(made: Contents) -> list[str]:
         lines.append("No connection was found that an earlier one could have served.")
     if found.undecidable:
         lacking = ", ".join(f"{what} ({count})" for what, count in found.lacking)
-        sentence = f"Of {found.undecidable} of {found.redundant} such connections this file does not say why: it lacks"
-        lines += ["", _text(f"{sentence} {lacking}.")]
+        sentence = f"Of {found.undecidable} of {found.redundant} the file does not say why it was not shared: it lacks"
+        sentence += f" {lacking}."
+        if made.live.as_of is None and not ASKABLE.isdisjoint(what for what, _ in found.lacking):
+            sentence += " DNS answers and certificates can be asked for: explain --live."
+        lines += ["", _text(sentence)]
     if found.strangers:
-        lines += [
-            "",
-            _text(f"{found.strangers} are on one network with an earlier one, but of other owners: let them be."),
-        ]
+        sentence = f"{found.strangers} are on one network with an earlier one, but of other owners: let them be."
+        lines += ["", _text(sentence)]
     if found.unknown:
         lines += ["", _text(f"Of {found.unknown} no rule that is known here forbade sharing.")]
     return lines
@@ -129,5 +145,8 @@ def _text(sentence: str) -> str:
 
 
 def _item(entry: Advice, made: Contents) -> str:
-    said = f"({entry.connections}) {entry.fix}" + (f" ({made.live.as_of})" if entry.live else "")
+    said = f"({entry.connections}) {entry.fix}"
+    if entry.more:
+        said += f"; {entry.more} of them need{'s' if entry.more == 1 else ''} more than that"
+    said += f" ({made.live.as_of})" if entry.live else ""
     return textwrap.fill(said, _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)

@@ -27,7 +27,8 @@ _WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 
 _ADVICE = """
 SELECT fixable_by, fix, any_value(cause) AS cause, count(*) AS connections, count(DISTINCT visit_id) AS pages,
-    bool_or(based_on_live) AS live
+    bool_or(based_on_live) AS live, count(*) FILTER (len(causes) > 1) AS more,
+    count(*) FILTER (len(needs) > 0) AS unsure
 FROM redundant_connections WHERE fix IS NOT NULL AND fixable_by <> 'nobody'
 GROUP BY fixable_by, fix ORDER BY connections DESC, fix
 """
@@ -105,7 +106,8 @@ WHERE measured_tls IS NULL AND status IS DISTINCT FROM 'failed' AND ideal_ip > 0
 class Advice:
     """One fix: who would make it, what it is, and how many connections and pages it is about.
 
-    ``live``: it rests on what was asked for after a recording.
+    ``live``: it rests on what was asked for after a recording; ``more``: connections that something else keeps apart
+    too; ``unsure``: those of which the recording leaves that open.
     """
 
     who: str
@@ -114,6 +116,8 @@ class Advice:
     connections: int
     pages: int
     live: bool
+    more: int
+    unsure: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +228,8 @@ def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
     found: dict[str, list[Advice]] = {}
     for row in _dicts(connection, _ADVICE):
         by = row["fixable_by"]
-        found.setdefault(by, []).append(
-            Advice(who(by) or by, shown(row["fix"], 400), row["cause"], row["connections"], row["pages"], row["live"])
-        )
+        facts = {name: row[name] for name in ("cause", "connections", "pages", "live", "more", "unsure")}
+        found.setdefault(by, []).append(Advice(who(by) or by, shown(row["fix"], 400), **facts))
     return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
 
 

@@ -9,8 +9,8 @@ from originset.queries.report.text import shown
 
 _WHO = {
     "site": "the site's owner",
-    "host_owner": "the owner of the host",
-    "cdn": "the CDN",
+    "host_owner": "the owners of other hosts",
+    "cdn": "a CDN",
     "browser": "the browser's makers",
     "nobody": "nobody",
 }
@@ -39,7 +39,7 @@ _WHY = {
 _LIVE = " `originset enrich --live` would ask for what can still be known."
 
 # What can be asked for once a recording is over.
-_ASKABLE = {"certificate names", "DNS answers"}
+ASKABLE = {"certificate names", "DNS answers"}
 
 
 def who(fixable_by: str | None) -> str | None:
@@ -57,7 +57,7 @@ def why(row: dict[str, Any], asked_live: str | None = None) -> str:
     said = template.format(
         host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
     )
-    if row["cause"] == "NOT_DECIDABLE" and asked_live is None and not _ASKABLE.isdisjoint(row["needs"] or ()):
+    if row["cause"] == "NOT_DECIDABLE" and asked_live is None and not ASKABLE.isdisjoint(row["needs"] or ()):
         said += _LIVE
     if row["based_on_live"] and asked_live is not None:
         said += f" That is so {asked_live}, not by the recording."
