@@ -47,7 +47,7 @@ REDUNDANT_CONNECTIONS = table(
     Column("causes", "VARCHAR[]", "all that certainly apply, in that order"),
     Column("needs", "VARCHAR[]", "what was missing to decide about others: certificate names, DNS answers, ..."),
     Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where the cause is not known"),
-    Column("fix", "VARCHAR", "what they would do"),
+    Column("fix", "VARCHAR", "what they would do; NULL where nobody can, or the cause is not known"),
     Column(
         "based_on_live",
         "BOOLEAN",

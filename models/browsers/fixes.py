@@ -75,7 +75,7 @@ _SHARDS = {
 
 
 def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` with ``fix``: what whoever ``fixable_by`` names would do; NULL where nobody is named."""
+    """``rows`` with ``fix``: what whoever ``fixable_by`` names would do; NULL where that is nobody or not known."""
     by_browser = pl.col("fixable_by") == "browser"
     key = (
         pl.when((pl.col("cause") == "CRED") & by_browser)
@@ -84,7 +84,7 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("RACE_SAME_HOST"))
         .when((pl.col("cause").is_in(["IP", "RACE"])) & (pl.col("fixable_by") == "site"))
         .then(pl.col("cause") + pl.lit("_SHARD"))
-        .when(pl.col("fixable_by").is_not_null())
+        .when((pl.col("fixable_by") != "nobody") | (pl.col("cause") == "SPECIAL"))
         .then("cause")
     )
     texts = _FIXES | _SHARDS

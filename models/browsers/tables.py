@@ -11,7 +11,7 @@ from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.data.schema import BROWSER_COUNTS, BROWSER_PREDICTIONS
 from originset.data.schema import polars_type as kind_of
 from originset.models.browsers.asked import asked, modes_of
-from originset.models.browsers.candidates import pairs, planned_pairs
+from originset.models.browsers.candidates import YES, pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
 from originset.models.browsers.exposures import page_names
 from originset.models.browsers.http1 import with_at_once
@@ -44,6 +44,7 @@ def browser_tables(
     groups = with_chains(tables, with_at_once(tables, with_servers(tables, asked(rows))))
     found = pairs(tables, groups)
     ways = {TODAY: found, PLANNED: planned_pairs(tables, groups, found)}
+    covered = found.filter(pl.col("covers") == YES).select("group", "group_held")
     others = _without_tls(tables, groups)
     pages = tables["visits"].select("visit_id").collect()
     predictions, replays = [], {}
@@ -51,7 +52,7 @@ def browser_tables(
         for model, possible in ways.items():
             opens = connections(replayed(groups, possible, rules), rules)
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
-            named = possible.filter("planned") if model == PLANNED else possible.clear()
+            named = possible.filter("planned").join(covered, on=["group", "group_held"], how="anti")
             row = _prediction(pages, opens, others, rules).join(handshakes(opens, named), on="visit_id", how="left")
             predictions.append(
                 row.with_columns(

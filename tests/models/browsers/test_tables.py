@@ -1,0 +1,108 @@
+"""Counts, predictions and names exposed of one page worked out by hand, and where each browser's rules part."""
+
+import pytest
+
+from originset.models.browsers.tables import browser_tables
+
+WWW, STATIC, CDN = "www.one.test", "static.one.test", "cdn.two.test"
+A, B = "104.16.0.1", "104.16.0.2"
+
+
+@pytest.fixture
+def page(make_tables):
+    """A page of three names: one at its address, one elsewhere in its AS, one of another site at its address."""
+
+    def made(**connection):
+        asked = [(WWW, A, "document", "one.test"), (STATIC, B, "image", "one.test"), (CDN, A, "image", "one.test")]
+        return make_tables(
+            {
+                "visits": [
+                    {"visit_id": "v", "site": WWW, "status": "ok", "source": "crawl", "browser": "chromium",
+                     "third_party_cookies": connection.pop("cookies", "allowed")}
+                ],
+                "requests": [
+                    {"visit_id": "v", "request_id": n, "scheme": "https", "host": host, "port": 443, "protocol": "h2",
+                     "status": 200, "resource_type": kind, "frame_site": frame, "credentials": "include",
+                     "connection_id": n, "server_ip": ip, "started_ms": 50.0 * n}
+                    for n, (host, ip, kind, frame) in enumerate(asked)
+                ],
+                "connections": [
+                    {"visit_id": "v", "connection_id": n, "first_host": host, "server_ip": ip, "port": 443, "tls": True,
+                     "tls_version": "TLS 1.3", "protocol": "h2", "certificate_id": "all",
+                     "established_ms": 50.0 * n + 9, "opened_ms": 50.0 * n, "source": "netlog", "ech": False, **connection}
+                    for n, (host, ip, _, _) in enumerate(asked)
+                ],
+                "dns_queries": [
+                    {"visit_id": "v", "lookup_id": n, "host": host, "rtype": rtype, "answers": answers,
+                     "asked_ms": 50.0 * n, "took_ms": 2.0, "source": "browser"}
+                    for n, (host, ip, _, _) in enumerate(asked)
+                    for rtype, answers in (("A", [ip]), ("HTTPS", ["1 . alpn=h2 ech"] if host == CDN else []))
+                ],
+                "certificates": [{"certificate_id": "all", "san_count": 3, "der_bytes": 900, "chain": ["all"]}],
+                "certificate_names": [{"certificate_id": "all", "name": one} for one in (WWW, STATIC, CDN)],
+                "addresses": [{"ip": A, "asn": 13335}, {"ip": B, "asn": 13335}],
+                "hosts": [
+                    {"host": host, "registrable_domain": ".".join(host.split(".")[-2:])} for host in (WWW, STATIC, CDN)
+                ],
+            }
+        )  # fmt: skip
+
+    return made
+
+
+def counts(tables):
+    return browser_tables(tables)["browser_counts"].drop("visit_id").row(0, named=True)
+
+
+def test_the_same_page_in_both(page) -> None:
+    found = counts(page())
+    assert (found["chromium_tls"], found["firefox_tls"]) == (2, 2)  # cdn.two.test is where the page is
+    assert (found["chromium_dns"], found["firefox_dns"]) == (3, 3)
+
+
+def test_third_party_cookies_blocked_keep_chromium_alone_from_it(page) -> None:
+    found = counts(page(cookies="blocked"))
+    assert (found["chromium_tls"], found["firefox_tls"]) == (3, 2)
+
+
+def test_without_word_of_the_cookies_a_range_in_chromium_alone(page) -> None:
+    found = counts(page(cookies=None))
+    assert (found["chromium_tls"], found["chromium_tls_low"], found["chromium_tls_high"]) == (None, 2, 3)
+    assert found["firefox_tls"] == 2
+
+
+def test_an_origin_frame_saves_and_costs_connections_in_firefox(page) -> None:
+    both = [f"https://{WWW}", f"https://{STATIC}"]
+    found = counts(page(origin_set=both))
+    assert (found["chromium_tls"], found["firefox_tls"]) == (2, 2)  # static joins, cdn is kept off
+    assert counts(page(origin_set=[*both, f"https://{CDN}"]))["firefox_tls"] == 1
+    assert counts(page(origin_set=[f"https://{WWW}"]))["firefox_tls"] == 3
+    assert counts(page(origin_set=both, origin_ms=500.0))["firefox_tls"] == 2  # too late for either
+
+
+def test_after_a_plan(page) -> None:
+    rows = browser_tables(page())["browser_predictions"]
+    firefox = {row["model"]: row for row in rows.filter(browser="firefox").iter_rows(named=True)}
+    assert (firefox["today"]["tls_high"], firefox["planned"]["tls_high"]) == (2, 1)
+    assert (firefox["today"]["round_trips"], firefox["planned"]["round_trips"]) == (4, 2)
+    assert firefox["today"]["handshake_bytes"] == 2 * 900
+    assert firefox["planned"]["handshake_bytes"] == 900  # the certificate has all names already
+    chromium = {row["model"]: row for row in rows.filter(browser="chromium").iter_rows(named=True)}
+    assert (chromium["today"]["tls_high"], chromium["planned"]["tls_high"]) == (
+        2,
+        2,
+    )  # it ignores the frame
+    assert {row["dns"] for row in rows.iter_rows(named=True)} == {3}
+
+
+def test_names_that_the_path_sees(page) -> None:
+    rows = browser_tables(page())["page_names"]
+    seen = {row["host"]: row for row in rows.iter_rows(named=True)}
+    assert [name for name in seen if seen[name]["measured_sni"]] == [CDN, STATIC, WWW]
+    assert [name for name in seen if seen[name]["firefox_sni"]] == [STATIC, WWW]
+    assert [name for name in seen if seen[name]["planned_firefox_sni"]] == [WWW]
+    assert all(seen[name]["planned_firefox_dns"] for name in seen), "Firefox still asks"
+    assert [name for name in seen if seen[name]["best_case_dns"]] == [WWW]
+    # The HTTPS record has keys: Chromium hides the name with them, Firefox only where DNS is encrypted.
+    assert (seen[CDN]["chromium_sni_clear"], seen[CDN]["firefox_sni_clear"]) == (False, True)
+    assert (seen[WWW]["chromium_sni_clear"], seen[WWW]["sni_clear"], seen[WWW]["dns_clear"]) == (True, True, True)
