@@ -29,7 +29,8 @@ def page(make_tables):
                 "connections": [
                     {"visit_id": "v", "connection_id": n, "first_host": host, "server_ip": ip, "port": 443, "tls": True,
                      "tls_version": "TLS 1.3", "protocol": "h2", "certificate_id": "all",
-                     "established_ms": 50.0 * n + 9, "opened_ms": 50.0 * n, "source": "netlog", "ech": False, **connection}
+                     "established_ms": 50.0 * n + 9, "opened_ms": 50.0 * n, "source": "netlog", "ech": False,
+                     **connection}
                     for n, (host, ip, _, _) in enumerate(asked)
                 ],
                 "dns_queries": [
