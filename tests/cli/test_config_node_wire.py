@@ -9,7 +9,8 @@ import ssl
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,9 @@ from originset.crawler.testbed.lab import Testbed
 SERVER = Path(__file__).parents[1] / "fixtures" / "servers" / "origin_server.mjs"
 PLANNED = ["https://api.site.test", "https://static.cdn.test", "https://www.site.test"]
 
-# Two addresses of one AS, one certificate; the test's own server stands at both.
-ADDRESSES = ("104.16.1.10", "104.17.2.20")
+# Sites of two hosts at two addresses of one AS, with one certificate or two; the test's own server stands at both.
 SCENARIO = """
-title = "two addresses, one certificate"
+title = "two addresses, one certificate or two"
 dns = "192.0.2.54"
 
 [certificate.both]
@@ -47,8 +47,27 @@ addresses = ["104.17.2.20"]
 certificate = "both"
 external = true
 
+[certificate.www]
+names = ["www.split.test"]
+
+[certificate.static]
+names = ["static.split.test"]
+
+[host."www.split.test"]
+addresses = ["104.16.1.11"]
+certificate = "www"
+external = true
+
+[host."static.split.test"]
+addresses = ["104.17.2.21"]
+certificate = "static"
+external = true
+
 [site."www.site.test"]
 loads = [{ style = "https://static.cdn.test/style.css" }]
+
+[site."www.split.test"]
+loads = [{ style = "https://static.split.test/style.css" }]
 """
 
 
@@ -131,57 +150,100 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def originset(
-    lab: Testbed, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Call ``originset`` with a study of its own."""
-    folder = tmp_path_factory.mktemp("measured") / "S"
+@dataclass
+class Deployed:
+    """What stands at some of a page's addresses."""
 
-    def call(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "originset", "--study", folder, *arguments]
-        environment = {**os.environ, **lab.environment}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-
-    return call
+    certificate: Issued
+    addresses: tuple[str, ...]
+    module: Path | None = None
 
 
-@pytest.fixture(scope="module")
-def planned(lab: Testbed, originset: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The plan for the page as Chromium was seen to load it, nothing deployed."""
-    sites = tmp_path_factory.mktemp("sites") / "sites.txt"
-    sites.write_text("www.site.test\n")
-    with node(lab.certificate_of("www.site.test"), None, 443, *ADDRESSES):
-        originset("crawl", sites, "--jobs", "1", "--resolver", "none")
-    originset("analyze")
-    return json.loads(originset("plan", "--site", "www.site.test", "--out", "-").stdout)
+def originset(lab: Testbed, study: Path, *arguments: str | Path) -> str:
+    command = [sys.executable, "-m", "originset", "--study", study, *arguments]
+    environment = {**os.environ, **lab.environment}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def plan_of(lab: Testbed, site: str, study: Path, *servers: Deployed) -> dict[str, Any]:
+    """The plan for a page as Chromium was seen to load it."""
+    sites = study.with_name(f"{study.name}.txt")
+    sites.write_text(f"{site}\n")
+    with contextlib.ExitStack() as stack:
+        for one in servers:
+            stack.enter_context(node(one.certificate, one.module, 443, *one.addresses))
+        originset(lab, study, "crawl", sites, "--jobs", "1", "--resolver", "none")
+    originset(lab, study, "analyze")
+    originset(lab, study, "plan", "--site", site, "--out", study.with_name(f"{study.name}.json"))
+    return json.loads(study.with_name(f"{study.name}.json").read_text())
+
+
+def connections_of_firefox(lab: Testbed, site: str, *servers: Deployed) -> int:
+    """How many connections carried the page's requests, all over HTTP/2."""
+    due = {"/", "/style.css", "/image.svg", "/own.svg"}
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(node(one.certificate, one.module, 443, *one.addresses)) for one in servers]
+        firefox = stack.enter_context(Firefox(lab.authority.root, environment=lab.environment))
+        loaded = firefox.load(f"https://{site}/")
+        assert {one.status for one in loaded} == {200}
+        requests = []
+        for server in running:
+            # Of several servers each has what is on its own host.
+            own = (
+                due
+                if len(running) == 1
+                else ({"/", "/own.svg"} if server is running[0] else {"/style.css", "/image.svg"})
+            )
+            found: list[dict[str, Any]] = []
+            while not own <= {request["path"] for request in found}:
+                found.append(server.line())
+            requests += [request | {"server": id(server)} for request in found]
+    assert {request["protocol"] for request in requests} == {"2.0"}
+    assert len({request["host"] for request in requests}) == 2
+    return len({(request["server"], request["connection"]) for request in requests})
 
 
 @pytest.mark.testbed
 @pytest.mark.browser
-def test_firefox_saves_what_the_plan_says(
-    lab: Testbed, planned: dict[str, Any], originset: Callable[..., Any], tmp_path: Path
-) -> None:
-    (tmp_path / "plan.json").write_text(json.dumps(planned))
-    deployed_module = tmp_path / "origins.mjs"
-    originset("config", "--server", "node", "--plan", tmp_path / "plan.json", "--out", deployed_module)
-    (server,) = planned["servers"]
+def test_firefox_saves_what_the_plan_says(lab: Testbed, tmp_path: Path) -> None:
+    site, module = "www.site.test", tmp_path / "origins.mjs"
+    before = Deployed(lab.certificate_of(site), ("104.16.1.10", "104.17.2.20"))
+    plan = plan_of(lab, site, tmp_path / "S", before)
+    originset(lab, tmp_path / "S", "config", "--server", "node", "--plan", tmp_path / "S.json", "--out", module)
+    (server,) = plan["servers"]
     assert {entry["origin"] for entry in server["announce"]} == {"https://www.site.test", "https://static.cdn.test"}
-    used = {deployed: connections_of_firefox(lab, deployed) for deployed in (None, deployed_module)}
-    assert used[None] - used[deployed_module] == server["connections_saved_firefox"] == 1
+    used = [connections_of_firefox(lab, site, replace(before, module=chosen)) for chosen in (None, module)]
+    assert used[0] - used[1] == server["connections_saved_firefox"] == 1
 
 
-def connections_of_firefox(lab: Testbed, module: Path | None) -> int:
-    """How many connections carried the page's requests."""
-    with (
-        node(lab.certificate_of("www.site.test"), module, 443, *ADDRESSES) as server,
-        Firefox(lab.authority.root, environment=lab.environment) as firefox,
-    ):
-        loaded = firefox.load("https://www.site.test/")
-        assert {one.status for one in loaded} == {200}
-        requests = []
-        while not {"/", "/style.css", "/image.svg", "/own.svg"} <= {request["path"] for request in requests}:
-            requests.append(server.line())
-    assert {request["protocol"] for request in requests} == {"2.0"}
-    assert {request["host"] for request in requests} == {"www.site.test", "static.cdn.test"}
-    return len({request["connection"] for request in requests})
+@pytest.mark.testbed
+@pytest.mark.browser
+def test_firefox_saves_what_the_plan_says_of_a_name_to_add(
+    lab: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator's whole way: the certificate first, the names announced once it covers them."""
+    site, second, module = "www.split.test", "static.split.test", tmp_path / "origins.mjs"
+    monkeypatch.setenv("SECOND", second)
+    before = [
+        Deployed(lab.certificate_of(site), ("104.16.1.11",)),
+        Deployed(lab.certificate_of(second), ("104.17.2.21",)),
+    ]
+    first = plan_of(lab, site, tmp_path / "first", *before)
+    (addition,) = first["additions"]
+    assert (addition["name"], addition["validatable_by"]) == (second, "site")
+    asked = ("certificate", "--for", "json", "--plan", tmp_path / "first.json")
+    (wanted,) = json.loads(originset(lab, tmp_path / "first", *asked))["certificates"]
+    issued = Deployed(lab.authority.issue(wanted["names"]), ("104.16.1.11", "104.17.2.21"))
+    then = plan_of(lab, site, tmp_path / "then", issued)
+    assert then["additions"] == []
+    originset(lab, tmp_path / "then", "config", "--server", "node", "--plan", tmp_path / "then.json", "--out", module)
+    used = [
+        connections_of_firefox(lab, site, *before),
+        connections_of_firefox(lab, site, replace(issued, module=module)),
+    ]
+    assert (
+        used[0] - used[1]
+        == addition["connections_saved_firefox"]
+        == then["servers"][0]["connections_saved_firefox"]
+        == 1
+    )
