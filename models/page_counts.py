@@ -128,7 +128,8 @@ def first_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl
 
     Columns: page, host, ``first`` (a number for the connection that was opened first of those that served the origin,
     that is, did not only answer it with 421), ``refused`` (none served it), ``server_ip`` and ``key`` (of that
-    connection's first request with an address). All other connections are duplicates: every origin that they served already had one.
+    connection's first request with an address). All other connections are duplicates: every origin that they served
+    already had one.
     """
     opened = tables["connections"].select("visit_id", "connection_id", "opened_ms")
     opened = opened.join(pages.numbers.lazy(), on="visit_id")
