@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "originset.cli.demo",
     "doctor": "originset.cli.doctor",
     "enrich": "originset.cli.enrich",
+    "experiment": "originset.cli.experiment",
     "explain": "originset.cli.explain",
     "figures": "originset.cli.figures",
     "import": "originset.cli.import_",

@@ -85,7 +85,7 @@ class Comparison:
     """The experiment's rate against the control's before, during and after a change; percentages, below zero is less.
 
     ``against_before`` and ``against_after``: the change during it, less what the groups differed by without it. None
-    where there are no such periods.
+    where there are no such periods, or nothing of the control in them.
     """
 
     before: float | None
@@ -118,8 +118,9 @@ def difference_in_differences(rows: pl.DataFrame, start: datetime, end: datetime
         "during": during,
         "after": rows.filter(pl.col("Time") > end),
     }
-    ratios = {name: _ratio(part) for name, part in parts.items() if not part.is_empty()}
-    resampled = {name: _resampled_ratios(part, rng) for name, part in parts.items() if not part.is_empty()}
+    parts = {name: part for name, part in parts.items() if part[CONTROL].sum() > 0}
+    ratios = {name: _ratio(part) for name, part in parts.items()}
+    resampled = {name: _resampled_ratios(part, rng) for name, part in parts.items()}
 
     def against(name: str) -> Estimate | None:
         if name not in ratios:
@@ -164,7 +165,8 @@ def _ratio(part: pl.DataFrame) -> float:
 def _resampled_ratios(part: pl.DataFrame, rng: np.random.Generator) -> Floats:
     drawn = rng.integers(0, part.height, (_REPLICATES, part.height))
     sums = [part[group].to_numpy()[drawn].sum(axis=1) for group in (EXPERIMENT, CONTROL)]
-    return np.asarray(sums[0] / sums[1])
+    # Of a few periods, those without a control may be all that is drawn.
+    return np.divide(sums[0], sums[1], out=np.full(_REPLICATES, np.nan), where=sums[1] > 0)
 
 
 def _estimate(value: float, replicates: Floats) -> Estimate:
@@ -172,8 +174,8 @@ def _estimate(value: float, replicates: Floats) -> Estimate:
 
     Whole milliseconds and few sites give few distinct replicates, none of which need cut off a tail exactly.
     """
-    distinct, counts = np.unique(replicates, return_counts=True)
-    mass = counts / replicates.size
+    distinct, counts = np.unique(replicates[np.isfinite(replicates)], return_counts=True)
+    mass = counts / counts.sum()
     tail = (1.0 - CONFIDENCE) / 2.0
     beyond = np.cumsum(mass) - mass, 1.0 - np.cumsum(mass)
     low, high = (distinct[np.argmin(np.abs(share - tail))] for share in beyond)

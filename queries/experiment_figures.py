@@ -25,6 +25,7 @@ from originset.queries.evaluation import (
     CONTROL,
     EXPERIMENT,
     Estimate,
+    Numbers,
     difference_in_differences,
     mean_change,
     median_difference,
@@ -81,10 +82,8 @@ def _numbers_7(rows: pl.DataFrame) -> list[Number]:
         return []
     fewer = mean_change(experiment, control) if control.mean() > 0 else None
     return [
-        Number("control, visits", "visits", control.size),
-        Number("control, without a new connection", "%", 100 * (control == 0).mean(), 2),
-        Number("experiment, visits", "visits", experiment.size),
-        Number("experiment, without a new connection", "%", 100 * (experiment == 0).mean(), 2),
+        *_group_7("control", control),
+        *_group_7("experiment", experiment),
         *_estimate(
             "experiment less control, without a new connection",
             "points",
@@ -95,7 +94,20 @@ def _numbers_7(rows: pl.DataFrame) -> list[Number]:
     ]
 
 
-def _draw_8(axes: Axes, data: pl.DataFrame, _keys: str, *, window: tuple[datetime, datetime]) -> None:
+def _group_7(name: str, counts: Numbers) -> list[Number]:
+    return [
+        Number(f"{name}, visits", "visits", counts.size),
+        Number(f"{name}, without a new connection", "%", 100 * (counts == 0).mean(), 2),
+        Number(f"{name}, with one", "%", 100 * (counts == 1).mean(), 2),
+        Number(f"{name}, with two", "%", 100 * (counts == 2).mean(), 2),
+        Number(f"{name}, with more", "%", 100 * (counts > 2).mean(), 2),
+        Number(f"{name}, new connections", "per visit", float(counts.mean()), 3),
+    ]
+
+
+def _draw_8(
+    axes: Axes, data: pl.DataFrame, _keys: str, *, window: tuple[datetime, datetime], change: str, counted: str
+) -> None:
     for name, place in _PLACES.items():
         colour, style = STYLES[place]
         axes.plot(data["Time"], data[name], color=colour, linestyle=style, label=name.lower())
@@ -107,7 +119,7 @@ def _draw_8(axes: Axes, data: pl.DataFrame, _keys: str, *, window: tuple[datetim
         color="#56B4E9",
         alpha=0.18,
         linewidth=0,
-        label="ORIGIN frames sent",
+        label=change,
     )
     axes.set_ylim(bottom=0)
     locator = mdates.AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]  # matplotlib's own
@@ -115,14 +127,22 @@ def _draw_8(axes: Axes, data: pl.DataFrame, _keys: str, *, window: tuple[datetim
     axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]  # likewise
     days = data["Time"].dt.strftime("%Y-%m-%d")
     axes.set_xlabel(f"{days[0]} to {days[-1]}")
-    axes.set_ylabel("TLS connections (as published)")
+    axes.set_ylabel(counted)
     below(axes, 3)
 
 
 def _numbers_8(rows: pl.DataFrame, *, window: tuple[datetime, datetime]) -> list[Number]:
     found = difference_in_differences(rows, *window)
+    start, end = window
+    time = pl.col("Time")
+    parts = {"before": time < start, "during": time.is_between(start, end), "after": time > end}
     return [
         Number("periods", "periods", rows.height),
+        *(
+            Number(f"{part}, {group.lower()}", "connections in a period", _mean(rows.filter(within)[group]), 1)
+            for part, within in parts.items()
+            for group in (CONTROL, EXPERIMENT)
+        ),
         Number("before, experiment against control", "%", found.before, 1),
         *_estimate("during, experiment against control", "%", found.during, 1),
         Number("during, in the median period", "%", found.middle, 1),
@@ -132,6 +152,10 @@ def _numbers_8(rows: pl.DataFrame, *, window: tuple[datetime, datetime]) -> list
         *_estimate("during against before", "%", found.against_before, 1),
         *_estimate("during against after", "%", found.against_after, 1),
     ]
+
+
+def _mean(numbers: pl.Series) -> float | None:
+    return None if numbers.is_empty() else float(numbers.to_numpy().mean())
 
 
 def _draw_9b(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
@@ -153,7 +177,16 @@ def _numbers_9b(rows: pl.DataFrame) -> list[Number]:
     for name, group in ((CONTROL, control), (EXPERIMENT, experiment)):
         curve = Distribution.of(group)
         found.append(Number(f"{name.lower()}, visits", "visits", group.size))
-        quantiles = {"p25": 0.25, "median": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99}
+        quantiles = {
+            "p5": 0.05,
+            "p10": 0.1,
+            "p25": 0.25,
+            "median": 0.5,
+            "p75": 0.75,
+            "p90": 0.9,
+            "p95": 0.95,
+            "p99": 0.99,
+        }
         found += [Number(f"{name.lower()}, {label}", "ms", curve.quantile(q)) for label, q in quantiles.items()]
     return [
         *found,
@@ -177,13 +210,17 @@ def figure_7(name: str, title: str, theirs: Callable[[Path], pl.DataFrame | None
     return PaperFigure(name, title, theirs, _draw_7, _numbers_7, _visits)
 
 
-def figure_8(window: tuple[datetime, datetime]) -> PaperFigure:
-    """Connections in each period; ``window``: the first and the last period in which frames were sent."""
+def figure_8(
+    window: tuple[datetime, datetime],
+    change: str = "ORIGIN frames sent",
+    counted: str = "TLS connections (as published)",
+) -> PaperFigure:
+    """Connections in each period; ``window``: the first and the last period in which ``change`` was in force."""
     return PaperFigure(
         "figure-8",
         "TLS connections over time",
         authors.figure_8,
-        partial(_draw_8, window=window),
+        partial(_draw_8, window=window, change=change, counted=counted),
         partial(_numbers_8, window=window),
         lambda rows: f"n = {rows.height:,} periods",
     )

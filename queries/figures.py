@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +93,18 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
         paths.extend(_write(rows_of(connection, query), out, table) for table, query in tables().items())
     paths.append(_write(numbers, out, "numbers"))
     return Drawn(paths, remarks, numbers)
+
+
+def draw_own(data: Sequence[tuple[PaperFigure, Data]], out: Path) -> Drawn:
+    """Figures of one's own rows, which no study holds, into the folder ``out``; else as :func:`draw`."""
+    paths: list[Path] = []
+    numbers = NUMBERS.to_frame()
+    for figure, rows in data:
+        paths.append(_write(rows, out, figure.name))
+        paths.extend(_draw(figure, {_US: rows}, out, ""))
+        numbers.extend(_compare(figure, {_US: rows}))
+    paths.append(_write(numbers, out, "numbers"))
+    return Drawn(paths, [], numbers)
 
 
 def tables() -> dict[str, str]:

@@ -42,12 +42,20 @@ PAPER = {
     "figure-7a": {
         "control, visits": 1716, "experiment, visits": 1735, "control, without a new connection": 8.86,
         "experiment, without a new connection": 69.80, "new connections, experiment against control": -67.6,
+        "control, with one": 83.33, "control, with two": 7.05, "control, with more": 0.76,
+        "control, new connections": 1.002, "experiment, with one": 28.41, "experiment, with two": 1.61,
+        "experiment, with more": 0.17, "experiment, new connections": 0.325,
     },
     "figure-7b": {
         "control, visits": 1685, "experiment, visits": 1694, "control, without a new connection": 5.58,
         "experiment, without a new connection": 64.11, "new connections, experiment against control": -63.0,
+        "control, with one": 84.63, "control, with two": 9.38, "control, with more": 0.42,
+        "control, new connections": 1.047, "experiment, with one": 33.29, "experiment, with two": 2.42,
+        "experiment, with more": 0.18, "experiment, new connections": 0.387,
     },
     "figure-8": {
+        "before, control": 774.6, "before, experiment": 754.3, "during, control": 744.1, "during, experiment": 358.2,
+        "after, control": 741.8, "after, experiment": 698.3,
         "periods": 51, "during, experiment against control": -51.9, "before, experiment against control": -2.6,
         "after, experiment against control": -5.9, "during against before": -50.6, "during against after": -48.9,
         "during, in the median period": -51.9, "during, in the period with the least change": -49.1,
@@ -61,7 +69,9 @@ PAPER = {
     },
     "figure-9b": {
         "control, visits": 2237, "control, p25": 1547, "control, median": 2421, "control, p75": 3615,
-        "control, p90": 5304, "control, p99": 13_687, "experiment, visits": 2241, "experiment, p25": 1505,
+        "control, p90": 5304, "control, p5": 595, "control, p10": 950, "control, p95": 7080, "experiment, p5": 599,
+        "experiment, p10": 960, "experiment, p95": 7159, "control, p99": 13_687,
+        "experiment, visits": 2241, "experiment, p25": 1505,
         "experiment, median": 2412, "experiment, p75": 3729, "experiment, p90": 5552, "experiment, p99": 12_877,
         "experiment less control, at the median, 95 % interval from": -96,
         "experiment less control, at the median, 95 % interval to": 95, "rank test, control against experiment": -0.11,

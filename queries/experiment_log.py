@@ -1,0 +1,240 @@
+"""New connections of two groups over time, from an operator's own log of any length."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO
+
+import duckdb
+import msgspec
+import polars as pl
+
+from originset.data.errors import InputError, UsageError
+from originset.queries.evaluation import CONTROL, EXPERIMENT
+
+FIELDS = ("time", "group", "connection", "host")
+
+# What DuckDB takes at most; what it has no room for lies on disk meanwhile.
+_MEMORY = "400MB"
+_BATCH = 50_000
+_LONGEST_LINE = 1 << 16
+_MOST_PERIODS = 1_000_000
+_SECOND_US = 1_000_000
+_LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Without one named, the longest of these that divides the window into enough periods to resample.
+_USUAL_S = (86_400, 3600, 600, 60, 10, 1)
+_ENOUGH = 7
+
+_GROUPS = {"control": CONTROL, "experiment": EXPERIMENT}
+_Row = tuple[int, str, str, str]
+
+
+class _Line(msgspec.Struct, frozen=True):
+    time: float | str
+    group: str
+    connection: int | str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When the change was in force: from ``start`` until ``end``, which is not in it any more; both in UTC."""
+
+    start: datetime
+    end: datetime
+
+    def period(self, every_s: int | None = None) -> int:
+        """Seconds of a period: those asked for, else as many as divide the window into at least 7, if it can be."""
+        length = (self.end - self.start).total_seconds()
+        return every_s or next((one for one in _USUAL_S if length >= _ENOUGH * one), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """``rows``: Time, Control, Experiment, new connections in each period of ``every_s`` seconds.
+
+    ``window``: the first and the last period that lie wholly within the window.
+    """
+
+    rows: pl.DataFrame
+    window: tuple[datetime, datetime]
+    every_s: int
+
+
+def new_connections(path: Path, window: Window, folder: Path, *, host: str | None, every_s: int) -> Periods:
+    """New connections in the periods before, within and after a window.
+
+    The log has a line for each request or each handshake, in any order: JSON Lines, or CSV whose first line names the
+    columns; ``time`` (ISO 8601, UTC where it has no zone, or seconds since 1970), ``group`` (control or experiment),
+    ``connection`` (what tells one from every other of its group), ``host``. A connection begins at its earliest line
+    and is that line's host's; with ``host`` others' are not counted. ``folder``: room for what memory has none for.
+    Periods begin at the window's start; one in which the window ends is left out.
+
+    Raises:
+        InputError: a line is none of such a log; its number is in the text.
+        UsageError: the window holds no whole period, or the log spans too many.
+    """
+    whole = int((window.end - window.start).total_seconds() // every_s)
+    if whole < 1:
+        raise UsageError(f"the window is shorter than a period of {every_s} s", "name a shorter one with --every")
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": _MEMORY,
+        "temp_directory": str(folder),
+        "preserve_insertion_order": False,
+    }
+    with duckdb.connect(str(folder / "log.duckdb"), config=settings) as connection:
+        connection.execute("CREATE TABLE lines (number BIGINT, time BIGINT, grp VARCHAR, id VARCHAR, host VARCHAR)")
+        number = 0
+        for batch in _batches(path):
+            numbers = range(number, number + len(batch))
+            number += len(batch)
+            columns = dict(zip(("time", "grp", "id", "host"), zip(*batch, strict=True), strict=True))
+            connection.register("batch", pl.DataFrame({"number": numbers, **columns}).to_arrow())
+            connection.execute("INSERT INTO lines SELECT number, time, grp, id, host FROM batch")
+            connection.unregister("batch")
+        if number == 0:
+            raise InputError(str(path), "empty", "it has no lines")
+        counted = connection.execute(
+            """
+            SELECT CAST(floor((begun - $start) / $period) AS BIGINT) AS place, grp, count(*) AS n
+            FROM (SELECT grp, min(time) AS begun, arg_min(host, (time, number)) AS first_host
+                  FROM lines GROUP BY grp, id)
+            WHERE $host IS NULL OR first_host = $host
+            GROUP BY ALL
+            """,
+            {
+                "start": (window.start - _EPOCH) // timedelta(microseconds=1),
+                "period": every_s * _SECOND_US,
+                "host": None if host is None else _normal(host),
+            },
+        ).fetchall()
+    if not counted:
+        raise UsageError(f"{path} has no connection for {host}", "name another with --host")
+    first, last = min(place for place, _, _ in counted), max(place for place, _, _ in counted)
+    if last - first >= _MOST_PERIODS:
+        raise UsageError(f"{path} spans {last - first + 1:,} periods of {every_s} s", "name a longer one with --every")
+    counts = {group: dict.fromkeys(range(first, last + 1), 0) for group in (CONTROL, EXPERIMENT)}
+    for place, group, n in counted:
+        counts[group][place] = n
+    partly = (window.end - window.start) % timedelta(seconds=every_s)
+    kept = [place for place in range(first, last + 1) if not (partly and place == whole)]
+    start, step = window.start.replace(tzinfo=None), timedelta(seconds=every_s)
+    rows = pl.DataFrame(
+        {
+            "Time": [start + place * step for place in kept],
+            **{group: [found[place] for place in kept] for group, found in counts.items()},
+        },
+        schema_overrides={"Time": pl.Datetime("us")},
+    )
+    return Periods(rows, (start, start + (whole - 1) * step), every_s)
+
+
+def instant(text: str, *, last: bool = False) -> datetime:
+    """An ISO 8601 time as UTC; a day alone is its beginning, as the ``last`` of a window its end. ValueError if none.
+
+    Raises:
+        ValueError: it is no such time.
+    """
+    time = datetime.fromisoformat(text)
+    day = timedelta(days=1) if last and len(text) <= len("2022-01-24") else timedelta()
+    return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)) + day
+
+
+def _batches(path: Path) -> Iterator[list[_Row]]:
+    batch: list[_Row] = []
+    for row in _rows(path):
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _rows(path: Path) -> Iterator[_Row]:
+    try:
+        with path.open("rb") as file:
+            first = file.peek(1)[:1]
+            yield from _json_rows(path, file) if first == b"{" else _csv_rows(path, file)
+    except OSError as error:
+        raise InputError(str(path), "unreadable", f"it cannot be read ({error.strerror})") from error
+
+
+def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            raise _wrong(path, number, f"it is longer than {_LONGEST_LINE} bytes")
+        yield line
+
+
+def _json_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
+    decoder = msgspec.json.Decoder(_Line)
+    for number, line in enumerate(_lines(path, file), 1):
+        if not line.strip():
+            continue
+        try:
+            row = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _wrong(path, number, str(error)) from None
+        yield _row(path, number, row)
+
+
+def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
+    def texts() -> Iterator[str]:
+        for number, line in enumerate(_lines(path, file), 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise _wrong(path, number, "it is not UTF-8") from None
+
+    reader = csv.reader(texts(), strict=True)
+    try:
+        if (header := next(reader, None)) is None:
+            return
+        if missing := [name for name in FIELDS if name not in header]:
+            raise _wrong(path, 1, f"no column is called {missing[0]}; wanted are {', '.join(FIELDS)}")
+        places = [header.index(name) for name in FIELDS]
+        for values in reader:
+            if not values:
+                continue
+            if len(values) != len(header):
+                raise _wrong(path, reader.line_num, f"it has {len(values)} fields, the first line {len(header)}")
+            yield _row(path, reader.line_num, _Line(*(values[place] for place in places)))
+    except csv.Error as error:
+        raise _wrong(path, reader.line_num, str(error)) from None
+
+
+def _row(path: Path, number: int, line: _Line) -> _Row:
+    if (group := _GROUPS.get(line.group.strip().lower())) is None:
+        raise _wrong(path, number, f"its group is {line.group[:40]!r}, neither control nor experiment")
+    if (time := _time_us(line.time)) is None:
+        raise _wrong(path, number, f"its time is {str(line.time)[:40]!r}: neither ISO 8601 nor seconds since 1970")
+    return time, group, str(line.connection), _normal(line.host)
+
+
+def _time_us(time: float | str) -> int | None:
+    try:
+        seconds = float(time)
+    except ValueError:
+        try:
+            return (instant(str(time)) - _EPOCH) // timedelta(microseconds=1)
+        except (ValueError, OverflowError):
+            return None
+    return round(seconds * _SECOND_US) if math.isfinite(seconds) and 0 <= seconds < _LATEST_S else None
+
+
+def _normal(host: str) -> str:
+    return host.strip().lower().removesuffix(".")
+
+
+def _wrong(path: Path, number: int, detail: str) -> InputError:
+    return InputError(str(path), "not-a-log", f"line {number}: {detail}")
