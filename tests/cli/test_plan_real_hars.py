@@ -42,7 +42,7 @@ def test_what_was_carried_together_is_announced_or_said_to_break(study: Study) -
         (made,) = [entry for entry in site_plan(study, site).servers if entry.server == server]
         assert f"https://{server}" in made.origins
         breaks = {left.host for left in made.left_out if left.coalesces_today is not False}
-        assert not breaks or any("that share the server's address" in warning for warning in made.warnings)
+        assert not breaks or any("at the server's address not announced" in warning for warning in made.warnings)
         announced = {origin.removeprefix("https://") for origin in made.origins}
         assert {host for host, port in hosts if port == 443} <= announced | breaks, site
         together += len(hosts) > 1
