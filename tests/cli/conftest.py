@@ -85,6 +85,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         for number, row in enumerate(ORIGIN_SETS)
     ]
     write_shard(made, "requests", "x", rows("requests", requests))
+    chain = [
+        {"certificate_id": "c1", "chain": ["c1", "i1"], "der_bytes": 1000},
+        {"certificate_id": "i1", "der_bytes": 2575},
+    ]
+    write_shard(made, "certificates", "x", rows("certificates", chain))
     usual = {"site": SITE, "server": SITE, "port": 443, "asn": 64500}
     modelled = {
         "origin_sets": rows("origin_sets", [usual | row for row in ORIGIN_SETS]),

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from originset.cli.plan import _cost
+from originset.models.costs import costs
+
 
 def test_the_table_says_what_to_do_with_each_host(run) -> None:
     done = run("plan", "--site", "www.site.test")
@@ -64,7 +67,21 @@ def test_a_place_that_cannot_be_written(run, tmp_path: Path) -> None:
     assert "cannot be written" in done.stderr
 
 
-def test_advice_records_and_the_unknown_chain_are_said(run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("chain", "said"),
+    [
+        ([1000, 2575], "3593 bytes grow by them, which crosses QUIC's limit before validation (3600 bytes)"),
+        ([1000], "bytes grow by them, which crosses no limit"),
+        ([1000, None], "the size of the chain is not known"),
+    ],
+)
+def test_what_a_name_costs_in_words(chain: list[int | None], said: str) -> None:
+    line = _cost(costs(["own.site.test"], chain))
+    assert line.startswith("1 name to add: 15 bytes in every full handshake, 1 issuance; ")
+    assert said in line
+
+
+def test_advice_records_and_costs_are_said(run, tmp_path: Path) -> None:
     done = run("plan", "--site", "www.site.test", "--out", tmp_path / "plan.json")
     made = json.loads((tmp_path / "plan.json").read_text())
     assert [(one["browser"], one["protocol"], one["heeds_origin"]) for one in made["advice"]] == [
@@ -74,7 +91,8 @@ def test_advice_records_and_the_unknown_chain_are_said(run, tmp_path: Path) -> N
         ("firefox", "h3", False),
     ]
     assert made["https_records"][0]["line"] == 'www.site.test. 3600 IN HTTPS 1 . alpn="h3,h2"'
-    assert (made["costs"]["chain_bytes"], made["costs"]["added_bytes"]) == (None, 0)
+    assert (made["costs"]["leaf_bytes"], made["costs"]["chain_bytes"]) == (1000, 3593)
+    assert (made["costs"]["added_bytes"], made["costs"]["crosses_quic_limit"]) == (0, False)
     assert "publish, if it answers over HTTP/3, which was not seen: www.site.test. 3600 IN HTTPS" in done.stderr
     own = next(entry for entry in made["servers"][0]["announce"] if entry["origin"] == "https://www.site.test")
     assert own["coalesces_today"] is True
