@@ -221,7 +221,7 @@ def _quic(lab: Testbed, folder: Path) -> Iterator[None]:
 
     async def start() -> None:
         answers = Answers(lab.scenario, Log(folder))
-        await H3Server(lab.scenario, certificates, answers, itertools.count(1)).start(SERVER)
+        await H3Server(lab.scenario, certificates, answers, itertools.count(1)).start(SERVER, 443)
         ready.set()
 
     def run() -> None:
