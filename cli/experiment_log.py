@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from originset.queries.evaluation import CONTROL
 from originset.queries.experiment_figures import figure_8
 from originset.queries.experiment_log import Periods, Window, instant, new_connections
 from originset.queries.figures import Drawn, draw_own
+from originset.queries.paper_figure import PaperFigure
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -46,20 +48,33 @@ def window_of(start: str, end: str) -> Window:
     return window
 
 
-def evaluated(log: Path, window: Window, out: Path, *, host: str | None, every_s: int | None, change: str) -> Drawn:
-    """Figure 8 of a log, and its numbers, in the folder ``out``.
+def periods_of(log: Path, window: Window, *, host: str | None, every_s: float | None) -> Periods:
+    """New connections in a log's periods, of which those in the window have a control to compare with.
 
     Raises:
         InputError: a line of the log cannot be used.
-        UsageError: the log has nothing to compare, or ``out`` cannot be written.
+        UsageError: the log has nothing to compare.
     """
     with tempfile.TemporaryDirectory(prefix="originset-log-") as folder:
         found = new_connections(log, window, Path(folder), host=host, every_s=window.period(every_s))
     _require_control(found)
-    figure = figure_8(found.window, change, f"new connections in {found.every_s:,} s")
+    return found
+
+
+def over_time(found: Periods, change: str) -> PaperFigure:
+    """Figure 8 of such periods; ``change`` says what was in force in the window."""
+    return figure_8(found.window, change, f"new connections in {found.every_s:.3g} s")
+
+
+def draw_into(out: Path, figures: Sequence[tuple[PaperFigure, pl.DataFrame]]) -> Drawn:
+    """Figures and their numbers in the folder ``out``, which is made if it is not there.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return draw_own([(figure, found.rows)], out)
+        return draw_own(figures, out)
     except OSError as error:
         raise UsageError(f"{out} cannot be written ({error.strerror})", "name another folder with --out") from error
 
@@ -70,6 +85,6 @@ def _require_control(found: Periods) -> None:
         raise UsageError("the log has nothing within the window", "see that --window is in UTC")
     if inside[CONTROL].min() == 0:
         raise UsageError(
-            f"the control opened no connection in a period of {found.every_s} s of the window",
+            f"the control opened no connection in a period of {found.every_s:g} s of the window",
             "name a longer one with --every",
         )

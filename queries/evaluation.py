@@ -166,7 +166,7 @@ def _resampled_ratios(part: pl.DataFrame, rng: np.random.Generator) -> Floats:
     drawn = rng.integers(0, part.height, (_REPLICATES, part.height))
     sums = [part[group].to_numpy()[drawn].sum(axis=1) for group in (EXPERIMENT, CONTROL)]
     # Of a few periods, those without a control may be all that is drawn.
-    return np.divide(sums[0], sums[1], out=np.full(_REPLICATES, np.nan), where=sums[1] > 0)
+    return np.asarray(np.divide(sums[0], sums[1], out=np.full(_REPLICATES, np.nan), where=sums[1] > 0))
 
 
 def _estimate(value: float, replicates: Floats) -> Estimate:

@@ -50,7 +50,7 @@ class Window:
     start: datetime
     end: datetime
 
-    def period(self, every_s: int | None = None) -> int:
+    def period(self, every_s: float | None = None) -> float:
         """Seconds of a period: those asked for, else as many as divide the window into at least 7, if it can be."""
         length = (self.end - self.start).total_seconds()
         return every_s or next((one for one in _USUAL_S if length >= _ENOUGH * one), 1)
@@ -65,10 +65,10 @@ class Periods:
 
     rows: pl.DataFrame
     window: tuple[datetime, datetime]
-    every_s: int
+    every_s: float
 
 
-def new_connections(path: Path, window: Window, folder: Path, *, host: str | None, every_s: int) -> Periods:
+def new_connections(path: Path, window: Window, folder: Path, *, host: str | None, every_s: float) -> Periods:
     """New connections in the periods before, within and after a window.
 
     The log has a line for each request or each handshake, in any order: JSON Lines, or CSV whose first line names the
@@ -81,9 +81,10 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
         InputError: a line is none of such a log; its number is in the text.
         UsageError: the window holds no whole period, or the log spans too many.
     """
-    whole = int((window.end - window.start).total_seconds() // every_s)
+    step = timedelta(seconds=every_s)
+    whole, rest = divmod(window.end - window.start, step)
     if whole < 1:
-        raise UsageError(f"the window is shorter than a period of {every_s} s", "name a shorter one with --every")
+        raise UsageError(f"the window is shorter than a period of {every_s:g} s", "name a shorter one with --every")
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": _MEMORY,
         "temp_directory": str(folder),
@@ -111,7 +112,7 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
             """,
             {
                 "start": (window.start - _EPOCH) // timedelta(microseconds=1),
-                "period": every_s * _SECOND_US,
+                "period": step // timedelta(microseconds=1),
                 "host": None if host is None else _normal(host),
             },
         ).fetchall()
@@ -119,13 +120,14 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
         raise UsageError(f"{path} has no connection for {host}", "name another with --host")
     first, last = min(place for place, _, _ in counted), max(place for place, _, _ in counted)
     if last - first >= _MOST_PERIODS:
-        raise UsageError(f"{path} spans {last - first + 1:,} periods of {every_s} s", "name a longer one with --every")
+        raise UsageError(
+            f"{path} spans {last - first + 1:,} periods of {every_s:g} s", "name a longer one with --every"
+        )
     counts = {group: dict.fromkeys(range(first, last + 1), 0) for group in (CONTROL, EXPERIMENT)}
     for place, group, n in counted:
         counts[group][place] = n
-    partly = (window.end - window.start) % timedelta(seconds=every_s)
-    kept = [place for place in range(first, last + 1) if not (partly and place == whole)]
-    start, step = window.start.replace(tzinfo=None), timedelta(seconds=every_s)
+    kept = [place for place in range(first, last + 1) if not (rest and place == whole)]
+    start = window.start.replace(tzinfo=None)
     rows = pl.DataFrame(
         {
             "Time": [start + place * step for place in kept],
