@@ -74,3 +74,20 @@ def test_predictions_follow_from_the_mix(mode, browser, fall) -> None:
         size: rows[AGAINST_CONTROL]["high"] - rows[AGAINST_CONTROL]["low"] for size, rows in ((10, fewer), (200, said))
     }
     assert width[10] > 3 * width[200]
+
+
+def change_in_draw(sites, mode, seed):
+    """The experiment's change against the control in the pages that a seed draws, each as its kind has it."""
+    still = {"plain": 0, "anonymous": 1, "both": 1 if mode == "ip" else 0}
+    chosen = drawn(sites, seed)
+    experiment = sum(still[site.kind] for site in chosen if site.group == "experiment")
+    control = sum(1 + (site.kind == "both") for site in chosen if site.group == "control")
+    return 100 * (experiment / control - 1)
+
+
+@pytest.mark.parametrize(("mode", "browser"), [("ip", "chromium"), ("origin", "firefox")])
+@pytest.mark.parametrize("sites", [20, 200])
+def test_95_of_100_draws_lie_in_the_interval(mode, browser, sites) -> None:
+    said = predictions(sites, mode, 8336).filter(browser=browser, what=AGAINST_CONTROL).row(0, named=True)
+    inside = [said["low"] <= change_in_draw(sites, mode, seed) <= said["high"] for seed in range(1000)]
+    assert 0.93 <= sum(inside) / len(inside) <= 0.985
