@@ -38,12 +38,12 @@ dns = "192.0.2.54"
 names = ["www.site.test", "static.cdn.test", "api.site.test"]
 
 [host."www.site.test"]
-addresses = ["104.16.1.10"]
+addresses = ["104.19.1.10"]
 certificate = "both"
 external = true
 
 [host."static.cdn.test"]
-addresses = ["104.17.2.20"]
+addresses = ["104.19.2.20"]
 certificate = "both"
 external = true
 
@@ -54,12 +54,12 @@ names = ["www.split.test"]
 names = ["static.split.test"]
 
 [host."www.split.test"]
-addresses = ["104.16.1.11"]
+addresses = ["104.19.1.11"]
 certificate = "www"
 external = true
 
 [host."static.split.test"]
-addresses = ["104.17.2.21"]
+addresses = ["104.19.2.21"]
 certificate = "static"
 external = true
 
@@ -207,7 +207,7 @@ def connections_of_firefox(lab: Testbed, site: str, *servers: Deployed) -> int:
 @pytest.mark.browser
 def test_firefox_saves_what_the_plan_says(lab: Testbed, tmp_path: Path) -> None:
     site, module = "www.site.test", tmp_path / "origins.mjs"
-    before = Deployed(lab.certificate_of(site), ("104.16.1.10", "104.17.2.20"))
+    before = Deployed(lab.certificate_of(site), ("104.19.1.10", "104.19.2.20"))
     plan = plan_of(lab, site, tmp_path / "S", before)
     originset(lab, tmp_path / "S", "config", "--server", "node", "--plan", tmp_path / "S.json", "--out", module)
     (server,) = plan["servers"]
@@ -225,15 +225,15 @@ def test_firefox_saves_what_the_plan_says_of_a_name_to_add(
     site, second, module = "www.split.test", "static.split.test", tmp_path / "origins.mjs"
     monkeypatch.setenv("SECOND", second)
     before = [
-        Deployed(lab.certificate_of(site), ("104.16.1.11",)),
-        Deployed(lab.certificate_of(second), ("104.17.2.21",)),
+        Deployed(lab.certificate_of(site), ("104.19.1.11",)),
+        Deployed(lab.certificate_of(second), ("104.19.2.21",)),
     ]
     first = plan_of(lab, site, tmp_path / "first", *before)
     (addition,) = first["additions"]
     assert (addition["name"], addition["validatable_by"]) == (second, "site")
     asked = ("certificate", "--for", "json", "--plan", tmp_path / "first.json")
     (wanted,) = json.loads(originset(lab, tmp_path / "first", *asked))["certificates"]
-    issued = Deployed(lab.authority.issue(wanted["names"]), ("104.16.1.11", "104.17.2.21"))
+    issued = Deployed(lab.authority.issue(wanted["names"]), ("104.19.1.11", "104.19.2.21"))
     then = plan_of(lab, site, tmp_path / "then", issued)
     assert then["additions"] == []
     originset(lab, tmp_path / "then", "config", "--server", "node", "--plan", tmp_path / "then.json", "--out", module)
