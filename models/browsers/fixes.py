@@ -67,6 +67,13 @@ _FIXES = {
 }
 
 
+# Two hosts of different owners on one edge: a CDN may lend customers' certificates its own names, not each other's.
+_OF_CDN = {
+    "CERT_CDN": "where {} is a name of its own, not a customer's: add it to the certificate of {held}, which is at the "
+    "same address",
+    "CERT+IP_CDN": "where {} is a name of its own, not a customer's: add it to the certificate of {held} and list it "
+    "in the ORIGIN frame there",
+}
 _SHARDS = {
     "IP_SHARD": "ask {held} for what {} serves (one shard less), or serve both at the same addresses, or list {} in "
     "the ORIGIN frame of {held}",
@@ -84,10 +91,12 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("RACE_SAME_HOST"))
         .when((pl.col("cause").is_in(["IP", "RACE"])) & (pl.col("fixable_by") == "site"))
         .then(pl.col("cause") + pl.lit("_SHARD"))
+        .when((pl.col("cause").is_in(["CERT", "CERT+IP"])) & (pl.col("fixable_by") == "cdn"))
+        .then(pl.col("cause") + pl.lit("_CDN"))
         .when((pl.col("fixable_by") != "nobody") | (pl.col("cause") == "SPECIAL"))
         .then("cause")
     )
-    texts = _FIXES | _SHARDS
+    texts = _FIXES | _OF_CDN | _SHARDS
     parts = [
         part.with_columns((_filled(texts[kind]) if kind in texts else pl.lit(None, pl.String)).alias("fix"))
         for (kind,), part in rows.with_columns(key.alias("fix_kind")).partition_by("fix_kind", as_dict=True).items()

@@ -8,7 +8,9 @@ A, B, AWAY = "104.16.0.1", "104.16.0.2", "142.250.0.1"
 HOST, OTHER = "www.one.test", "static.one.test"
 
 
-def redundant(make_tables, first=None, second=None, *, requests=(), certificates=None, answers=True, visit=None):
+def redundant(
+    make_tables, first=None, second=None, *, requests=(), certificates=None, answers=True, visit=None, edge=None
+):
     """The row of the second connection of a page of two: one for HOST, one for OTHER, alike in all that counts."""
     held = {"first_host": HOST, "host": HOST, "server_ip": A, "certificate_id": "all", **(first or {})}
     later = {"first_host": OTHER, "host": OTHER, "server_ip": A, "certificate_id": "all", **(second or {})}
@@ -54,7 +56,7 @@ def redundant(make_tables, first=None, second=None, *, requests=(), certificates
             ],
             "addresses": [{"ip": A, "asn": 13335}, {"ip": B, "asn": 13335}, {"ip": AWAY, "asn": 15169}],
             "hosts": [
-                {"host": host, "registrable_domain": ".".join(host.split(".")[-2:])}
+                {"host": host, "registrable_domain": ".".join(host.split(".")[-2:]), "edge": edge}
                 for host in {HOST, held["host"], later["host"]}
             ],
         }
@@ -98,6 +100,16 @@ def test_all_causes_the_first_of_the_taxonomy_primary(make_tables) -> None:
     )
     assert row["causes"] == ["CRED", "CERT+IP", "MISDIRECTED"]
     assert row["cause"] == "CRED"
+
+
+def test_a_cdn_is_not_told_to_put_one_customers_name_on_anothers_certificate(make_tables) -> None:
+    """Both hosts are on one edge and of different owners; who owns the edge's own names, it knows itself."""
+    other = {"host": "img.two.test", "first_host": "img.two.test", "server_ip": B}
+    row = redundant(make_tables, second=other, certificates=OWN_NAME, edge="cdn.example")
+    assert (row["cause"], row["fixable_by"]) == ("CERT+IP", "cdn")
+    assert row["fix"].startswith("where img.two.test is a name of its own, not a customer's: ")
+    strangers = redundant(make_tables, second=other, certificates=OWN_NAME)
+    assert (strangers["fixable_by"], strangers["fix"]) == ("nobody", None)
 
 
 def test_no_cause_without_a_candidate(make_tables) -> None:
