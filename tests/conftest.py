@@ -42,6 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "testbed" in getattr(item, "fixturenames", ()):
             item.add_marker("testbed")
+    # The session's testbed stays up from its first use on; whoever needs the same addresses has to be done by then.
+    items.sort(key=lambda item: item.get_closest_marker("alone") is None)
     if inside() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
         return
     skip = pytest.mark.skip(reason=os.environ.get(_WHY_NOT, "not in a network namespace"))

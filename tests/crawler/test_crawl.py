@@ -208,5 +208,5 @@ def test_a_list_that_cannot_be_used(testbed: Testbed, command: Command) -> None:
     command.list.write_text("good.test\nnot a site\n")
     code, said = command.run()
     assert code == 2
-    assert f"{command.list}:2: not a host name: 'not a site'" in said
+    assert f"{command.list}:2: not a host name or address: 'not a site'" in said
     assert not command.study.root.exists(), "nothing was begun"

@@ -18,7 +18,9 @@ from originset.crawler.testbed.rules import catalogue
 from originset.data import browser_observations
 from originset.data.study import Study
 
-pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.soak, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.testbed, pytest.mark.browser, pytest.mark.soak, pytest.mark.alone, pytest.mark.timeout(3600)
+]  # fmt: skip
 
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 DRAWN = tomllib.loads((Path(__file__).parent / "drawn.toml").read_text())["draw"][-1]
@@ -65,7 +67,7 @@ def test_the_table_of_rules(tmp_path: Path) -> None:
     assert surprises.height <= max(1, 0.01 * found.height), surprises.rows()
 
 
-@pytest.mark.parametrize("name", ["small_internet", "captures"])
+@pytest.mark.parametrize("name", ["small_internet", "captures"] if FULL else ["small_internet"])
 def test_the_testbeds_pages(name: str, tmp_path: Path) -> None:
     scenario = scenario_file.built_in(name)
     pages = scenario.pages[:: 1 if FULL else 5]

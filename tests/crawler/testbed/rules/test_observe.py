@@ -15,7 +15,7 @@ from originset.crawler.testbed.rules.observe import observe
 from originset.data import browser_observations, capture
 from originset.data.browser_observations import Browser, Cookies
 
-pytestmark = [pytest.mark.testbed, pytest.mark.browser]
+pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")
