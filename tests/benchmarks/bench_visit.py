@@ -197,7 +197,7 @@ def bench() -> None:
 def fetch_packages(folder: Path) -> None:
     """What is measured against, where it can be had; without it the rest is measured all the same."""
     for package in ("playwright-core", "browsertime@26.2.0"):
-        options = ("--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder))
+        options = ("--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder))
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(["npm", "install", *options, package], capture_output=True, check=False, timeout=300)
 
