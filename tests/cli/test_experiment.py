@@ -85,6 +85,10 @@ def run(mode: str, sites: int, out: Path) -> tuple[subprocess.CompletedProcess[s
     return done, {f"{row['number']}, {row['unit']}": row for row in json.loads(done.stdout)}
 
 
+def _phase(line: dict, phases: dict[str, int]) -> str:
+    return next(phase for phase in phases if line["connection"].startswith(phase))
+
+
 def judge(mode: str, sites: int, out: Path) -> None:
     done, rows = run(mode, sites, out)
     judged = {what: row for what, row in rows.items() if row["holds"] is not None}
@@ -112,6 +116,10 @@ def judge(mode: str, sites: int, out: Path) -> None:
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     times = [line["time"] for line in lines if line["connection"].startswith("during")]
     seconds = math.ceil(max(times) - min(times)) + 1
+    # On a fast machine the next phase begins within that second: an hour lies between phases here.
+    shift = {"before": -3600, "during": 0, "after": 3600}
+    apart = [line | {"time": line["time"] + shift[_phase(line, shift)]} for line in lines]
+    (out / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in apart))
     ends = [dt.datetime.fromtimestamp(time, dt.UTC).isoformat() for time in (min(times), min(times) + seconds)]
     read = experiment(
         *("--from-log", out / "log.jsonl", "--window", *ends, "--every", f"{seconds}s"),
