@@ -79,20 +79,27 @@ def _entry(origin: str) -> bytes:
     return serialize_origin(origin).encode("ascii")
 
 
-def decode(payload: bytes) -> list[str]:
-    """The origins in an ORIGIN frame's payload, in its order.
-
-    Entries that are not the ASCII serialization of an origin are skipped, as RFC 8336 section 2.3 says; an entry whose
-    length points beyond the payload ends the reading.
-    """
-    origins = []
+def unpack(payload: bytes) -> list[bytes]:
+    """The entries of a payload as sent, origins or not; one whose length points beyond the payload ends the reading."""
+    entries = []
     place = 0
     while place + 2 <= len(payload):
         (length,) = struct.unpack_from("!H", payload, place)
         entry = payload[place + 2 : place + 2 + length]
-        place += 2 + length
         if len(entry) < length:
             break
+        entries.append(entry)
+        place += 2 + length
+    return entries
+
+
+def decode(payload: bytes) -> list[str]:
+    """The origins in an ORIGIN frame's payload, in its order.
+
+    Entries that are not the ASCII serialization of an origin are skipped, as RFC 8336 section 2.3 says.
+    """
+    origins = []
+    for entry in unpack(payload):
         try:
             text = entry.decode("ascii")
             if "://" in text and text.lower() == serialize_origin(text):

@@ -57,7 +57,7 @@ def _of_frames(seen: Observed) -> Iterator[Finding]:
         yield Finding("no_frame", site, "it sends no ORIGIN frame over HTTP/2")
     elif not any(seen.payloads):
         yield Finding("empty_frame", site, "an ORIGIN frame without origins: browsers that honour it share nothing")
-    for entry in entries(seen.payloads):
+    for entry in (entry for payload in seen.payloads for entry in origin_frame.unpack(payload)):
         if not origin_frame.decode(origin_frame.pack([entry])):
             shown = entry[:80].decode("latin-1")
             yield Finding(
@@ -141,18 +141,6 @@ def _weaker(host: str, here: Security, there: Security) -> Iterator[Finding]:
         yield Finding("weaker_tls", host, "its own server refuses TLS 1.2, this one takes it")
     if there.asks_for_client_certificate and not here.asks_for_client_certificate:
         yield Finding("client_certificate", host, "its own server asks for a client certificate, this one does not")
-
-
-def entries(payloads: Iterable[bytes]) -> Iterator[bytes]:
-    """Each entry of ORIGIN payloads as sent, valid or not; what is cut off is left out."""
-    for payload in payloads:
-        place = 0
-        while place + 2 <= len(payload):
-            length = int.from_bytes(payload[place : place + 2])
-            if place + 2 + length > len(payload):
-                break
-            yield payload[place + 2 : place + 2 + length]
-            place += 2 + length
 
 
 def _status(tried: Tried) -> int | None:

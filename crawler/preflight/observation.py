@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from urllib.parse import urlsplit
 
 from cryptography import x509
 
@@ -20,7 +21,7 @@ from originset.data.errors import ProbeError
 # Hosts that are tried, each over some five connections. A larger set is checked in part, and that is said.
 MOST_HOSTS = 50
 
-_HTTPS = 443
+_HTTPS, _ALTERNATIVE = 443, 8443
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ def observe(target: Target) -> Observed:
         names = _names(connection.certificate)
         protocol, security = connection.protocol, _security(target, connection)
     payloads = tuple(frames.payloads)
-    promised = [place for place in map(_place, origins_in(payloads)) if place != (target.site, target.port)]
+    secure = [origin for origin in origins_in(payloads) if origin.startswith("https:")]
+    promised = [place for place in map(_place, secure) if place != (target.site, target.port)]
     http3_offered = page.answer is not None and "h3" in (page.answer.alt_svc or "")
     http3_payloads, http3_problem = _over_http3(target) if http3_offered else (None, None)
     sharing = _sharing(target, names, promised)
@@ -196,7 +198,9 @@ def _at_home(
     """The host at its own address; otherwise why not."""
     if not addresses:
         return None, None, "its name has no address"
-    # The set comes from a stranger: it must not make us look into somebody's network.
+    # The set comes from a stranger: it must not make us look into somebody's network, or at other services.
+    if port not in (_HTTPS, _ALTERNATIVE, target.port):
+        return None, None, f"its port {port} is not one of https"
     allowed = [one for one in addresses if is_public(one) or not is_public(target.address)]
     if not allowed:
         return None, None, f"its address {addresses[0]} is not a public one"
@@ -253,8 +257,8 @@ def _names(certificate: bytes) -> tuple[str, ...]:
 
 
 def _place(origin: str) -> tuple[str, int]:
-    host, _, port = origin.removeprefix("https://").removeprefix("http://").partition(":")
-    return host, int(port or _HTTPS)
+    parts = urlsplit(origin)
+    return parts.hostname or "", parts.port or _HTTPS
 
 
 def _is_address(name: str) -> bool:

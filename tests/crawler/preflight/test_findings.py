@@ -154,6 +154,14 @@ def test_faults_of_the_answers(lab: Testbed, serve: Serve, behaviour: Behaviour,
     assert len(found) == len(set(found))
 
 
+def test_odd_origins_are_faults_and_lead_nowhere(lab: Testbed, serve: Serve) -> None:
+    odd = ("https://[::1]", f"https://{OTHER}:22", f"http://{OTHER}")
+    with serve(frames=announcing(*COMPLETE, *odd)):
+        found = found_at(lab)
+    assert ("not_covered", "::1") in [(one.code, one.subject) for one in found]
+    assert "its port 22 is not one of https" in " ".join(one.detail for one in found)
+
+
 def test_another_body_is_a_remark(lab: Testbed, serve: Serve) -> None:
     with serve(behaviour=lambda _first, host: Reply(body=b"another " + host.encode())):
         (found,) = found_at(lab)
