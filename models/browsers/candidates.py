@@ -74,8 +74,9 @@ def pairs(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFr
             # What carried both was found fit for both.
             pl.when("together").then(pl.lit(YES, pl.Int8)).otherwise("covers").alias("covers"),
         )
-        .filter(pl.col("same_host") | (pl.col("covers") == YES) | (pl.col("reaches") > NO) | pl.col("together"))
         .with_columns(pl.lit(value=False).alias("planned"))
+        # Where names are not known, an address or a frame may do.
+        .filter(pl.any_horizontal("same_host", pl.col("covers") == YES, pl.col("reaches") > NO, "together", _listed()))
         .sort("group", "group_held")
     )
 

@@ -9,6 +9,7 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.candidates import MAYBE, NO, YES
 from originset.models.browsers.replay import unknown_modes
+from originset.models.network import is_address
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
@@ -84,4 +85,49 @@ def handshakes(counted: pl.DataFrame, planned: pl.DataFrame) -> pl.DataFrame:
     names = ("handshake_bytes", "round_trips")
     return rows.group_by("visit_id").agg(
         pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name) for name in names
+    )
+
+
+def of_pages(
+    visits: pl.DataFrame, opens: pl.DataFrame, others: pl.DataFrame, shaken: pl.DataFrame, rules: BrowserRules
+) -> pl.DataFrame:
+    """visit_id, tls_low, tls_high, dns, handshake_bytes and round_trips of each of ``visits``.
+
+    ``opens``: of :func:`connections`; ``others``: names that are looked up whatever it says (visit_id, host, lookups);
+    ``shaken``: of :func:`handshakes`.
+    """
+    counted = opens.group_by("visit_id").agg(
+        pl.col("low").sum().alias("tls_low"), pl.col("high").sum().alias("tls_high")
+    )
+    return (
+        visits.join(counted, on="visit_id", how="left")
+        .join(_lookups(opens, others, rules), on="visit_id", how="left")
+        .with_columns(
+            pl.col("tls_low", "tls_high").fill_null(0), pl.col("lookups").fill_null(0).replace(-1, None).alias("dns")
+        )
+        .drop("lookups")
+        .join(shaken, on="visit_id", how="left")
+        # Where no connection is needed, none is shaken hands over.
+        .with_columns(
+            pl.when(pl.col("tls_high") == 0).then(0).otherwise(name).alias(name)
+            for name in ("handshake_bytes", "round_trips")
+        )
+    )
+
+
+def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    """Names looked up by each page; -1 where that is not known."""
+    keys = ["visit_id", "host", *(["top_site", "cross_site"] if rules.lookups_follow_partition else [])]
+    needed = pl.col("looked_up")
+    asked_for = opens.group_by(keys).agg(
+        # One lookup serves all that share a partition; it is certain if one of them certainly needs it.
+        pl.when(needed.any()).then(1).when(needed.is_null().any()).then(None).otherwise(0).cast(pl.Int64)
+        .alias("lookups")
+    )  # fmt: skip
+    counts = pl.col("lookups")
+    return (
+        pl.concat([asked_for.select("visit_id", "host", "lookups"), others])
+        .filter(~is_address(pl.col("host")))
+        .group_by("visit_id")
+        .agg(pl.when(counts.is_null().any()).then(-1).otherwise(counts.sum()).alias("lookups"))
     )

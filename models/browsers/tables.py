@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from originset.data.columns import Table
-from originset.data.reference.browser_rules import BrowserRules, browser_rules
+from originset.data.reference.browser_rules import browser_rules
 from originset.data.schema import BROWSER_COUNTS, BROWSER_PREDICTIONS
 from originset.data.schema import polars_type as kind_of
 from originset.models.browsers.asked import asked, modes_of
@@ -15,11 +15,11 @@ from originset.models.browsers.candidates import YES, pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
 from originset.models.browsers.exposures import page_names
 from originset.models.browsers.http1 import with_at_once
-from originset.models.browsers.predictions import connections, handshakes, with_chains
+from originset.models.browsers.predictions import connections, handshakes, of_pages, with_chains
 from originset.models.browsers.replay import replayed
 from originset.models.browsers.savings import saved_connections
 from originset.models.browsers.servers import with_servers
-from originset.models.network import is_address, network_requests
+from originset.models.network import network_requests
 
 TODAY, PLANNED = "today", "planned"
 
@@ -45,7 +45,7 @@ def browser_tables(
     found = pairs(tables, groups)
     ways = {TODAY: found, PLANNED: planned_pairs(tables, groups, found)}
     covered = found.filter(pl.col("covers") == YES).select("group", "group_held")
-    others = _without_tls(tables, groups)
+    others = without_tls(tables, groups)
     pages = tables["visits"].select("visit_id").collect()
     predictions, replays = [], {}
     for browser, rules in browser_rules().items():
@@ -53,16 +53,9 @@ def browser_tables(
             opens = connections(replayed(groups, possible, rules), rules)
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
             named = possible.filter("planned").join(covered, on=["group", "group_held"], how="anti")
-            row = _prediction(pages, opens, others, rules).join(handshakes(opens, named), on="visit_id", how="left")
             predictions.append(
-                row.with_columns(
-                    pl.lit(browser).alias("browser"),
-                    pl.lit(model).alias("model"),
-                    # Where no connection is needed, none is shaken hands over.
-                    *(
-                        pl.when(pl.col("tls_high") == 0).then(0).otherwise(name).alias(name)
-                        for name in ("handshake_bytes", "round_trips")
-                    ),
+                of_pages(pages, opens, others, handshakes(opens, named), rules).with_columns(
+                    pl.lit(browser).alias("browser"), pl.lit(model).alias("model")
                 )
             )
     predicted = pl.concat(predictions).select(_columns(BROWSER_PREDICTIONS))
@@ -140,39 +133,7 @@ def _counts(visits: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
     ).sort("visit_id")
 
 
-def _prediction(visits: pl.DataFrame, opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    counted = opens.group_by("visit_id").agg(
-        pl.col("low").sum().alias("tls_low"), pl.col("high").sum().alias("tls_high")
-    )
-    return (
-        visits.join(counted, on="visit_id", how="left")
-        .join(_lookups(opens, others, rules), on="visit_id", how="left")
-        .with_columns(
-            pl.col("tls_low", "tls_high").fill_null(0), pl.col("lookups").fill_null(0).replace(-1, None).alias("dns")
-        )
-        .drop("lookups")
-    )
-
-
-def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """Names looked up by each page; -1 where that is not known."""
-    keys = ["visit_id", "host", *(["top_site", "cross_site"] if rules.lookups_follow_partition else [])]
-    needed = pl.col("looked_up")
-    asked_for = opens.group_by(keys).agg(
-        # One lookup serves all that share a partition; it is certain if one of them certainly needs it.
-        pl.when(needed.any()).then(1).when(needed.is_null().any()).then(None).otherwise(0).cast(pl.Int64)
-        .alias("lookups")
-    )  # fmt: skip
-    counts = pl.col("lookups")
-    return (
-        pl.concat([asked_for.select("visit_id", "host", "lookups"), others])
-        .filter(~is_address(pl.col("host")))
-        .group_by("visit_id")
-        .agg(pl.when(counts.is_null().any()).then(-1).otherwise(counts.sum()).alias("lookups"))
-    )
-
-
-def _without_tls(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
+def without_tls(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
     """Other names that pages asked for: over http, or in vain."""
     plain = network_requests(tables).filter(~pl.col("secure"), pl.col("host").is_not_null()).select("visit_id", "host")
     queries = tables["dns_queries"].filter(pl.col("source") == "browser").select("visit_id", "host")

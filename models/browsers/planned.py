@@ -1,0 +1,150 @@
+"""What each browser needs for a site's pages after a plan that somebody has: its sets announced, its names added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from originset.data.reference.browser_rules import browser_rules
+from originset.models.browsers.asked import asked, modes_of
+from originset.models.browsers.candidates import pairs
+from originset.models.browsers.http1 import with_at_once
+from originset.models.browsers.predictions import connections, handshakes, of_pages, with_chains
+from originset.models.browsers.replay import replayed
+from originset.models.browsers.servers import with_servers
+from originset.models.browsers.tables import TODAY, without_tls
+from originset.models.costs import name_bytes
+from originset.models.live import with_live
+from originset.models.plan import Plan
+
+ANNOUNCED, PLANNED = "announced", "planned"
+
+_PER_VISIT = ("visits", "requests", "connections", "dns_queries")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Each server's ORIGIN set, and the names that its certificate gets; both by the plan's servers."""
+
+    origins: Mapping[str, list[str]]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedConnections:
+    """Connections and lookups by browser and ``model``, for the pages as they were recorded.
+
+    ``pages``: visit_id, browser, model, tls_low, tls_high, dns, handshake_bytes, round_trips, as in
+    ``browser_predictions``. ``hosts``: visit_id, browser, model, host, port, tls_low and tls_high (connections opened
+    for the host itself) and looked_up (NULL: not known).
+
+    ``model``: today (servers as they are), announced (the servers send the sets that the plan announces now), planned
+    (besides, the certificate has the names that the site's owner can add, and they are announced).
+    """
+
+    pages: pl.DataFrame
+    hosts: pl.DataFrame
+
+
+def deployments(plan: Plan) -> dict[str, Deployment | None]:
+    """What is deployed under each model of :class:`PlannedConnections`; None: nothing.
+
+    A name to add is announced where the server's certificate lacked it and nothing else is against it.
+    """
+    now = {server.server: server.origins for server in plan.servers if server.announce}
+    names = tuple(sorted({addition.name for addition in plan.additions if addition.same_owner}))
+    later = {
+        server.server: sorted(
+            {
+                *server.origins,
+                *(
+                    _origin(left.host, left.port)
+                    for left in server.left_out
+                    if left.reason == "not_covered" and left.host in names
+                ),
+            }
+        )
+        for server in plan.servers
+        if server.announce
+    }
+    return {TODAY: None, ANNOUNCED: Deployment(now), PLANNED: Deployment(later, names)}
+
+
+def planned_connections(tables: Mapping[str, pl.LazyFrame], plan: Plan) -> PlannedConnections:
+    """What the rules say of the pages of ``plan.site`` in ``tables``, before and after the plan.
+
+    A set is taken to be sent with SETTINGS, over HTTP/2 and HTTP/3, in place of what the server sends today; a browser
+    that heeds it keeps hosts off that it lacks. The added names are in every certificate that the plan's servers
+    showed. What the recorder left out is a range, as in
+    :func:`originset.models.browsers.tables.browser_tables`.
+    """
+    tables, _ = with_live(_of_site(tables, plan.site))
+    groups = with_chains(tables, with_at_once(tables, with_servers(tables, asked(modes_of(tables)))))
+    others = without_tls(tables, groups)
+    visits = tables["visits"].select("visit_id").collect()
+    pages, hosts = [], []
+    for model, deployed in deployments(plan).items():
+        changed, served = (tables, groups) if deployed is None else _deployed(tables, groups, deployed)
+        found = pairs(changed, served)
+        for browser, rules in browser_rules().items():
+            opens = connections(replayed(served, found, rules), rules)
+            named = (pl.lit(browser).alias("browser"), pl.lit(model).alias("model"))
+            pages.append(of_pages(visits, opens, others, handshakes(opens, found.clear()), rules).with_columns(named))
+            hosts.append(_by_host(opens).with_columns(named))
+    key = ["visit_id", "browser", "model"]
+    return PlannedConnections(pl.concat(pages).sort(key), pl.concat(hosts).sort(*key, "host", "port"))
+
+
+def _origin(host: str, port: int | None) -> str:
+    return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
+
+
+def _of_site(tables: Mapping[str, pl.LazyFrame], site: str) -> dict[str, pl.LazyFrame]:
+    visits = tables["visits"].filter(pl.col("site") == site).collect().lazy()
+    own = {
+        name: tables[name].join(visits.select("visit_id"), on="visit_id", how="semi").collect().lazy()
+        for name in _PER_VISIT[1:]
+    }
+    return {**tables, "visits": visits, **own}
+
+
+def _deployed(
+    tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame, deployed: Deployment
+) -> tuple[dict[str, pl.LazyFrame], pl.DataFrame]:
+    """Certificates with the names, and groups whose servers send the sets."""
+    sets = pl.DataFrame(
+        {"host": list(deployed.origins), "announced": list(deployed.origins.values())},
+        schema={"host": pl.String, "announced": pl.List(pl.String)},
+    )
+    served = groups.join(sets, on="host", how="left", maintain_order="left")
+    server = pl.col("announced").is_not_null()
+    shown = served.filter(server).select(pl.col("certificate_id").drop_nulls().unique())
+    known = tables["certificate_names"].join(shown.lazy(), on="certificate_id").collect()
+    sizes = [(name, name_bytes(name)) for name in deployed.names]
+    lacking = shown.join(
+        pl.DataFrame(sizes, schema={"name": pl.String, "bytes": pl.Int64}, orient="row"), how="cross"
+    ).join(known, on=["certificate_id", "name"], how="anti")
+    grown = lacking.group_by("certificate_id").agg(pl.col("bytes").sum())
+    names = [
+        tables["certificate_names"].select("certificate_id", "name"),
+        lacking.select("certificate_id", "name").lazy(),
+    ]
+    changed = served.join(grown, on="certificate_id", how="left", maintain_order="left").with_columns(
+        pl.coalesce("announced", "origins").alias("origins"),
+        # With SETTINGS: whoever waits for the connection has the set.
+        pl.when(~server).then("origins_ms").alias("origins_ms"),
+        (pl.col("chain_bytes") + pl.col("bytes").fill_null(0)).alias("chain_bytes"),
+    )
+    return {**tables, "certificate_names": pl.concat(names)}, changed.drop("announced", "bytes")
+
+
+def _by_host(opens: pl.DataFrame) -> pl.DataFrame:
+    asked_for = pl.col("looked_up")
+    return opens.group_by("visit_id", "host", "port").agg(
+        pl.col("low").sum().alias("tls_low"),
+        pl.col("high").sum().alias("tls_high"),
+        pl.when(asked_for.any()).then(pl.lit(value=True)).when(asked_for.is_not_null().all()).then(pl.lit(value=False))
+        .alias("looked_up"),
+    )  # fmt: skip
