@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Value = int | float | str
 
+_READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _PARAMETER = re.compile(r"parameter (\w+) = (.+?): (.+)")
 
 
@@ -120,7 +121,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         if not statements:
             raise UsageError("SQL: there is no statement")
         # A read-only connection without external access may still COPY over the file that it has open, and beside it.
-        if any(statement.type != duckdb.StatementType.SELECT for statement in statements):
+        if any(statement.type != duckdb.StatementType.SELECT for statement in statements) or _writes(connection, sql):
             raise UsageError("SQL: a statement does more than read", "SELECT, FROM, WITH and DESCRIBE are allowed")
         register(connection)
         rows: pl.DataFrame = connection.sql(sql, params=dict(parameters) if parameters else None).pl()
@@ -129,6 +130,13 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
     except pl.exceptions.PolarsError as error:
         raise UsageError("SQL: a column of the result has a type that cannot be shown", "cast it to VARCHAR") from error
     return rows
+
+
+def _writes(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Whether a SELECT holds more than SELECTs: ``WITH x AS (COPY ...)`` writes, and is of type SELECT all the same."""
+    (tree,) = connection.execute("SELECT CAST(json_serialize_sql(?) AS VARCHAR)", [sql]).fetchall()[0]
+    # Quotes in the statement's own texts are escaped in there: only the tree's own keys match.
+    return not set(re.findall(r'"type":"(\w+_NODE)"', tree)) <= _READING_NODES or '"error":true' in tree
 
 
 def _read(file: Traversable) -> NamedQuery:

@@ -137,6 +137,8 @@ def test_sql_counts_the_requests_that_the_models_count(study) -> None:
         ("COPY visits TO 'out.csv'", "does more than read"),
         ("SELECT 1; COPY visits TO 'out.csv'", "does more than read"),
         ("EXPLAIN ANALYZE COPY visits TO 'out.csv'", "does more than read"),
+        ("WITH q AS (COPY visits TO 'out.csv') SELECT 1", "does more than read"),
+        ("SELECT (WITH q AS (COPY visits TO 'out.csv') SELECT 1)", "does more than read"),
         ("EXPORT DATABASE 'out'", "does more than read"),
         ("ATTACH 'other.duckdb'", "does more than read"),
         ("LOAD 'x.duckdb_extension'", "does more than read"),
@@ -166,12 +168,12 @@ def test_sql_that_cannot_be_run_is_one_line(study, sql, says, tmp_path, monkeypa
 
 @pytest.mark.parametrize("ending", ["", ".wal", ".wal.checkpoint", ".wal.recovery"])
 @pytest.mark.parametrize("options", ["", " (FORMAT csv, USE_TMP_FILE false)"])
-@pytest.mark.parametrize("around", ["", "SELECT 1; ", "EXPLAIN ANALYZE "])
+@pytest.mark.parametrize("around", ["{}", "SELECT 1; {}", "EXPLAIN ANALYZE {}", "WITH q AS ({}) FROM q"])
 def test_the_study_cannot_be_written_over(study, ending, options, around) -> None:
     """DuckDB leaves the database's own file and its logs writable, even to a read-only connection."""
     before = {path: path.stat() for path in study.root.iterdir()}
     with open_database(study) as connection, pytest.raises(UsageError, match="does more than read"):
-        run(connection, f"{around}COPY visits TO '{study.database_path}{ending}'{options}")
+        run(connection, around.format(f"COPY visits TO '{study.database_path}{ending}'{options}"))
     assert {path: path.stat() for path in study.root.iterdir()} == before
 
 
