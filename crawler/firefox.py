@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from originset.crawler.launch import ends_with_us
 from originset.crawler.scratch import scratch_folder
-from originset.crawler.testbed.trust import trust_in_database
+from originset.crawler.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
 
 _START_S = 60.0

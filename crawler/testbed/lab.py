@@ -14,13 +14,14 @@ from typing import Self
 
 import msgspec
 
+from originset.crawler.programs import require_programs
 from originset.crawler.resolver import Resolver
 from originset.crawler.testbed import namespace, truth, web_server
 from originset.crawler.testbed.authority import Authority, Issued
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, Means, Profile, delay_by_kernel
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.servers import CERTIFICATES, LOGS, SCENARIO
-from originset.crawler.testbed.trust import trust_in_home
+from originset.crawler.trust import trust_in_home
 from originset.data.errors import TestbedError
 
 # What resolvers read. Without our own, a host's systemd-resolved would be asked over its socket, past the namespace.
@@ -60,7 +61,7 @@ class Testbed:
     def __enter__(self) -> Self:
         if not namespace.inside():
             raise TestbedError("a testbed needs a network namespace: start it through namespace.run_inside")
-        namespace.require_programs("ip", "mount", "certutil")
+        require_programs("ip", "mount", "certutil")
         with contextlib.ExitStack() as stack:
             self._prepare_folder()
             self._add_addresses(stack)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +16,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from originset.crawler.programs import require_programs, search_path
 from originset.data.errors import MissingDependency, TestbedError
 
 _MARK = "ORIGINSET_NAMESPACE"
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PACKAGES = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "certutil": "libnss3-tools", "node": "nodejs"}
 
 # Both ends are in the namespace. The addresses are set aside for benchmarks (RFC 2544, RFC 5180). Chromium asks for
 # AAAA only if it finds a route to a global IPv6 address, and browsers think themselves offline with loopback alone.
@@ -71,18 +70,6 @@ def run_inside(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int
     finally:
         os.close(writing)
     return code if code >= 0 else 128 - code
-
-
-def require_programs(*programs: str) -> None:
-    """Raise ``MissingDependency`` for the first of these programs that is not installed."""
-    for program in programs:
-        if shutil.which(program, path=_search_path()) is None:
-            raise MissingDependency(f"the program {program}", f"apt-get install {_PACKAGES.get(program, program)}")
-
-
-def _search_path() -> str:
-    # Debian leaves sbin, where ip lives, out of ordinary users' PATH.
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
 def _unshare_command() -> list[str]:
@@ -137,7 +124,7 @@ class _PassedOn:
 
 def _first_process(control: int, argv: Sequence[str]) -> int:
     """What runs as process 1 of the namespaces: network up, start the command, pass signals on, reap, end with it."""
-    os.environ["PATH"] = _search_path()
+    os.environ["PATH"] = search_path()
     network = subprocess.run(["ip", "-batch", "-"], input=_NETWORK, text=True, capture_output=True, check=False)
     if network.returncode != 0:
         raise TestbedError(f"the namespace's network did not come up: {network.stderr.strip()}")

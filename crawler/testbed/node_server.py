@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from originset.crawler.programs import require_programs
 from originset.crawler.testbed import truth
 from originset.crawler.testbed.answers import content_of
 from originset.crawler.testbed.authority import Issued
-from originset.crawler.testbed.namespace import require_programs
 from originset.crawler.testbed.relay import OFFSET, Relay
 from originset.crawler.testbed.scenario import Host, Scenario
 from originset.data.errors import TestbedError

@@ -1,4 +1,4 @@
-"""Make browsers trust the testbed's root: an NSS database, which Chromium reads from HOME and Firefox from a profile.
+"""Make browsers trust one more root, by an NSS database: Chromium reads HOME's, Firefox its profile's.
 
 Nothing weaker will do: switching certificate errors off also switches coalescing off, in both browsers.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from originset.crawler.testbed.namespace import require_programs
-from originset.data.errors import TestbedError
+from originset.crawler.programs import require_programs
+from originset.data.errors import BrowserError
 
 
 def trust_in_home(home: Path, root: Path) -> None:
@@ -23,7 +23,7 @@ def trust_in_database(database: Path, root: Path) -> None:
     database.mkdir(parents=True, exist_ok=True)
     if not (database / "cert9.db").exists():
         _certutil(database, "-N", "--empty-password")
-    _certutil(database, "-A", "-t", "C,,", "-n", "originset testbed", "-i", str(root))
+    _certutil(database, "-A", "-t", "C,,", "-n", "originset", "-i", str(root))
 
 
 def _certutil(database: Path, *arguments: str) -> None:
@@ -31,4 +31,4 @@ def _certutil(database: Path, *arguments: str) -> None:
         ["certutil", "-d", f"sql:{database}", *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise TestbedError(f"certutil failed on {database}: {done.stderr.strip()}")
+        raise BrowserError(f"certificates of {database}", f"certutil failed: {done.stderr.strip()}")
