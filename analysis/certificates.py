@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import polars as pl
 from cryptography import x509
@@ -18,7 +18,6 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from originset.analysis.alternative_names import alternative_names
 from originset.analysis.certificate_chains import chain_problem
-from originset.analysis.har.structs import SecurityDetails
 from originset.data.host_names import normalise_host
 from originset.data.schema import TABLES
 
@@ -109,7 +108,22 @@ def from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
         )
 
 
-def from_details(details: SecurityDetails) -> Certificate:
+class Details(Protocol):
+    """What a recorder that keeps no certificates says of one; times in seconds since 1970."""
+
+    @property
+    def subject(self) -> str | None: ...
+    @property
+    def issuer(self) -> str | None: ...
+    @property
+    def names(self) -> list[str] | None: ...
+    @property
+    def valid_from(self) -> float | None: ...
+    @property
+    def valid_to(self) -> float | None: ...
+
+
+def from_details(details: Details) -> Certificate:
     """What a HAR's TLS details say; its id is made of them, as the DER is not known."""
     known = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()
