@@ -21,7 +21,7 @@ from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import MissingDependency
 
-pytest_plugins = ["example_study"]
+pytest_plugins = ["example_study", "testbed_study"]
 
 _WHY_NOT = "ORIGINSET_NO_TESTBED"
 
