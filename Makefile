@@ -36,7 +36,7 @@ bench: system-test $(READY)
 check: $(READY) types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo
+	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python -m originset.data.schema_page | diff - docs/schema.md || { echo "docs/schema.md is stale: make docs" >&2; exit 1; }
 	@$(BIN)/python -m originset.cli.writers.servers_page | diff - docs/servers.md || { echo "docs/servers.md is stale: make docs" >&2; exit 1; }
 	@$(BIN)/python -m originset.crawler.testbed.rules.page | diff - docs/browser-rules.md || { echo "docs/browser-rules.md is stale: make docs" >&2; exit 1; }
