@@ -3,7 +3,8 @@
 Same: the hosts, the addresses that DNS gave (public ones; others cannot be had there), the names in their certificates,
 ORIGIN sets, HTTP versions, refusals (421), what loaded what and with which credentials, each answer's size as it was
 transferred and how long its first byte took, the round trip included. Different: paths and contents are made up, and
-what started after the load event starts as late after it as it did, by a script of the page's.
+what started after the load event starts as late after it as it did, by a script of the page's. A plan can be deployed
+in it: its servers' sets and names stand in place of what was seen.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
+
+from originset.models.browsers.planned import Deployment
 
 Row = dict[str, Any]
 
@@ -42,25 +45,34 @@ _LOADED_BY = {
 _LABELS = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+"
 _NAME = re.compile(rf"(?=.{{3,253}}$){_LABELS}")
 _ORIGIN = re.compile(rf"https?://{_LABELS}(:[1-9][0-9]{{0,4}})?")
+_HTTPS_PORT = 443
 _LATE_MS = 20  # what starts closer to the load event may have started before it
 _LONGEST = 1 << 28  # of a body, in the testbed
 
 
 @dataclass
 class SiteScenario:
-    """``text`` is the scenario's TOML; ``left_out`` says in sentences what of the page is not in it."""
+    """``text`` is the scenario's TOML; ``left_out`` says in sentences what of the page is not in it.
+
+    ``requests``: the request_ids that are; ``latest_ms``: how long after the load event the last of them starts.
+    """
 
     text: str
     left_out: list[str] = field(default_factory=list)
+    requests: frozenset[int] = frozenset()
+    latest_ms: int = 0
 
 
-def site_scenario(visit: Row, tables: Mapping[str, pl.DataFrame]) -> SiteScenario | None:
+def site_scenario(
+    visit: Row, tables: Mapping[str, pl.DataFrame], deployed: Deployment | None = None, round_trip_ms: int = 0
+) -> SiteScenario | None:
     """One visit's scenario; None if it has no document over https, or no public address of its host is known.
 
     ``visit``: a row of visits. ``tables``: that visit's rows of requests, connections and dns_queries;
-    certificate_names of its certificates; addresses.
+    certificate_names of its certificates; addresses. ``deployed``: the sets that servers send, and the names that their
+    certificates have besides. ``round_trip_ms``: what the testbed itself takes, which no answer then waits for.
     """
-    return _Maker(visit, tables).make()
+    return _Maker(visit, tables, deployed or Deployment({}), round_trip_ms).make()
 
 
 @dataclass
@@ -75,16 +87,24 @@ class _Load:
 
 
 class _Maker:
-    def __init__(self, visit: Row, tables: Mapping[str, pl.DataFrame]) -> None:
+    def __init__(
+        self, visit: Row, tables: Mapping[str, pl.DataFrame], deployed: Deployment, round_trip_ms: int
+    ) -> None:
         self._visit = visit
         self._tables = tables
+        self._deployed = deployed
+        self._round_trip_ms = round_trip_ms
         self._left_out: list[str] = []
         every = tables["requests"].sort("request_id").to_dicts()
-        self._requests = [row for row in every if _on_network(row)]
-        if others := len(every) - len(self._requests):
+        over_tls = [row for row in every if _on_network(row)]
+        if others := len(every) - len(over_tls):
             self._left_out.append(f"{others} requests that went over no TLS connection, or were answered by a cache")
+        self._requests = [row for row in over_tls if row["port"] in (None, _HTTPS_PORT)]
+        if others := len(over_tls) - len(self._requests):
+            self._left_out.append(f"{others} requests to other ports than {_HTTPS_PORT}")
         self._hosts: dict[str, Row] = {}
-        self._certificates: dict[str, list[str]] = {}
+        self._certificates: dict[tuple[str | None, tuple[str, ...]], str] = {}
+        self._names: dict[str, list[str]] = {}
 
     def make(self) -> SiteScenario | None:
         document = self._main_document()
@@ -101,7 +121,15 @@ class _Maker:
             names = ", ".join(sorted({_shown(one.row["host"]) for one in lost}))
             self._left_out.append(f"{len(lost)} requests to hosts without a public address that is known: {names}")
         site = self._first_host(document, used)
-        return SiteScenario("\n".join(self._lines(site, document, loads)) + "\n", self._left_out)
+        kept = [one for one in _walk(loads) if one.row["host"] in self._hosts]
+        return SiteScenario(
+            "\n".join(self._lines(site, document, loads)) + "\n",
+            self._left_out,
+            frozenset(
+                {document["request_id"], *(one.row["request_id"] for one in kept), *self._hops(site, document["host"])}
+            ),
+            max((one.late_ms or 0 for one in kept), default=0),
+        )
 
     def _main_document(self) -> Row | None:
         answered = [row for row in self._requests if not _redirects(row)]
@@ -113,11 +141,18 @@ class _Maker:
         """The host that redirects to the page's, if it does nothing else; else the page's own."""
         hops = [row["host"] for row in self._requests if _redirects(row) and row["request_id"] < document["request_id"]]
         hops = [host for host in dict.fromkeys(hops) if host not in used]
-        for name, then in pairwise([*hops, document["host"]]):
+        for name in hops:
             self._add_host(name)
-            if name in self._hosts:
-                self._hosts[name]["redirect"] = f"https://{then}/"
-        return next((name for name in hops if name in self._hosts), str(document["host"]))
+        way = [*(name for name in hops if name in self._hosts), str(document["host"])]
+        for name, then in pairwise(way):
+            self._hosts[name]["redirect"] = f"https://{then}/"
+        return way[0]
+
+    def _hops(self, site: str, host: str) -> Iterator[int]:
+        """The requests that redirect from ``site`` to the document's host."""
+        while site != host:
+            yield next(row["request_id"] for row in self._requests if row["host"] == site and _redirects(row))
+            site = self._hosts[site]["redirect"].removeprefix("https://").removesuffix("/")
 
     # -- the page ------------------------------------------------------------------------------------------------------
 
@@ -180,7 +215,9 @@ class _Maker:
             host["protocol"] = "http/1.1"
         connections = self._tables["connections"].to_dicts()
         own = next((row for row in connections if row["first_host"] == name and row["origin_set"] is not None), None)
-        if own is not None:
+        if name in self._deployed.origins:
+            host["origin_set"] = list(self._deployed.origins[name])
+        elif own is not None:
             host["origin_set"] = [origin for origin in own["origin_set"] if _ORIGIN.fullmatch(origin)]
         if any(name in (row["misdirected"] or ()) for row in connections):
             host["own_connection"] = True
@@ -202,16 +239,17 @@ class _Maker:
         for row in (*own, *carried):
             names = known.filter(pl.col("certificate_id") == row["certificate_id"])["name"].to_list()
             if usable := sorted(one for one in names if _NAME.fullmatch(one.removeprefix("*."))):
-                return self._key(usable)
+                return self._key(name, row["certificate_id"], usable)
         self._left_out.append(f"the certificate of {_shown(name)}, which is not known: it gets one of its own")
-        return self._key([name])
+        return self._key(name, None, [name])
 
-    def _key(self, names: list[str]) -> str:
-        for key, known in self._certificates.items():
-            if known == names:
-                return key
-        key = f"certificate-{len(self._certificates) + 1}"
-        self._certificates[key] = names
+    def _key(self, host: str, certificate_id: str | None, names: list[str]) -> str:
+        key = self._certificates.setdefault(
+            (certificate_id, tuple(names)), f"certificate-{len(self._certificates) + 1}"
+        )
+        known = self._names.setdefault(key, names)
+        if host in self._deployed.origins:
+            known += [name for name in self._deployed.names if name not in known]
         return key
 
     # -- the text ------------------------------------------------------------------------------------------------------
@@ -220,7 +258,7 @@ class _Maker:
         yield f"# Made by originset from a visit of {document['host']}: contents are made up."
         yield from (f"# Not in it: {sentence}." for sentence in self._left_out)
         yield f"title = {_toml(site)}"
-        for key, names in self._certificates.items():
+        for key, names in self._names.items():
             yield f"\n[certificate.{key}]\nnames = {_toml(names)}"
         for name, host in self._hosts.items():
             yield f"\n[host.{_toml(name)}]"
@@ -228,7 +266,7 @@ class _Maker:
         yield f"\n[site.{_toml(site)}]"
         if site != document["host"]:
             yield f"lands_on = {_toml(document['host'])}"
-        yield from (f"{key} = {_toml(value)}" for key, value in _measures(document).items())
+        yield from (f"{key} = {_toml(value)}" for key, value in self._measures(document).items())
         yield "loads = ["
         yield from self._load_lines(loads, "page", "  ")
         yield "]"
@@ -241,7 +279,7 @@ class _Maker:
             scheme = "wss" if one.kind == "websocket" else "https"
             keys: Row = {one.kind: f"{scheme}://{one.row['host']}{one.path}"}
             if one.kind != "websocket":
-                keys |= _measures(one.row) | _credentials(one)
+                keys |= self._measures(one.row) | _credentials(one)
             if one.late_ms is not None and within == "script":
                 keys["after_ms"] = one.late_ms
             text = ", ".join(f"{key} = {_toml(value)}" for key, value in keys.items())
@@ -251,6 +289,10 @@ class _Maker:
                 yield f"{indent}] }},"
             else:
                 yield f"{indent}{{ {text} }},"
+
+    def _measures(self, row: Row) -> Row:
+        size, wait_ms = row["bytes"] or 0, round((row["wait_ms"] or 0) - self._round_trip_ms)
+        return {key: value for key, value in (("bytes", min(size, _LONGEST)), ("wait_ms", wait_ms)) if value > 0}
 
 
 def _on_network(row: Row) -> bool:
@@ -266,11 +308,6 @@ def _walk(loads: Iterable[_Load]) -> Iterator[_Load]:
     for one in loads:
         yield one
         yield from _walk(one.loads)
-
-
-def _measures(row: Row) -> Row:
-    size, wait_ms = row["bytes"] or 0, round(row["wait_ms"] or 0)
-    return {key: value for key, value in (("bytes", min(size, _LONGEST)), ("wait_ms", wait_ms)) if value > 0}
 
 
 def _credentials(one: _Load) -> Row:

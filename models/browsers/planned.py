@@ -9,7 +9,7 @@ import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
 from originset.models.browsers.asked import asked, modes_of
-from originset.models.browsers.candidates import pairs
+from originset.models.browsers.candidates import YES, pairs
 from originset.models.browsers.http1 import with_at_once
 from originset.models.browsers.predictions import connections, handshakes, of_pages, with_chains
 from originset.models.browsers.replay import replayed
@@ -38,7 +38,8 @@ class PlannedConnections:
 
     ``pages``: visit_id, browser, model, tls_low, tls_high, dns, handshake_bytes, round_trips, as in
     ``browser_predictions``. ``hosts``: visit_id, browser, model, host, port, tls_low and tls_high (connections opened
-    for the host itself) and looked_up (NULL: not known).
+    for the host itself), looked_up (NULL: not known) and served_by (for which hosts the connections were opened that
+    carry what it is asked for, itself among them if one is its own; NULL: not certain).
 
     ``model``: today (servers as they are), announced (the servers send the sets that the plan announces now), planned
     (besides, the certificate has the names that the site's owner can add, and they are announced).
@@ -141,10 +142,21 @@ def _deployed(
 
 
 def _by_host(opens: pl.DataFrame) -> pl.DataFrame:
-    asked_for = pl.col("looked_up")
-    return opens.group_by("visit_id", "host", "port").agg(
+    asked_for, server = pl.col("looked_up"), pl.col("server")
+    by_host = opens.with_columns(_servers(opens)).group_by("visit_id", "host", "port").agg(
         pl.col("low").sum().alias("tls_low"),
         pl.col("high").sum().alias("tls_high"),
         pl.when(asked_for.any()).then(pl.lit(value=True)).when(asked_for.is_not_null().all()).then(pl.lit(value=False))
         .alias("looked_up"),
+        server.unique().sort().alias("served_by"),
     )  # fmt: skip
+    certain = ~pl.col("served_by").list.contains(None, nulls_equal=True)
+    return by_host.with_columns(pl.when(certain).then("served_by").alias("served_by"))
+
+
+def _servers(opens: pl.DataFrame) -> pl.Series:
+    """``server``: the host whose connection certainly carries each group; a connection joined is that of an earlier."""
+    found: dict[int, str | None] = {}
+    for group, host, outcome, joined in opens.select("group", "host", "opens", "joins").iter_rows():
+        found[group] = host if outcome == YES else found[joined] if joined is not None else None
+    return pl.Series("server", list(found.values()), pl.String)

@@ -86,6 +86,15 @@ def test_connections_by_host(make_tables, browser, today, announced, planned) ->
     assert totals == {TODAY: sum(today), ANNOUNCED: sum(announced), PLANNED: sum(planned)}
 
 
+def test_whose_connections_serve_each_host(make_tables) -> None:
+    found = planned_connections(page(make_tables), plan_of()).hosts.filter(browser="firefox")
+    served = {(row["model"], row["host"]): row["served_by"] for row in found.iter_rows(named=True)}
+    assert [served[TODAY, host] for host in (STATIC, IMG, CDN)] == [[STATIC], [IMG], [WWW]]
+    assert [served[PLANNED, host] for host in (STATIC, IMG, CDN)] == [[WWW], [WWW], [CDN]]
+    unknown = planned_connections(page(make_tables, san_count=None), plan_of())
+    assert unknown.hosts.filter(browser="firefox", model=PLANNED, host=STATIC)["served_by"].to_list() == [None]
+
+
 def test_over_http3_chromium_heeds_the_set_and_does_not_ask(make_tables) -> None:
     found = planned_connections(page(make_tables, protocol="h3"), plan_of())
     assert opened(found, "chromium", PLANNED) == [1, 0, 0, 0]
