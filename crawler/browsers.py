@@ -7,8 +7,8 @@ from typing import Any
 from originset.crawler.chromium import Chromium
 from originset.crawler.firefox_visit import VisitingFirefox
 from originset.crawler.settings import VisitSettings
-from originset.crawler.visit import VisitRequest
 from originset.crawler.visit import visit as visit_with_chromium
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import Extension
 
 Browser = Chromium | VisitingFirefox

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +26,17 @@ from originset.crawler.firefox import Firefox
 from originset.crawler.firefox_log import EVENTS, FirefoxLog
 from originset.crawler.machine import private_memory
 from originset.crawler.netlog import VisitLog
-from originset.crawler.page_facts import QUESTION, PageFacts, answered, is_challenge
-from originset.crawler.page_log import Exchange
+from originset.crawler.page_facts import QUESTION, answered
 from originset.crawler.settings import VisitSettings
-from originset.crawler.visit import VisitRequest
-from originset.data.capture import Extension, Visit
+from originset.crawler.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.data.capture import Extension
 from originset.data.errors import BrowserError, UsageError
-from originset.data.redaction import redact_url
 
 _PATIENCE_S = 5.0
 _VIEWPORT = {"width": 1280, "height": 800}
 _COOKIES = {"allowed": 5, "blocked": 1}  # network.cookie.cookieBehavior: 5 is Firefox's own, a jar for each site
 _FORGET_HSTS = "Cc['@mozilla.org/ssservice;1'].getService(Ci.nsISiteSecurityService).clearAll()"
 _NOTHING = VisitLog({}, [], [])
-
-
-@dataclass(slots=True)
-class _Outcome:
-    """How loading went."""
-
-    status: str = "ok"
-    error: str | None = None
-    code: str | None = None
-    facts: PageFacts | None = None
-    silent: bool = False
-
-    def fail(self, kind: str, code: str | None = None) -> None:
-        self.status, self.error, self.code = "failed", kind, code
 
 
 class VisitingFirefox(Firefox):
@@ -105,7 +88,7 @@ class VisitingFirefox(Firefox):
 
         A page that fails is a result. So is a browser that is lost on the way; it cannot be used again.
         """
-        outcome = _Outcome()
+        outcome = Outcome()
         log = FirefoxLog("")
         started = time.time()
         timer = threading.Timer(self.settings.timeout_s + self.settings.grace_s, self.kill)
@@ -163,7 +146,7 @@ class VisitingFirefox(Firefox):
         target = {"context": window["context"]}
         self._call("script.evaluate", {"expression": _FORGET_HSTS, "target": target, "awaitPromise": False})
 
-    def _load(self, context: str, url: str, log: FirefoxLog, outcome: _Outcome) -> None:
+    def _load(self, context: str, url: str, log: FirefoxLog, outcome: Outcome) -> None:
         """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
         deadline = time.monotonic() + self.settings.timeout_s
         # Its answer comes when the navigation has begun, or failed to; what it says, the events say too.
@@ -174,7 +157,7 @@ class VisitingFirefox(Firefox):
         while (now := time.monotonic()) < deadline:
             if log.page.download:
                 return outcome.fail("download")
-            if (failure := _failure(log)) is not None:
+            if (failure := main_failure(log.page)) is not None:
                 return outcome.fail(error_kind(failure), failure)
             if log.dialog:
                 log.dialog = False
@@ -189,9 +172,9 @@ class VisitingFirefox(Firefox):
             with contextlib.suppress(TimeoutError):
                 self._receive(max(0.0, min(rest, 1.0)))
         self._look(context, outcome)
-        return _judge(log, outcome)
+        return outcome.judge(log.page, in_flight=log.in_flight > 0, timeout_code=None)
 
-    def _look(self, context: str, outcome: _Outcome) -> None:
+    def _look(self, context: str, outcome: Outcome) -> None:
         try:
             text = self._evaluate(context, QUESTION)
         except BrowserError:
@@ -207,68 +190,19 @@ class VisitingFirefox(Firefox):
         return answer.get("value") if answer.get("type") == "string" else None
 
     def _capture(
-        self, request: VisitRequest, log: FirefoxLog, outcome: _Outcome, started: float
+        self, request: VisitRequest, log: FirefoxLog, outcome: Outcome, started: float
     ) -> tuple[dict[str, Any], Extension]:
         page = log.page
         har_log = har.har_log(page, _NOTHING, self.version, request.url, browser="Firefox")
-        exchanges, documents = har.ordered(page), page.main_exchanges()
-        timings, facts = har_log["pages"][0]["pageTimings"], outcome.facts
-        banner = None if facts is None else facts.banner
-        visit = Visit(
-            visit_id=request.visit_id,
-            site=request.site,
-            url=redact_url(request.url),
-            started_at=har.rfc3339(exchanges[0].sent.wall_time if exchanges else started),
-            status=outcome.status,
-            rank=request.rank,
-            final_url=redact_url(documents[-1].sent.request.url) if documents else None,
-            error=outcome.error,
-            error_code=outcome.code,
-            vantage=request.vantage,
-            vantage_ip=request.vantage_ip,
-            ip_families=self.settings.family,
-            round=request.round_number,
-            repeat=request.repeat,
-            page_kind=request.page_kind,
-            profile=request.profile,
+        visit = visit_record(
+            request,
+            page,
+            outcome,
+            self.settings,
+            har_log["pages"][0]["pageTimings"],
+            started=started,
             browser="firefox",
             browser_version=self.version,
-            third_party_cookies=self.settings.third_party_cookies,
-            consent_banner="unknown" if banner is None else "seen" if banner else "none",
-            challenge=outcome.error == "challenge" if facts is not None else None,
-            user_agent=_field(documents[-1].sent.request.headers, "user-agent") if documents else None,
-            viewport=None if facts is None else facts.viewport,
-            quality=list(request.quality),
-            load_ms=timings["onLoad"] if timings["onLoad"] >= 0 else None,
-            dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
+            ip_families=self.settings.family,
         )
-        landed = documents[-1].sent.request.url if documents else ""
-        return har_log, Extension(visit=visit, links=request.follow(landed, facts.links) if landed and facts else [])
-
-
-def _judge(log: FirefoxLog, outcome: _Outcome) -> None:
-    """A page whose loading ended, or whose time did."""
-    documents = log.page.main_exchanges()
-    response = documents[-1].response if documents else None
-    if response is None:
-        outcome.facts = None  # of our own blank page
-        outcome.fail("timeout")
-    elif response.status in {204, 205}:
-        outcome.fail("empty")
-    elif outcome.silent:
-        outcome.status, outcome.error = "partial", "hang"
-    elif is_challenge(response.status, response.headers, outcome.facts):
-        outcome.fail("challenge", f"HTTP {response.status}")
-    elif response.status >= 400:
-        outcome.fail("http", f"HTTP {response.status}")
-    elif log.page.loaded is None or log.in_flight:
-        outcome.status, outcome.error = "partial", "timeout"
-
-
-def _failure(log: FirefoxLog) -> str | None:
-    documents: list[Exchange] = log.page.main_exchanges()
-    return documents[-1].error if documents else None
-
-
-def _field(headers: dict[str, str], wanted: str) -> str | None:
-    return next((value for name, value in headers.items() if name.lower() == wanted), None)
+        return har_log, Extension(visit=visit, links=links_to_follow(request, page, outcome.facts))

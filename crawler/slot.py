@@ -13,7 +13,7 @@ from originset.crawler.links import internal_links
 from originset.crawler.manners import Manners, address_of
 from originset.crawler.resolver import ask_for_visit
 from originset.crawler.settings import CrawlSettings
-from originset.crawler.visit import VisitRequest
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import Extension
 from originset.data.errors import BrowserError
 from originset.data.identity import crawl_visit_id

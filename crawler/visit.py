@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,11 +17,11 @@ from originset.crawler.consent import accept
 from originset.crawler.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
 from originset.crawler.failures import error_kind
 from originset.crawler.netlog_stream import Event
-from originset.crawler.page_facts import PageFacts, is_challenge, look
+from originset.crawler.page_facts import look
 from originset.crawler.page_log import Exchange, PageLog
 from originset.crawler.user_agent import Guise
-from originset.data.capture import Extension, Visit
-from originset.data.redaction import redact_url
+from originset.crawler.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.data.capture import Extension
 
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5
@@ -31,41 +31,11 @@ _SETTLE_PAUSE_S = 0.02
 _DOWNLOAD_NEWS_S = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class VisitRequest:
-    """What to visit, and what the capture says about why. ``url`` is what the browser is told to open.
-
-    ``follow`` chooses among the links of the page, given the address that it landed on, those to be visited too.
-    """
-
-    visit_id: str
-    site: str
-    url: str
-    rank: int | None = None
-    vantage: str = "default"
-    vantage_ip: str | None = None
-    round_number: int = 1
-    repeat: int = 1
-    page_kind: str = "landing"
-    profile: str | None = None
-    quality: tuple[str, ...] = ()
-    follow: Callable[[str, list[str]], list[str]] = lambda _landed, _links: []
-
-
 @dataclass(slots=True)
-class _Outcome:
-    """How loading went."""
+class _Seen(Outcome):
+    """How loading went, and what NetLog told meanwhile."""
 
-    status: str = "ok"
-    error: str | None = None
-    code: str | None = None
     seen: list[Event] = field(default_factory=list)
-    facts: PageFacts | None = None
-    silent: bool = False
-    accepted: bool = False
-
-    def fail(self, kind: str, code: str | None = None) -> None:
-        self.status, self.error, self.code = "failed", kind, code
 
 
 def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Extension]:
@@ -75,7 +45,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     error ``hang`` if it had to be killed and ``crash`` if it went by itself; ``chromium`` cannot be used again. A
     page that no longer answers is ``partial`` with error ``hang``, and harms no other.
     """
-    outcome = _Outcome()
+    outcome = _Seen()
     page = PageLog("")
     started = time.time()
     chromium.take_events()  # what came between visits is nobody's
@@ -156,7 +126,7 @@ def _listen(devtools: DevTools, session: str) -> None:
     devtools.send("Target.setAutoAttach", session, **_ATTACH)
 
 
-def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> None:
+def _load(chromium: Chromium, page: PageLog, url: str, outcome: Outcome) -> None:
     """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
     settings, devtools = chromium.settings, chromium.devtools
     deadline = time.monotonic() + settings.timeout_s
@@ -172,7 +142,7 @@ def _load(chromium: Chromium, page: PageLog, url: str, outcome: _Outcome) -> Non
     _judge(page, outcome)
 
 
-def _wait(chromium: Chromium, page: PageLog, outcome: _Outcome, deadline: float) -> bool:
+def _wait(chromium: Chromium, page: PageLog, outcome: Outcome, deadline: float) -> bool:
     """Wait until the page has loaded and the network is quiet, or the deadline; False if it failed before."""
     settings, devtools = chromium.settings, chromium.devtools
     quiet_since: float | None = None
@@ -196,18 +166,18 @@ def _wait(chromium: Chromium, page: PageLog, outcome: _Outcome, deadline: float)
             quiet_since = None
 
 
-def _failed(devtools: DevTools, page: PageLog, outcome: _Outcome) -> bool:
+def _failed(devtools: DevTools, page: PageLog, outcome: Outcome) -> bool:
     """Whether the page failed in a way that needs no more waiting; sets the outcome."""
     if page.crashed:
         outcome.fail("crash")
     elif page.download:
         outcome.fail("download", "net::ERR_ABORTED")
-    elif (failure := _main_failure(page)) is not None:
+    elif (failure := main_failure(page)) is not None:
         outcome.fail(_aborted_kind(devtools, page) or error_kind(failure), failure)
     return outcome.status == "failed"
 
 
-def _look(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
+def _look(devtools: DevTools, page: PageLog, outcome: Outcome) -> None:
     """What the page shows when it has loaded, and whether it still answers."""
     try:
         outcome.facts = look(devtools, page.session, page.main_frame)
@@ -217,7 +187,7 @@ def _look(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
         return  # on its way elsewhere: what it shows is not known
 
 
-def _accept(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
+def _accept(devtools: DevTools, page: PageLog, outcome: Outcome) -> None:
     """Click what the page asks for, so that what it loads then is seen too."""
     try:
         outcome.accepted = accept(devtools, page.session, page.main_frame)
@@ -227,34 +197,17 @@ def _accept(devtools: DevTools, page: PageLog, outcome: _Outcome) -> None:
         return  # on its way elsewhere
 
 
-def _judge(page: PageLog, outcome: _Outcome) -> None:
+def _judge(page: PageLog, outcome: Outcome) -> None:
     """A page whose loading ended, or whose time did."""
-    documents = page.main_exchanges()
-    response = documents[-1].response if documents else None
     if page.crashed:
         outcome.fail("crash")
-    elif response is None:
-        # What a page without a document shows is our own blank one.
-        outcome.facts = None
-        outcome.fail("timeout", "net::ERR_TIMED_OUT")
-    elif outcome.silent:
-        outcome.status, outcome.error = "partial", "hang"
-    elif is_challenge(response.status, response.headers, outcome.facts):
-        outcome.fail("challenge", f"HTTP {response.status}")
-    elif response.status >= 400:
-        outcome.fail("http", f"HTTP {response.status}")
-    elif page.loaded is None or page.in_flight:
-        outcome.status, outcome.error = "partial", "timeout"
-
-
-def _main_failure(page: PageLog) -> str | None:
-    documents = page.main_exchanges()
-    return documents[-1].error if documents else None
+    else:
+        outcome.judge(page, in_flight=page.in_flight > 0, timeout_code="net::ERR_TIMED_OUT")
 
 
 def _aborted_kind(devtools: DevTools, page: PageLog) -> str | None:
     """What an aborted document was: a download, or an answer without a page. None if it was something else."""
-    if _main_failure(page) != "net::ERR_ABORTED":
+    if main_failure(page) != "net::ERR_ABORTED":
         return None
     response = page.main_exchanges()[-1].response
     if response is not None and response.status in {204, 205}:
@@ -265,7 +218,7 @@ def _aborted_kind(devtools: DevTools, page: PageLog) -> str | None:
     return "download" if page.download else None
 
 
-def _settle(chromium: Chromium, page: PageLog, outcome: _Outcome) -> None:
+def _settle(chromium: Chromium, page: PageLog, outcome: _Seen) -> None:
     """Read the NetLog to where the context ended, sockets included: they close a moment after it."""
     for _ in range(_SETTLE_ROUNDS):
         chromium.settle()
@@ -276,7 +229,7 @@ def _settle(chromium: Chromium, page: PageLog, outcome: _Outcome) -> None:
         time.sleep(_SETTLE_PAUSE_S)
 
 
-def _read(chromium: Chromium, page: PageLog, outcome: _Outcome) -> netlog.VisitLog:
+def _read(chromium: Chromium, page: PageLog, outcome: _Seen) -> netlog.VisitLog:
     urls = {exchange.sent.request.url.partition("#")[0] for exchange in page.main_exchanges()}
     named = {
         int(exchange.response.connection_id)
@@ -291,7 +244,7 @@ def _read(chromium: Chromium, page: PageLog, outcome: _Outcome) -> netlog.VisitL
 
 
 def _capture(
-    chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Outcome, started: float
+    chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Seen, started: float
 ) -> tuple[dict[str, Any], Extension]:
     log = _read(chromium, page, outcome)
     har_log = har.har_log(page, log, chromium.version, request.url)
@@ -299,59 +252,26 @@ def _capture(
     # NetLog and DevTools share one clock; the visit counts from its first request.
     zero_ms = exchanges[0].sent.timestamp * 1000 if exchanges else None
     carried = {int(entry["connection"]) for entry in har_log["entries"] if "connection" in entry}
-    documents = page.main_exchanges()
-    timings = har_log["pages"][0]["pageTimings"]
     connections, certificates = netlog_records.connections(log, zero_ms, carried)
     extension = Extension(
-        visit=Visit(
-            visit_id=request.visit_id,
-            site=request.site,
-            url=redact_url(request.url),
-            started_at=har.rfc3339(exchanges[0].sent.wall_time if exchanges else started),
-            status=outcome.status,
-            rank=request.rank,
-            final_url=redact_url(documents[-1].sent.request.url) if documents else None,
-            error=outcome.error,
-            error_code=outcome.code,
-            vantage=request.vantage,
-            vantage_ip=request.vantage_ip,
-            round=request.round_number,
-            repeat=request.repeat,
-            page_kind=request.page_kind,
-            profile=request.profile,
+        visit=visit_record(
+            request,
+            page,
+            outcome,
+            chromium.settings,
+            har_log["pages"][0]["pageTimings"],
+            started=started,
             browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
             browser_version=chromium.version,
-            third_party_cookies=chromium.settings.third_party_cookies,
             ip_families=chromium.settings.family or netlog_records.ip_families(log),
-            consent_banner=_consent_banner(outcome),
-            challenge=outcome.error == "challenge" if outcome.facts is not None else None,
-            user_agent=_user_agent(documents),
-            viewport=None if outcome.facts is None else outcome.facts.viewport,
-            quality=[*request.quality, *_quality(exchanges)],
-            load_ms=timings["onLoad"] if timings["onLoad"] >= 0 else None,
-            dom_content_loaded_ms=timings["onContentLoad"] if timings["onContentLoad"] >= 0 else None,
+            quality=_quality(exchanges),
         ),
         connections=connections,
         dns=netlog_records.dns_queries(log, zero_ms),
         certificates=certificates,
-        links=_links(request, documents, outcome.facts),
+        links=links_to_follow(request, page, outcome.facts),
     )
     return har_log, extension
-
-
-def _links(request: VisitRequest, documents: list[Exchange], facts: PageFacts | None) -> list[str]:
-    return request.follow(documents[-1].sent.request.url, facts.links) if documents and facts is not None else []
-
-
-def _consent_banner(outcome: _Outcome) -> str:
-    if outcome.facts is None:
-        return "unknown"
-    return "accepted" if outcome.accepted else "seen" if outcome.facts.banner else "none"
-
-
-def _user_agent(documents: list[Exchange]) -> str | None:
-    headers = documents[-1].sent.request.headers if documents else {}
-    return next((value for name, value in headers.items() if name.lower() == "user-agent"), None)
 
 
 def _quality(exchanges: list[Exchange]) -> list[str]:

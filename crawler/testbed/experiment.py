@@ -15,7 +15,7 @@ from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.truth import Handshake, Request
-from originset.crawler.visit import VisitRequest
+from originset.crawler.visit_record import VisitRequest
 from originset.data.errors import BrowserError
 from originset.data.identity import crawl_visit_id
 

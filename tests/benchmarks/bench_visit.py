@@ -28,7 +28,7 @@ from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.namespace import inside, run_inside
-from originset.crawler.visit import VisitRequest
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import write_capture
 
 VISITS = int(os.environ.get("ORIGINSET_BENCH_VISITS", "50"))

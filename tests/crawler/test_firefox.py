@@ -15,7 +15,7 @@ from originset.crawler.firefox import Firefox
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visit import VisitRequest
+from originset.crawler.visit_record import VisitRequest
 from originset.data.errors import BrowserError, MissingDependency
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]

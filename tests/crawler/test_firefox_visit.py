@@ -15,7 +15,7 @@ from originset.crawler.browsers import browser_for, visit
 from originset.crawler.firefox_visit import VisitingFirefox
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visit import VisitRequest
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import read_capture_bytes, write_capture
 from originset.data.errors import UsageError
 

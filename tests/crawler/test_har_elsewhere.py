@@ -16,7 +16,7 @@ from originset.crawler.browsers import browser_for, visit
 from originset.crawler.engine import BrowserName
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visit import VisitRequest
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import read_capture_bytes, write_capture
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]

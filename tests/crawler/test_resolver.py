@@ -20,7 +20,8 @@ from originset.crawler.chromium import Chromium
 from originset.crawler.resolver import RTYPES, Resolver, ask, ask_for_visit, parse_resolver
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visit import VisitRequest, visit
+from originset.crawler.visit import visit
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import DnsQuery, Extension, Visit
 from originset.data.errors import UsageError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import os
 import signal
@@ -24,7 +25,8 @@ from originset.crawler.chromium import Chromium
 from originset.crawler.settings import Device, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visit import VisitRequest, visit
+from originset.crawler.visit import visit
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import Extension
 
 SITES = scenario_file.built_in().sites
@@ -243,8 +245,11 @@ def test_what_a_page_shows(quick: Chromium, pages: str) -> None:
 
 def test_a_page_that_does_not_end_takes_no_processor_on(quick: Chromium, pages: str) -> None:
     def renderers() -> set[int]:
-        browsers = [one for process in quick._browsers for one in [process, *process.children(recursive=True)]]
-        return {one.pid for one in browsers if "--type=renderer" in one.cmdline()}
+        pids = set()
+        for one in [one for process in quick._browsers for one in [process, *process.children(recursive=True)]]:
+            with contextlib.suppress(psutil.Error):  # it ended meanwhile
+                pids |= {one.pid} if "--type=renderer" in one.cmdline() else set()
+        return pids
 
     visit(quick, request(f"{pages}/after"))
     before = renderers()

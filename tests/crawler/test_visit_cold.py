@@ -16,7 +16,8 @@ from originset.crawler.chromium import Chromium
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.truth import DnsQuery, Handshake, Request
-from originset.crawler.visit import VisitRequest, visit
+from originset.crawler.visit import visit
+from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import Extension
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]

@@ -16,7 +16,8 @@ from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.rules.outcome import expected
 from originset.crawler.testbed.scenario import Resource
-from originset.crawler.visit import VisitRequest, visit
+from originset.crawler.visit import visit
+from originset.crawler.visit_record import VisitRequest
 from originset.data.browser_observations import Cookies
 from originset.data.capture import write_capture
 from originset.data.errors import BrowserError
