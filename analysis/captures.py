@@ -1,69 +1,115 @@
 """Captures to tables: one shard per folder of captures, made again when any capture in it is new or has changed.
 
-It is made again for another public suffix list too, as all names of a study are judged by one. What a shard was made
-from is noted beside its ``visits`` shard and last, so that an interrupted run is done again.
+It is made again for another public suffix list too, as all names of a study are judged by one, and where a shard is
+damaged or lacks columns that came later. What a shard was made from is noted beside its ``visits`` shard and last, so
+that an interrupted run is done again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.progress import Progress
 
 import originset
 from originset.analysis.capture_tables import CaptureBatch
+from originset.analysis.processes import shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.capture import SUFFIX, read_capture_bytes
 from originset.data.errors import InputError
+from originset.data.files import replacing
 from originset.data.schema import TABLES
-from originset.data.shards import shard_path, shard_paths, write_shard
+from originset.data.shards import CAPTURES, is_whole, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
-_PREFIX = "captures-"
+# Below this a second process costs more than it brings.
+_WORTH_A_PROCESS = 32 << 20
+_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certificate_names", "visits", "rejects")
 
 
-def read_captures(study: Study, progress: Progress, suffix_list: Path | None = None) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Captures that make one shard. ``links``: symbolic links among them, which are not followed."""
+
+    name: str
+    paths: tuple[Path, ...]
+    links: int
+
+
+def read_captures(study: Study, progress: Progress, suffix_list: Path | None = None, jobs: int = 1) -> dict[str, int]:
     """Read the captures that are new, into a study that the caller holds (:meth:`Study.changing`).
 
     A visit that was crawled again replaces its old rows; a capture that is gone takes its rows with it; a damaged one
-    becomes a row of ``rejects``. ``suffix_list``: None for the list of tldextract. Counts: captures read now, captures
-    read before, captures refused.
+    becomes a row of ``rejects``; a symbolic link is left out, since it may lead anywhere. ``suffix_list``: None for the
+    list of tldextract. ``jobs``: processes at once. Counts: captures read now, captures read before, captures refused,
+    links left out if there are any.
     """
+    folders = list(_folders(study))
+    _remove_shards_but(study, {CAPTURES + folder.name for folder in folders})
     counts = {"captures_read": 0, "captures_unchanged": 0, "captures_refused": 0}
-    folders = sorted(study.captures.glob("[0-9a-f][0-9a-f]"))
-    _remove_shards_but(study, {_PREFIX + folder.name for folder in folders})
+    if links := sum(folder.links for folder in folders):
+        counts["links_left_out"] = links
     task = progress.add_task("analyze captures", total=len(folders))
+    changed: list[tuple[_Folder, str]] = []
     for folder in folders:
-        paths = sorted(folder.glob(f"[0-9a-f]*{SUFFIX}"))
-        stamp = _stamp(paths, suffix_list)
-        noted = _stamp_path(study, folder.name)
-        if noted.exists() and noted.read_text() == stamp:
-            counts["captures_unchanged"] += len(paths)
+        stamp = _stamp(list(folder.paths), suffix_list)
+        if _is_current(study, folder, stamp):
+            counts["captures_unchanged"] += len(folder.paths)
+            progress.advance(task)
         else:
-            noted.unlink(missing_ok=True)
-            refused = _read_folder(study, folder.name, paths, suffix_list)
-            counts["captures_read"] += len(paths) - refused
-            counts["captures_refused"] += refused
-            noted.write_text(stamp)
+            changed.append((folder, stamp))
+    calls = [(study, folder, stamp, suffix_list) for folder, stamp in changed]
+    size = sum(path.lstat().st_size for folder, _ in changed for path in folder.paths)
+    if jobs > 1 and len(calls) > 1 and size > _WORTH_A_PROCESS:
+        done = shared_out(jobs, _read_folder, calls)
+    else:
+        done = ((_read_folder(*call), number) for number, call in enumerate(calls))
+    for refused, number in done:
+        counts["captures_read"] += len(changed[number][0].paths) - refused
+        counts["captures_refused"] += refused
         progress.advance(task)
     return counts
 
 
-def _read_folder(study: Study, folder: str, paths: list[Path], suffix_list: Path | None) -> int:
+def _folders(study: Study) -> Iterator[_Folder]:
+    for folder in sorted(study.captures.glob("[0-9a-f][0-9a-f]")):
+        if folder.is_symlink() or not folder.is_dir():
+            yield _Folder(folder.name, (), 1)
+            continue
+        found = sorted(folder.glob(f"[0-9a-f]*{SUFFIX}"))
+        paths = tuple(path for path in found if not path.is_symlink())
+        yield _Folder(folder.name, paths, len(found) - len(paths))
+
+
+def _is_current(study: Study, folder: _Folder, stamp: str) -> bool:
+    try:
+        noted = _stamp_path(study, folder.name).read_text()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return False
+    return noted == stamp and all(is_whole(study, table, CAPTURES + folder.name) for table in _WRITTEN)
+
+
+def _read_folder(study: Study, folder: _Folder, stamp: str, suffix_list: Path | None) -> int:
+    """Make a folder's shards; how many of its captures were refused."""
+    noted = _stamp_path(study, folder.name)
+    noted.unlink(missing_ok=True)
     batch = CaptureBatch(suffix_list)
     refused: list[InputError] = []
-    for path in paths:
-        source = f"captures/{folder}/{path.name}"
+    for path in folder.paths:
+        source = f"captures/{folder.name}/{path.name}"
         try:
             batch.add(read_capture_bytes(path), source)
         except InputError as error:
             refused.append(InputError(source, error.reason, error.detail, error.byte_offset))
-    shard = _PREFIX + folder
-    for table, rows in batch.tables().items():
-        write_shard(study, table, shard, rows)
-    write_shard(study, "rejects", shard, reject_rows(refused))
+    tables = {**batch.tables(), "rejects": reject_rows(refused)}
+    for table in _WRITTEN:
+        write_shard(study, table, CAPTURES + folder.name, tables[table])
+    with replacing(noted) as beside:
+        beside.write_text(stamp)
     return len(refused)
 
 
@@ -72,19 +118,19 @@ def _stamp(paths: list[Path], suffix_list: Path | None) -> str:
     digest = None if suffix_list is None else hashlib.sha256(suffix_list.read_bytes()).hexdigest()
     facts: list[object] = [originset.__version__, digest]
     for path in paths:
-        status = path.stat()
+        status = path.lstat()
         facts.append([path.name, status.st_size, status.st_mtime_ns])
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def _stamp_path(study: Study, folder: str) -> Path:
-    path = shard_path(study, "visits", _PREFIX + folder)
+    path = shard_path(study, "visits", CAPTURES + folder)
     return path.with_name(f".{path.stem}.made-from")
 
 
 def _remove_shards_but(study: Study, kept: set[str]) -> None:
     for table in TABLES:
         for path in shard_paths(study, table):
-            if path.stem.startswith(_PREFIX) and path.stem not in kept:
+            if path.stem.startswith(CAPTURES) and path.stem not in kept:
                 path.unlink()
-                _stamp_path(study, path.stem.removeprefix(_PREFIX)).unlink(missing_ok=True)
+                _stamp_path(study, path.stem.removeprefix(CAPTURES)).unlink(missing_ok=True)

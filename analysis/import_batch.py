@@ -21,14 +21,13 @@ from originset.analysis.har.tables import HarBatch
 from originset.analysis.har_files import Export, HarFile, Text, read_texts
 from originset.analysis.kept_files import keep_file
 from originset.data.errors import InputError
-from originset.data.shards import write_shard
+from originset.data.shards import IMPORT, write_shard
 from originset.data.study import Study
 
 # What a shard holds at most, so that memory does not grow with the number of files.
 _ENTRIES = 100_000
 _BYTES = 256 << 20
 
-PREFIX = "import-"
 _UNTOLD = ("no_connection_ids", "no_addresses")
 TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certificate_names", "visits")
 
@@ -53,7 +52,10 @@ class FileLimits:
 
 @dataclass
 class ImportSummary:
-    """What an import did. ``refused`` holds the files that were not imported, ``cut_off`` those imported in part."""
+    """What an import did. ``refused`` holds the files that were not imported, ``cut_off`` those imported in part.
+
+    ``lost``: sources that a damaged shard held and that were not among the files.
+    """
 
     files: int = 0
     imported: int = 0
@@ -69,6 +71,7 @@ class ImportSummary:
     recorders: dict[str, int] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     exports: list[HarFile] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
     def add(self, other: ImportSummary) -> None:
         """Take over what another process did."""
@@ -167,7 +170,7 @@ class Importer:
         """Write what has been read, if anything."""
         if not self._sources:
             return
-        name = PREFIX + hashlib.sha256(json.dumps(self._sources).encode()).hexdigest()[:16]
+        name = IMPORT + hashlib.sha256(json.dumps(self._sources).encode()).hexdigest()[:16]
         tables = self._batch.tables()
         for table in TABLES_WRITTEN:
             write_shard(self._study, table, name, tables[table])

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -15,10 +10,11 @@ from rich.progress import Progress
 
 from originset.analysis.har_files import STDIN, HarFile, find_files
 from originset.analysis.http_archive import import_exports
-from originset.analysis.import_batch import PREFIX, TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
+from originset.analysis.import_batch import TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
+from originset.analysis.processes import shared_out
 from originset.analysis.rejects import reject_rows
-from originset.data.errors import InputError, UsageError
-from originset.data.shards import scan, shard_path, shard_paths, write_shard
+from originset.data.errors import InputError
+from originset.data.shards import IMPORT, is_readable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
 _REJECTS = "imports"
@@ -47,7 +43,7 @@ def import_hars(
     """
     files = find_files(paths)
     _remove_left_over(study)
-    known = _known(study)
+    known, damaged = _known(study)
     summary = ImportSummary()
     files = _one_per_source(files, summary)
     sizes = {file: _size(file) for file in files}
@@ -64,35 +60,18 @@ def import_hars(
     if jobs <= 1 or len(shares) <= 1:
         summary.add(import_files(study, files, dict(known), settings, lambda file: advance([file])))
     else:
-        for part, read in _shared_out(study, shares, known, settings, jobs):
+        of_file = _known_by_file(known, files)
+        calls = [(study, share, _known_of(of_file, share), settings) for share in shares]
+        for part, number in shared_out(jobs, import_files, calls):
             summary.add(part)
-            advance(read)
+            advance(shares[number])
     if summary.exports:
         known |= summary.sources
         summary.add(import_exports(study, summary.exports, known, settings, progress))
     summary.same_content = _same_content(summary.sources, known)
     _write_rejects(study, summary)
+    summary.lost = _settle(study, damaged, known | summary.sources)
     return summary
-
-
-def _shared_out(
-    study: Study, shares: list[list[HarFile]], known: dict[str, str], settings: ImportSettings, jobs: int
-) -> Iterator[tuple[ImportSummary, list[HarFile]]]:
-    """What became of each share, in the order in which they are done."""
-    of_file = _known_by_file(known, [file for share in shares for file in share])
-    with _single_threaded(), ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        running = {}
-        for share in shares:
-            known_of_share = {name: sha for file in share for name, sha in of_file.get(file.source, {}).items()}
-            running[pool.submit(import_files, study, share, known_of_share, settings)] = share
-        try:
-            for future in as_completed(running):
-                yield future.result(), running[future]
-        except BrokenProcessPool:
-            problem = "a process of the import was ended from outside, perhaps as memory ran out"
-            raise UsageError(problem, "import again, with fewer --jobs: what is whole is kept") from None
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _shares(files: list[HarFile], sizes: dict[HarFile, int]) -> Iterator[list[HarFile]]:
@@ -108,23 +87,50 @@ def _shares(files: list[HarFile], sizes: dict[HarFile, int]) -> Iterator[list[Ha
         yield share
 
 
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    """Processes started herein use one thread each for their columns: the cores are shared out already."""
-    before = os.environ.get("POLARS_MAX_THREADS")
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["POLARS_MAX_THREADS"]
+def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """What the study holds, SHA-256 by source; beside it the same of each shard of which a table is damaged.
+
+    What such a shard held is read again if it is among the files. What a damaged shard of ``visits`` held is not known.
+    """
+    known: dict[str, str] = {}
+    damaged: dict[str, dict[str, str]] = {}
+    for path in shard_paths(study, "visits"):
+        if not path.stem.startswith(IMPORT):
+            continue
+        sources: dict[str, str] = {}
+        if is_readable(path):
+            visits = read_shard(study, "visits", path).filter(pl.col("source_sha256").is_not_null())
+            sources = dict(visits.select("source", "source_sha256").unique().iter_rows())
+        if _is_damaged(study, path.stem):
+            damaged[path.stem] = sources
         else:
-            os.environ["POLARS_MAX_THREADS"] = before
+            known |= sources
+    return known, damaged
 
 
-def _known(study: Study) -> dict[str, str]:
-    imported = scan(study, "visits").filter(pl.col("source_sha256").is_not_null())
-    return dict(imported.select("source", "source_sha256").unique().collect().iter_rows())
+def _is_damaged(study: Study, shard: str) -> bool:
+    paths = [shard_path(study, table, shard) for table in TABLES_WRITTEN]
+    return not all(is_readable(path) for path in paths if path.exists())
+
+
+def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, str]) -> list[str]:
+    """Remove damaged shards whose files are in the study again, and say what is still to be imported again."""
+    lost: list[str] = []
+    for shard, sources in damaged.items():
+        if not _is_damaged(study, shard):
+            continue  # the same files together have the same shard
+        visits = shard_path(study, "visits", shard)
+        missing = [source for source in sources if source not in known] if sources else [f"those of {visits}"]
+        lost += missing
+        if not missing:
+            # That of visits first: the others are then left over, if this is where it ends.
+            for table in reversed(TABLES_WRITTEN):
+                shard_path(study, table, shard).unlink(missing_ok=True)
+    return lost
+
+
+def _known_of(of_file: dict[str, dict[str, str]], share: list[HarFile]) -> dict[str, str]:
+    return {name: sha for file in share for name, sha in of_file.get(file.source, {}).items()}
 
 
 def _known_by_file(known: dict[str, str], files: list[HarFile]) -> dict[str, dict[str, str]]:
@@ -168,7 +174,7 @@ def _remove_left_over(study: Study) -> None:
     whole = {path.name for path in shard_paths(study, "visits")}
     for table in TABLES_WRITTEN:
         for path in shard_paths(study, table):
-            if path.name.startswith(PREFIX) and path.name not in whole:
+            if path.stem.startswith(IMPORT) and path.name not in whole:
                 path.unlink()
 
 
@@ -176,10 +182,10 @@ def _write_rejects(study: Study, summary: ImportSummary) -> None:
     """One shard for all imports: a source refused again has its latest reason, one imported since has none."""
     rows = reject_rows([*summary.refused, *summary.cut_off]).unique("source", keep="first", maintain_order=True)
     path = shard_path(study, "rejects", _REJECTS)
-    if path.exists():
-        earlier = pl.read_parquet(path)
+    if path.exists() and is_readable(path):
+        earlier = read_shard(study, "rejects", path)
         settled = pl.col("source").is_in(list(summary.sources))
         rows = pl.concat([rows, earlier.filter(~settled)]).unique("source", keep="first", maintain_order=True)
-    elif rows.is_empty():
+    elif rows.is_empty() and not path.exists():
         return
     write_shard(study, "rejects", _REJECTS, rows)

@@ -11,10 +11,8 @@ import polars as pl
 from originset.analysis.certificates import certificate_tables, from_der
 from originset.data.capture import DnsQuery
 from originset.data.schema import TABLES, polars_type
-from originset.data.shards import scan, shard_path, write_shard
+from originset.data.shards import LIVE, read_shard, scan, shard_path, write_shard
 from originset.data.study import Study
-
-SHARD = "live"
 
 _PLACE = ["visit_id", "host", "server_ip", "port"]
 
@@ -137,9 +135,9 @@ def store(
 def merge(study: Study, source: Study) -> None:
     """Bring what was asked for in another study into one that the caller holds."""
     for table, key in _KEYS.items():
-        path = shard_path(source, table, SHARD)
+        path = shard_path(source, table, LIVE)
         if path.is_file():
-            _replace(study, table, pl.read_parquet(path), key)
+            _replace(study, table, read_shard(source, table, path), key)
 
 
 def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[DnsQuery]) -> pl.DataFrame:
@@ -205,10 +203,10 @@ def _handshakes(places: pl.DataFrame, handshakes: list[Shown], ids: dict[bytes, 
 
 
 def _replace(study: Study, table: str, rows: pl.DataFrame, key: tuple[str, ...]) -> None:
-    path = shard_path(study, table, SHARD)
+    path = shard_path(study, table, LIVE)
     if rows.is_empty():
         return
     if path.exists():
-        kept = pl.read_parquet(path).join(rows, on=list(key), how="anti")
+        kept = read_shard(study, table, path).join(rows, on=list(key), how="anti")
         rows = pl.concat([kept, rows.select(kept.columns)])
-    write_shard(study, table, SHARD, rows)
+    write_shard(study, table, LIVE, rows)

@@ -12,10 +12,9 @@ from originset.data.host_names import canonical_ip
 from originset.data.reference import providers as provider_table
 from originset.data.reference.snapshot import Reference, built_in
 from originset.data.schema import TABLES
-from originset.data.shards import scan, write_shard
+from originset.data.shards import RESOLVED, scan, write_shard
 from originset.data.study import Study
 
-_SHARD = "all"
 _PART = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = rf"^(?:{_PART}\.){{3}}{_PART}$"
 
@@ -38,10 +37,10 @@ def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
     aliases = pl.concat([_aliases(study), pl.DataFrame({"host": names, "alias": names})])
     edges = host_edges(aliases, located.drop_nulls(), addresses, providers)
     hosts = host_rows(names, edges, reference.suffix_list)
-    write_shard(study, "hosts", _SHARD, hosts)
-    write_shard(study, "addresses", _SHARD, addresses)
-    write_shard(study, "providers", _SHARD, providers)
-    write_shard(study, "vantages", _SHARD, _vantages(study, addresses))
+    write_shard(study, "hosts", RESOLVED, hosts)
+    write_shard(study, "addresses", RESOLVED, addresses)
+    write_shard(study, "providers", RESOLVED, providers)
+    write_shard(study, "vantages", RESOLVED, _vantages(study, addresses))
     study.update_manifest(reference_data={**reference.facts, "providers": provider_table.described()})
     return {
         "hosts": hosts.height,

@@ -13,11 +13,12 @@ import polars as pl
 from rich.progress import Progress
 
 from originset.analysis import live
-from originset.analysis.import_batch import PREFIX, TABLES_WRITTEN
+from originset.analysis.import_batch import TABLES_WRITTEN
 from originset.data.capture import SUFFIX
-from originset.data.errors import StudyError, UsageError
+from originset.data.errors import UsageError
+from originset.data.files import replacing
 from originset.data.ledger import Ledger
-from originset.data.shards import scan, shard_path, shard_paths, write_shard
+from originset.data.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
 # One row a certificate, whoever saw it: these have no visit to be chosen by.
@@ -80,17 +81,16 @@ def _link_or_copy(path: Path, place: Path) -> None:
     try:
         os.link(path, place, follow_symlinks=False)
     except OSError:
-        beside = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-        shutil.copyfile(path, beside, follow_symlinks=False)
-        beside.replace(place)
+        with replacing(place) as beside:
+            shutil.copyfile(path, beside, follow_symlinks=False)
 
 
 def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
     for path in shard_paths(source, "visits"):
-        if not path.stem.startswith(PREFIX):
+        if not path.stem.startswith(IMPORT):
             continue
         known = scan(study, "visits").select("visit_id").collect()
-        visits = pl.read_parquet(path)
+        visits = read_shard(source, "visits", path)
         new = visits.join(known, on="visit_id", how="anti")
         summary.visits_in_both += visits.height - new.height
         if new.is_empty():
@@ -108,7 +108,7 @@ def _rows(source: Study, table: str, shard: str, visits: pl.DataFrame) -> pl.Dat
     path = shard_path(source, table, shard)
     if not path.is_file():
         return None
-    rows = pl.read_parquet(path)
+    rows = read_shard(source, table, path)
     return rows if table in _OF_NO_VISIT else rows.join(visits.select("visit_id"), on="visit_id", how="semi")
 
 
@@ -135,7 +135,4 @@ def _manifest(study: Study, sources: Sequence[Study]) -> None:
         facts = source.manifest()
         merged.append({"study": source.root.resolve().name, **facts})
         vantages.update(facts.get("vantages", []))
-    try:
-        study.update_manifest(merged=merged, vantages=sorted(vantages))
-    except OSError as error:
-        raise StudyError(study.root, f"study.json cannot be written ({error.strerror})") from error
+    study.update_manifest(merged=merged, vantages=sorted(vantages))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 
 import click
+import polars as pl
 
 from originset.analysis.captures import read_captures
 from originset.analysis.resolution import resolve
@@ -12,8 +15,11 @@ from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
 from originset.data.reference.snapshot import Reference, current
+from originset.data.shards import scan
 from originset.data.study import Study
 from originset.models.parameters import Parameters
+
+_SHOWN = 20
 
 
 @click.command()
@@ -23,28 +29,59 @@ from originset.models.parameters import Parameters
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="An IP-to-AS table of your own: pyasn's .dat, CAIDA's pfx2as, or an MRT table dump; gzip or bzip2 or neither.",
 )
-@click.pass_obj
-def command(study: Study, table: Path | None) -> None:
+@click.option(
+    "--views/--tables",
+    "views",
+    default=None,
+    help="Do not copy the largest tables into study.duckdb, but read them from tables/.  [default: as the last time]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
+)
+@click.pass_context
+def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, jobs: int) -> None:
     """Read new captures, resolve names and addresses, build study.duckdb with all models.
 
     Run it after crawl or import, as often as you like: what has been read already is not read again. Names and
     addresses are resolved anew each time, with the data that `originset reference show` names.
 
+    With --views study.duckdb takes a fraction of the room and is answered from tables/: every query gives the same.
+    The study can still be moved; other programs than originset open such a file from within the study's folder.
+
+    Exits with 1 if captures were refused, now or before; the others are in the study.
+
     Example: originset --study S analyze
     """
+    study: Study = ctx.obj
     study.manifest()  # an empty folder is a mistake here, not a new study
     reference = current() if table is None else current().with_table(table)
     warn_of_age(reference)
-    counts = analyze(study, reference)
+    counts = analyze(study, reference, views=views, jobs=jobs)
     note(", ".join(f"{number} {what.replace('_', ' ')}" for what, number in counts.items()))
     note(f"database: {study.database_path}")
+    ctx.exit(1 if _report_refused(study) else 0)
 
 
-def analyze(study: Study, reference: Reference) -> dict[str, int]:
-    """Bring tables, database and models up to date with what was crawled and imported; says how much there was."""
+def _report_refused(study: Study) -> int:
+    refused = scan(study, "rejects").filter(pl.col("source").str.starts_with("captures/")).sort("source").collect()
+    for source, detail in refused.head(_SHOWN).select("source", "detail").iter_rows():
+        again = shlex.join(["rm", str(study.root / source)])
+        note(f"refused: {source}: {detail}; to have the page visited again: {again}, and the same crawl again")
+    if refused.height > _SHOWN:
+        note(f"and {refused.height - _SHOWN} more; all are in the table rejects")
+    return refused.height
+
+
+def analyze(study: Study, reference: Reference, *, views: bool | None = None, jobs: int = 1) -> dict[str, int]:
+    """Bring tables, database and models up to date with what was crawled and imported; says how much there was.
+
+    ``views``: whether the database reads the largest tables from their shards; None for as it was.
+    """
     with study.changing("analyze", {}) as counts:
+        if views is not None:
+            study.update_manifest(views=views)
         with progress() as display:
-            counts.update(read_captures(study, display, reference.suffix_list))
+            counts.update(read_captures(study, display, reference.suffix_list, jobs))
         counts.update(resolve(study, reference))
         counts.update(rebuild(study, Parameters()))
     return dict(counts)

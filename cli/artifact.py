@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import polars as pl
 
 import originset
 from originset.cli.output import note
@@ -26,7 +25,7 @@ from originset.data.database import open_database
 from originset.data.errors import StudyError, UsageError
 from originset.data.schema import TABLES, Stage
 from originset.data.schema_page import page as schema_page
-from originset.data.shards import scan, shard_paths, write_shard
+from originset.data.shards import read_shard, scan, shard_paths, write_shard
 from originset.data.stripping import Stripping, stripped_manifest
 from originset.data.study import Study
 from originset.models.parameters import Parameters
@@ -112,7 +111,7 @@ def _strip(study: Study, bare: Study) -> None:
     # Visits' addresses are told by those of their requests.
     for name in sorted(names, key=lambda name: name != "requests"):
         for number, shard in enumerate(shard_paths(study, name), 1):
-            rows = pl.read_parquet(shard, columns=TABLES[name].polars_schema.names())
+            rows = read_shard(study, name, shard)
             # Shards are named after files that were imported.
             write_shard(bare, name, f"{number:06d}", kept[name](rows) if name in kept else rows)
 

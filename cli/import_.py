@@ -77,10 +77,13 @@ def command(
         )
     _report(summary)
     differs = verifying and _verify(study, files)
-    ctx.exit(1 if summary.refused or summary.cut_off or differs else 0)
+    ctx.exit(1 if summary.refused or summary.cut_off or summary.lost or differs else 0)
 
 
 def _report(summary: ImportSummary) -> None:
+    if summary.lost:
+        what = f"{len(summary.lost)} files that damaged shards held are still to be imported again"
+        note(f"{what}: {', '.join(summary.lost[:3])}{', ...' if len(summary.lost) > 3 else ''}")
     _say([f"refused: {error}" for error in summary.refused], "refused", "all are in the table rejects")
     _say([f"cut off: {error}" for error in summary.cut_off], "cut off", "all are in the table rejects")
     note(

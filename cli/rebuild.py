@@ -21,8 +21,8 @@ def rebuild(
 
     With ``sensitivity`` the models run once more for every choice that could have been made otherwise, and
     ``model_sensitivity`` holds what that changes, also for a ``second`` IP-to-AS table (its name, and rows of
-    ``addresses`` by it); without it that table is empty. The parameters end up in the manifest
-    too, under ``models``. Returns the number of rows of each model table.
+    ``addresses`` by it); without it that table is empty. The parameters end up in the manifest too, under ``models``;
+    what it says under ``views`` decides how the database is built. Returns the number of rows of each model table.
 
     Raises:
         StudyError: the database cannot be written.
@@ -34,6 +34,6 @@ def rebuild(
         if second is not None:
             rows.append(second_table_rows(tables, modelled, second, parameters))
         modelled["model_sensitivity"] = pl.concat(rows)
-    build(study, modelled)
+    build(study, modelled, views=study.manifest().get("views", False))
     study.update_manifest(models=parameters.as_dict())
     return {name: rows.height for name, rows in modelled.items()}

@@ -9,7 +9,6 @@ last, so that a file under its name is whole.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,13 @@ import msgspec
 import zstandard
 
 from originset.data.errors import InputError
+from originset.data.files import read_whole, replacing
 
 VERSION = 1
 SUFFIX = ".har.zst"
 
 # A page's capture is some 100 kB; nothing honest comes near this. It bounds what a damaged file can make us allocate.
-_MAX_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 
 class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -140,21 +140,21 @@ def capture_paths(captures: Path) -> Iterator[Path]:
 
 def write_capture(captures: Path, har_log: dict[str, Any], extension: Extension) -> Path:
     """Write one visit: ``har_log`` is HAR 1.2's ``log`` object. Returns the path; the rename is the last step."""
-    path = capture_path(captures, extension.visit.visit_id)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_packed(captures, extension.visit.visit_id, pack_capture(har_log, extension))
+
+
+def pack_capture(har_log: dict[str, Any], extension: Extension) -> bytes:
+    """What a capture's file holds."""
     text = _encoder.encode({"log": {**har_log, "_originset": extension}})
     # Level 3: within 1 % of the size of slower levels on HARs, at a fifth of their cost.
-    packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("wb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text)
+
+
+def write_packed(captures: Path, visit_id: str, packed: bytes) -> Path:
+    """Put what :func:`pack_capture` gave in its place, by rename."""
+    path = capture_path(captures, visit_id)
+    with replacing(path) as beside:
+        beside.write_bytes(packed)
     return path
 
 
@@ -165,14 +165,28 @@ def read_capture_bytes(path: Path) -> bytes:
         InputError: unreadable, not zstandard, cut off, or larger than any capture can be.
     """
     try:
-        packed = path.read_bytes()
+        packed = read_whole(path, MAX_BYTES)
+    except OverflowError as error:
+        raise InputError(str(path), "too-large", f"larger than any capture: {error} bytes") from error
+    except OSError as error:
+        raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
+    return unpack_capture(packed, str(path))
+
+
+def unpack_capture(packed: bytes, source: str) -> bytes:
+    """The JSON text of what a capture's file holds.
+
+    Raises:
+        InputError: not zstandard, cut off, or larger than any capture can be.
+    """
+    try:
         # The frame's own word for its size bounds what is allocated; a frame without it is not one of ours.
         size = zstandard.get_frame_parameters(packed).content_size
-        if size > _MAX_BYTES:
-            raise InputError(str(path), "too-large", f"would unpack to more than {_MAX_BYTES} bytes")
+        if size > MAX_BYTES:
+            raise InputError(source, "too-large", f"would unpack to more than {MAX_BYTES} bytes")
         return zstandard.ZstdDecompressor().decompress(packed)
-    except (OSError, zstandard.ZstdError) as error:
-        raise InputError(str(path), "unreadable", f"not a whole zstandard file ({error})") from error
+    except zstandard.ZstdError as error:
+        raise InputError(source, "unreadable", f"not a whole zstandard file ({error})") from error
 
 
 def decode_extension(text: bytes, source: str) -> Extension:

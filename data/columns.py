@@ -36,7 +36,9 @@ class Column:
 class Table:
     """One table; ``key`` names the columns that identify a row, empty where rows have no identity.
 
-    ``view``: the SELECT that makes it of other tables, if it is not stored.
+    ``view``: the SELECT that makes it of other tables, if it is not stored. ``needed``: columns that every shard must
+    have, whatever version wrote it; NULL in their place would be taken for something. Any other may be missing in
+    shards of earlier versions, and is NULL there.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Table:
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     view: str | None = None
+    needed: tuple[str, ...] = ()
 
     @property
     def polars_schema(self) -> pl.Schema:
@@ -69,8 +72,17 @@ def polars_type(duckdb_type: str) -> pl.DataType:
     return _POLARS_TYPES[duckdb_type]
 
 
-def table(name: str, stage: Stage, key: str, description: str, *columns: Column, view: str | None = None) -> Table:
-    return Table(name, stage, description, tuple(key.split()), columns, view)
+def table(
+    name: str,
+    stage: Stage,
+    key: str,
+    description: str,
+    *columns: Column,
+    view: str | None = None,
+    needed: str = "",
+) -> Table:
+    """A table; ``key`` and ``needed`` are names with blanks between them. The key is always needed."""
+    return Table(name, stage, description, tuple(key.split()), columns, view, (*key.split(), *needed.split()))
 
 
 VISIT_ID = Column("visit_id", "VARCHAR", "the visit: first 16 hex digits of SHA-256 over its source's identity")

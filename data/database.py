@@ -1,11 +1,16 @@
 """study.duckdb: built beside its place in one go and renamed over it, opened read-only by everybody else.
 
 DuckDB lets one process write and nobody read meanwhile, so nobody ever opens the file under its own name for writing.
+
+With views, the largest tables are not copied: they are views over the study's shards, whose paths are kept relative to
+the study's folder. So the folder can be moved, :func:`open_database` works from anywhere, and other programs open such
+a database with the study's folder as their working directory.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,18 +21,24 @@ import polars as pl
 
 from originset.data.errors import StudyError
 from originset.data.schema import TABLES, Table
-from originset.data.shards import shard_paths
+from originset.data.shards import columns_missing, shard_paths
 from originset.data.study import Study
 
+# The tables that grow with every page; their rows need no choosing among shards.
+LARGE = ("visits", "requests", "connections", "dns_queries")
+# One row a key: a certificate seen by two shards is still one certificate.
+_ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
-def ddl(table: Table) -> list[str]:
-    """The statements that make a table and say what it and its columns mean."""
-    kind = "TABLE" if table.view is None else "VIEW"
+
+def ddl(table: Table, select: str | None = None) -> list[str]:
+    """The statements that make a table and say what it and its columns mean; ``select`` makes it a view."""
+    select = select or table.view
+    kind = "TABLE" if select is None else "VIEW"
     lines = [f"  {_identifier(column.name)} {column.type}" for column in table.columns]
     statements = [
         f"CREATE TABLE {_identifier(table.name)} (\n" + ",\n".join(lines) + "\n)"
-        if table.view is None
-        else f"CREATE VIEW {_identifier(table.name)} AS {table.view}",
+        if select is None
+        else f"CREATE VIEW {_identifier(table.name)} AS {select}",
         f"COMMENT ON {kind} {_identifier(table.name)} IS {literal(table.description)}",
     ]
     statements += [
@@ -37,49 +48,56 @@ def ddl(table: Table) -> list[str]:
     return statements
 
 
-def build(study: Study, modelled: Mapping[str, pl.DataFrame]) -> None:
+def build(study: Study, modelled: Mapping[str, pl.DataFrame], *, views: bool = False) -> None:
     """Build study.duckdb from the study's shards, the manifest's runs and the modelled tables.
 
-    ``modelled`` maps each table of stage MODELLED to its rows. Readers of the old file keep it until they close it.
+    ``modelled`` maps each table of stage MODELLED to its rows. ``views``: the tables of :data:`LARGE` are views over
+    their shards. Readers of the old file keep it until they close it.
 
     Raises:
-        StudyError: the folder cannot be written.
+        StudyError: the folder cannot be written, or a shard is damaged.
     """
     beside = study.root / ".study.duckdb.building"
     _remove(beside)
     try:
         with duckdb.connect(str(beside)) as connection:
+            if views:
+                _look_in(study, connection)
             for table in TABLES.values():
-                for statement in ddl(table):
+                shards = shard_paths(study, table.name)
+                viewed = views and bool(shards) and table.name in LARGE
+                paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
+                select = _select(table, paths, columns_missing(study, table.name, shards)) if shards else None
+                for statement in ddl(table, select if viewed else None):
                     connection.execute(statement)
                 if table.name == "runs":
                     _insert(connection, table, _runs(study))
                 elif table.name in modelled:
                     _insert(connection, table, modelled[table.name])
-                elif paths := shard_paths(study, table.name):
-                    _load(connection, table, paths)
+                elif select is not None and not viewed:
+                    connection.execute(f"INSERT INTO {_identifier(table.name)} {select}")
             connection.execute("CHECKPOINT")
         # A stale write-ahead log beside a new file makes it unopenable.
         study.database_path.with_name("study.duckdb.wal").unlink(missing_ok=True)
         beside.replace(study.database_path)
-    except duckdb.IOException as error:
-        raise StudyError(study.root, f"study.duckdb cannot be built ({error})") from error
     finally:
         _remove(beside)
 
 
-def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[Path]) -> None:
+def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
+    """A SELECT of a table's rows from its shards; what no shard or only some have is NULL in the others."""
     names = ", ".join(_identifier(column.name) for column in table.columns)
-    # One row a key: a certificate seen by two shards is still one certificate.
+    files = ", ".join(literal(str(path)) for path in paths)
     unique = ""
-    if table.key and table.name in {"certificates", "certificate_names", "rejects"}:
+    if table.name in _ONE_A_KEY:
         keys = ", ".join(_identifier(name) for name in table.key)
         unique = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY filename, file_row_number) = 1"
-    connection.execute(
-        f"INSERT INTO {_identifier(table.name)} SELECT {names} "  # noqa: S608 - names come from the schema
-        f"FROM read_parquet(?, filename = true, file_row_number = true){unique}",
-        [[str(path) for path in paths]],
-    )
+    rows = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = {bool(lacking)})"
+    if lacking:
+        # An empty relation of today's columns gives those that no shard has at all.
+        empty = ", ".join(f"NULL::{column.type} AS {_identifier(column.name)}" for column in table.columns)
+        rows = f"(SELECT {empty} WHERE false UNION ALL BY NAME SELECT * FROM {rows})"  # noqa: S608 - from the schema
+    return f"SELECT {names} FROM {rows}{unique}"  # noqa: S608 - names come from the schema, paths are literals
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
@@ -116,20 +134,51 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
     such as ``500MB``; what needs more goes through ``study.duckdb.tmp``.
 
     Raises:
-        StudyError: there is no database yet.
+        StudyError: there is no database yet, it is damaged, or another version made the study or the database.
     """
+    study.manifest()  # says so if there is no study at all
+    analyze = f"run: {shlex.join(['originset', '--study', str(study.root), 'analyze'])}"
     if not study.database_path.exists():
-        study.manifest()  # says so if there is no study at all
-        raise StudyError(study.root, "it has no database yet", "run: originset analyze")
-    config: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
-    if memory is not None:
-        config["memory_limit"] = memory
+        raise StudyError(study.root, "it has no database yet", analyze)
+    config: dict[str, Any] = {} if memory is None else {"memory_limit": memory}
     try:
         connection = duckdb.connect(str(study.database_path), read_only=True, config=config)
     except duckdb.Error as error:
-        raise StudyError(study.root, f"study.duckdb cannot be opened ({error})", "run: originset analyze") from error
+        problem = f"study.duckdb cannot be opened ({' '.join(str(error).split())})"
+        raise StudyError(study.root, problem, analyze) from error
     with connection:
+        if lacks := _lacking(connection):
+            raise StudyError(study.root, f"an earlier originset made study.duckdb, which lacks {lacks}", analyze)
+        if shards := _viewed(study, connection):
+            _look_in(study, connection)
+            connection.execute(f"SET allowed_paths = [{', '.join(map(literal, shards))}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
         yield connection
+
+
+def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The first table or column of the schema that a database does not have."""
+    found = connection.execute("SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal").fetchall()
+    known = {*found, *((table, None) for table, _ in found)}
+    wanted = ((table.name, name) for table in TABLES.values() for name in (None, *table.polars_schema.names()))
+    return next((".".join(filter(None, name)) for name in wanted if name not in known), None)
+
+
+def _viewed(study: Study, connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The shards that the database's views read, as they name them: nothing else is readable through it."""
+    of_shards = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND contains(sql, 'read_parquet')"
+    names = [name for (name,) in connection.execute(of_shards).fetchall() if name in LARGE]
+    return [str(path.relative_to(study.root)) for name in names for path in shard_paths(study, name)]
+
+
+def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
+    """Have the connection find views' shards below the study's folder."""
+    folder = str(study.root.resolve())
+    if "," in folder or '"' in folder:  # the setting is a list, and knows no quoting that helps
+        advice = "rename it, or analyze without --views"
+        raise StudyError(study.root, "DuckDB finds no views' files below a folder with a comma or quote", advice)
+    connection.execute(f"SET file_search_path = {literal(folder)}")
 
 
 def literal(text: str) -> str:

@@ -1,14 +1,29 @@
-"""Parquet shards of a study's tables: ``tables/<table>/<shard>.parquet``, written beside their place, then renamed."""
+"""Parquet shards of a study's tables: ``tables/<table>/<shard>.parquet``, written beside their place, then renamed.
+
+Shards outlive the version that wrote them. Columns that came later are NULL in them, which is "not known", unless the
+schema says that this would be taken for something else (``Table.needed``); then, and where a shard is damaged, reading
+ends with an error that says which command makes it whole.
+"""
 
 from __future__ import annotations
 
-import os
+import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 
-from originset.data.schema import TABLES
+from originset.data.errors import StudyError
+from originset.data.files import replacing
+from originset.data.schema import TABLES, Stage
 from originset.data.study import Study
+
+# Shards are named after what they were made of, and so after what can make them again.
+CAPTURES = "captures-"
+IMPORT = "import-"
+IMPORTS = "imports"
+LIVE = "live"
+RESOLVED = "all"
 
 
 def shard_path(study: Study, table: str, shard: str) -> Path:
@@ -32,20 +47,99 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     rows = rows.match_to_schema(TABLES[table].polars_schema) if rows.width else TABLES[table].polars_schema.to_frame()
     rows = rows.select(TABLES[table].polars_schema.names())
     path = shard_path(study, table, shard)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with replacing(path) as beside:
         rows.write_parquet(beside, compression="zstd", compression_level=1, statistics=True)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
     return path
 
 
+def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]:
+    """Columns that at least one of a table's shards lacks; what they hold is then not known for its rows.
+
+    Raises:
+        StudyError: a shard is damaged, is none of this table, or lacks what its rows cannot do without.
+    """
+    schema = TABLES[table].polars_schema
+    resolved = TABLES[table].stage is Stage.RESOLVED
+    missing: set[str] = set()
+    for path in paths:
+        if path.is_symlink():
+            raise _not_whole(study, path, "is a symbolic link, and none is followed")
+        try:
+            found = _schema(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise _not_whole(study, path, f"is damaged ({' '.join(str(error).split())})") from error
+        lacks = [name for name in schema if name not in found]
+        if other := [name for name in schema if found.get(name, schema[name]) != schema[name]]:
+            raise _not_whole(study, path, f"holds {found[other[0]]} as {other[0]}, not {schema[other[0]]}")
+        if needed := [name for name in lacks if resolved or name in TABLES[table].needed]:
+            raise _not_whole(study, path, f"was written by an earlier originset and lacks {', '.join(needed)}")
+        missing.update(lacks)
+    return missing
+
+
+def is_readable(path: Path) -> bool:
+    """Whether a shard is a whole Parquet file, of whatever version."""
+    try:
+        _schema(path)
+    except (OSError, pl.exceptions.PolarsError):
+        return False
+    return True
+
+
+def is_whole(study: Study, table: str, shard: str) -> bool:
+    """Whether a shard can be read and has every column of today's schema."""
+    path = shard_path(study, table, shard)
+    try:
+        return path.exists() and not columns_missing(study, table, [path])
+    except StudyError:
+        return False
+
+
+def _schema(path: Path) -> pl.Schema:
+    with path.open("rb") as file:  # not by name, which polars would take for a pattern
+        return pl.Schema(pl.read_parquet_schema(file))
+
+
+def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
+    command = ["originset", "--study", str(study.root)]
+    if path.stem.startswith(IMPORT) or path.stem == IMPORTS:
+        advice = f"import the files again that it was made of: {shlex.join([*command, 'import'])} FILE..."
+    elif path.stem == LIVE:
+        advice = f"run: {shlex.join(['rm', str(path)])} && {shlex.join([*command, 'enrich', '--live'])}"
+    else:
+        advice = f"run: {shlex.join([*command, 'analyze'])}"
+    return StudyError(study.root, f"{path.relative_to(study.root)} {problem}", advice)
+
+
 def scan(study: Study, table: str) -> pl.LazyFrame:
-    """All rows of a table, lazily; an empty frame of the right schema where there is no shard."""
+    """All rows of a table, lazily; an empty frame of the right schema where there is no shard.
+
+    Raises:
+        StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
+    """
     paths = shard_paths(study, table)
     if not paths:
         return TABLES[table].polars_schema.to_frame(eager=False)
-    return pl.scan_parquet(paths, schema=TABLES[table].polars_schema, cache=False)
+    columns_missing(study, table, paths)
+    return _scan(paths, table)
+
+
+def read_shard(study: Study, table: str, path: Path) -> pl.DataFrame:
+    """One shard's rows, with all columns of the table in order.
+
+    Raises:
+        StudyError: as :func:`scan`.
+    """
+    columns_missing(study, table, [path])
+    return _scan([path], table).collect()
+
+
+def _scan(paths: list[Path], table: str) -> pl.LazyFrame:
+    return pl.scan_parquet(
+        paths,
+        schema=TABLES[table].polars_schema,
+        missing_columns="insert",
+        extra_columns="ignore",
+        glob=False,
+        cache=False,
+    )

@@ -14,18 +14,32 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
+import shlex
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import originset
 from originset.data.errors import StudyError
+from originset.data.files import disk_fault, replacing
 
-FORMAT = 1
+# Raised with every change of the schema, so that an earlier program leaves a study alone that it would misread. A later
+# one reads it: 2 only added columns, which rows that were written before have as NULL (originset.data.shards).
+FORMAT = 2
+
+# What processes that were killed leave behind.
+_HALF_WRITTEN = (
+    ".study.json.*.tmp",
+    ".study.duckdb.building*",
+    "study.duckdb.tmp/*",
+    "tables/*/.*.tmp",
+    "files/[0-9a-f][0-9a-f]/.*.tmp",
+    "captures/[0-9a-f][0-9a-f]/.*.tmp",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +82,14 @@ class Study:
         if self.manifest_path.exists():
             self.manifest()
             return
-        if self.root.is_dir() and any(self.root.iterdir()):
+        if self.root.is_dir() and any(not path.match(_HALF_WRITTEN[0]) for path in self.root.iterdir()):
             raise StudyError(self.root, "the folder is not empty and not a study", "name another with --study")
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            # What pages asked for can tell who looked at them: others may read it once its owner says so.
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            self._write({"format": FORMAT, "created_at": _now(), "originset": originset.__version__, "runs": []})
         except OSError as error:
             raise StudyError(self.root, f"cannot be made ({error.strerror})", "name another with --study") from error
-        self._write({"format": FORMAT, "created_at": _now(), "originset": originset.__version__, "runs": []})
 
     def manifest(self) -> dict[str, Any]:
         """The manifest as it is now.
@@ -88,54 +103,88 @@ class Study:
             raise StudyError(
                 self.root, "there is no study here", "crawl or import into it first, or name one with --study"
             ) from None
-        except (OSError, ValueError) as error:
-            raise StudyError(self.root, f"study.json cannot be read ({error})") from error
+        except OSError as error:
+            raise StudyError(self.root, f"study.json cannot be read ({error.strerror})") from error
+        except ValueError as error:
+            raise self._without_manifest(f"study.json is damaged ({error})") from error
         if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-            raise StudyError(self.root, "study.json is not a manifest")
+            raise self._without_manifest("study.json is not a manifest")
         if manifest["format"] > FORMAT:
-            raise StudyError(self.root, f"it has format {manifest['format']}", "use the originset that wrote it")
+            raise StudyError(
+                self.root,
+                f"it has format {manifest['format']}, and originset {originset.__version__} knows up to {FORMAT}",
+                f"use originset {manifest.get('originset', 'as new as its own')} or later",
+            )
         return manifest
+
+    def _without_manifest(self, problem: str) -> StudyError:
+        """A manifest only describes: the rest is whole without what it said."""
+        write = f'echo \'{{"format": {FORMAT}, "runs": []}}\' > {shlex.quote(str(self.manifest_path))}'
+        return StudyError(self.root, problem, f"run: {write}; captures and tables are as they were")
 
     def update_manifest(self, **facts: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
         """Set keys of the manifest; call under :meth:`changing`."""
         self._write({**self.manifest(), **facts})
 
     def _write(self, manifest: dict[str, Any]) -> None:
-        beside = self.manifest_path.with_name(f".study.json.{os.getpid()}.tmp")
-        beside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-        beside.replace(self.manifest_path)
+        with replacing(self.manifest_path) as beside:
+            beside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
     @contextmanager
     def changing(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Hold the study for one command that changes it, and record the run in the manifest.
 
         Yields a dictionary for the run's counts, which end up in the table ``runs``. A run that ended by an exception
-        keeps ``ended_at`` null.
+        keeps ``ended_at`` null. The lock is the kernel's and ends with the process, however that ends.
 
         Raises:
-            StudyError: another process is changing the study.
+            StudyError: another process is changing the study, a later version wrote it, or the disk failed; what to
+                do and the command to run again are said.
         """
         self.create()
-        with (self.root / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StudyError(self.root, "another originset is changing it", "wait until it ends") from None
-            runs = list(self.manifest()["runs"])
-            run: dict[str, Any] = {
-                "run_id": len(runs) + 1,
-                "command": command,
-                "version": originset.__version__,
-                "started_at": _now(),
-                "ended_at": None,
-                "parameters": parameters,
-                "counts": {},
-            }
-            self.update_manifest(runs=[*runs, run])
-            yield run["counts"]
-            run["ended_at"] = _now()
-            self.update_manifest(runs=[*runs, run])
+        try:
+            with (self.root / ".lock").open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise StudyError(self.root, "another originset is changing it", "wait until it ends") from None
+                self._sweep()
+                yield from self._run(command, parameters)
+        except Exception as error:
+            fault = disk_fault(error)
+            if fault is None:
+                raise
+            problem, advice = fault
+            again = shlex.join(["originset", "--study", str(self.root), command])
+            raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
+
+    def _sweep(self) -> None:
+        for pattern in _HALF_WRITTEN:
+            for path in self.root.glob(pattern):
+                path.unlink(missing_ok=True)
+
+    def _run(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        runs = list(self.manifest()["runs"])
+        began, started = datetime.now(UTC), time.monotonic()
+        run: dict[str, Any] = {
+            "run_id": len(runs) + 1,
+            "command": command,
+            "version": originset.__version__,
+            "started_at": _text(began),
+            "ended_at": None,
+            "parameters": parameters,
+            "counts": {},
+        }
+        self.update_manifest(format=FORMAT, runs=[*runs, run])
+        yield run["counts"]
+        # A clock that was set back meanwhile does not end a run before it began.
+        run["ended_at"] = _text(began + timedelta(seconds=time.monotonic() - started))
+        self.update_manifest(runs=[*runs, run])
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return _text(datetime.now(UTC))
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")

@@ -80,4 +80,4 @@ def test_without_a_database(study, run) -> None:
     study.database_path.unlink()
     done = run("query", "visits_status_summary")
     assert done.returncode == 2
-    assert "run: originset analyze" in done.stderr
+    assert f"run: originset --study {study.root} analyze" in done.stderr

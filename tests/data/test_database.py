@@ -102,7 +102,7 @@ def test_a_query_gets_no_way_out(study: Study, tmp_path: Path, statement: str) -
 
 
 def test_before_analyze_it_says_so(study: Study) -> None:
-    with pytest.raises(StudyError, match="run: originset analyze"), database.open_database(study):
+    with pytest.raises(StudyError, match="run: originset --study .* analyze"), database.open_database(study):
         pass
 
 

@@ -51,7 +51,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "cannot be read"),
+        ("", "is damaged"),
         ("[]", "not a manifest"),
         (json.dumps({"format": 99}), "has format 99"),
     ],
