@@ -33,13 +33,17 @@ soak: system-test $(READY)
 bench: system-test $(READY)
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
 
+# Pages that are made from their source: the module that writes each, and where to.
+PAGES := originset.data.schema_page:docs/schema.md originset.cli.commands_page:docs/commands.md \
+  originset.cli.writers.servers_page:docs/servers.md originset.crawler.testbed.rules.page:docs/browser-rules.md
+
 check: $(READY) types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo --no-cache
-	@$(BIN)/python -m originset.data.schema_page | diff - docs/schema.md || { echo "docs/schema.md is stale: make docs" >&2; exit 1; }
-	@$(BIN)/python -m originset.cli.writers.servers_page | diff - docs/servers.md || { echo "docs/servers.md is stale: make docs" >&2; exit 1; }
-	@$(BIN)/python -m originset.crawler.testbed.rules.page | diff - docs/browser-rules.md || { echo "docs/browser-rules.md is stale: make docs" >&2; exit 1; }
+	@for page in $(PAGES); do \
+	  $(BIN)/python -m $${page%:*} | diff - $${page#*:} || { echo "$${page#*:} is stale: make docs" >&2; exit 1; }; \
+	done
 
 # Type and layer checkers do not run the import hook of an editable install; links give them the same package by path.
 LINKS := $(addprefix build/typing/originset/,analysis cli crawler data models queries)
@@ -54,9 +58,9 @@ build/typing/originset/%: | build/typing/originset
 	@ln -sfn ../../../$* $@
 
 docs: $(READY)
-	@$(BIN)/python -m originset.data.schema_page > docs/schema.md
-	@$(BIN)/python -m originset.cli.writers.servers_page > docs/servers.md
-	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
+	@for page in $(PAGES); do \
+	  $(BIN)/python -m $${page%:*} > build/page.md && mv build/page.md $${page#*:} || exit 1; \
+	done
 
 # A browser that does something else than its predecessor is a difference in these two files, not a failure.
 rules: system-test $(READY)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from example_study import ROWS, tables_of
 
 from originset.cli.artifact import NAME
+from originset.cli.artifact import command as artifact
+from originset.cli.commands_page import split_help
 from originset.cli.rebuild import rebuild
 from originset.data.database import open_database
 from originset.data.shards import write_shard
@@ -44,20 +47,20 @@ def make_study(root: Path) -> Study:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory) -> Study:
-    return make_study(tmp_path_factory.mktemp("artifact") / "study")
+    return make_study(tmp_path_factory.mktemp("artifact") / "S")
 
 
 @pytest.fixture(scope="module")
 def bundle(study, tmp_path_factory) -> Path:
     """The bundle, unpacked somewhere else."""
-    out = tmp_path_factory.mktemp("bundle") / "bundle.tar.gz"
-    call = [sys.executable, "-m", "originset", "--study", str(study.root), "artifact", "--out", str(out)]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{out}\n"), done.stderr
-    with tarfile.open(out) as archive:
+    call = [sys.executable, "-m", *shlex.split(split_help(artifact)[1])]
+    done = subprocess.run(call, cwd=study.root.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    elsewhere = tmp_path_factory.mktemp("bundle")
+    with tarfile.open(study.root.parent / done.stdout.rstrip("\n")) as archive:
         assert {entry.mtime for entry in archive} == {0}
-        archive.extractall(out.parent / "elsewhere", filter="data")
-    return out.parent / "elsewhere" / NAME
+        archive.extractall(elsewhere, filter="data")
+    return elsewhere / NAME
 
 
 def test_its_own_commands_give_the_same_figures_elsewhere(study, bundle, tmp_path) -> None:
@@ -119,5 +122,5 @@ def test_what_cannot_be_published(run, tmp_path) -> None:
     study.database_path.unlink()
     done = run("--study", study.root, "artifact", "--out", tmp_path / "b.tar.gz")
     assert done.returncode == 2
-    assert "run: originset analyze" in done.stderr
+    assert "run: originset --study" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["S"]

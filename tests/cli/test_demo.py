@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pyasn
 import pytest
 
+from originset.cli.commands_page import split_help
+from originset.cli.demo import command
 from originset.data import reference
 from originset.data.database import open_database
 from originset.data.study import Study
@@ -20,17 +23,17 @@ pytestmark = [pytest.mark.testbed, pytest.mark.browser]
 MARK = "ORIGINSET_NAMESPACE"
 
 
-def demo(out: Path) -> subprocess.CompletedProcess[str]:
+def demo(folder: Path) -> subprocess.CompletedProcess[str]:
     # Without the mark it makes a namespace of its own, as it does for a user; ours may hold another testbed.
     env = {name: value for name, value in os.environ.items() if name != MARK}
-    call = [sys.executable, "-m", "originset", "demo", "--out", str(out)]
-    return subprocess.run(call, capture_output=True, text=True, env=env, check=False)
+    call = [sys.executable, "-m", *shlex.split(split_help(command)[1])]
+    return subprocess.run(call, cwd=folder, capture_output=True, text=True, env=env, check=False)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    out = tmp_path_factory.mktemp("demo") / "out"
-    return out, demo(out)
+    folder = tmp_path_factory.mktemp("demo")
+    return folder / "demo", demo(folder)
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +99,9 @@ def test_strangers_in_one_as_are_not_announced_for_one_another(study: Study) -> 
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("precious")
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "thesis.tex").write_text("precious")
     done = demo(tmp_path)
     assert done.returncode == 2
     assert "not a demo's folder" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert [path.name for path in (tmp_path / "demo").iterdir()] == ["thesis.tex"]

@@ -4,6 +4,7 @@ import functools
 import gzip
 import hashlib
 import json
+import shlex
 import threading
 from datetime import date
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +16,8 @@ from click.testing import CliRunner
 
 from originset.cli import reference as cli_reference
 from originset.cli.analyze import command as analyze_command
-from originset.cli.reference import command
+from originset.cli.commands_page import split_help
+from originset.cli.reference import command, update_command
 from originset.crawler.reference_download import Sources
 from originset.data.errors import InputError
 from originset.data.reference import snapshot
@@ -112,11 +114,9 @@ def test_the_newest(served):
 
 
 def test_a_day_of_the_past_and_the_newest_again(served):
-    assert [row["date"] for row in call("update", "--date", "2026-10-01")][:3] == [
-        "2026-10-01",
-        "2026-10-01",
-        "2026-10-01",
-    ]
+    words = shlex.split(split_help(update_command)[1])
+    assert words == ["originset", "reference", "update", "--date", "2026-10-01"]
+    assert [row["date"] for row in call(*words[2:])][:3] == ["2026-10-01", "2026-10-01", "2026-10-01"]
     assert snapshot.current().ip_to_as.origins(pl.Series(["10.1.1.1"]))["asn"].to_list() == [3333]
     folder = snapshot.fetched_folder()
     before = set(folder.iterdir())

@@ -1,0 +1,145 @@
+"""docs/commands.md is what the commands' help says, and every example in it does what it says when it is typed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shlex
+import shutil
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hand_made_har import write_har
+
+from originset.cli import main
+from originset.cli.commands_page import commands, page, split_help
+
+EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
+# Those that take long, and what fetches from a server that a test has put there.
+ELSEWHERE = {
+    "originset artifact": "test_artifact.py",
+    "originset demo": "test_demo.py",
+    "originset reference update": "test_reference.py",
+}
+NEED_A_TESTBED = {"originset crawl", "originset enrich"}
+HERE = sorted(set(EXAMPLES) - set(ELSEWHERE) - NEED_A_TESTBED)
+
+WWW, STATIC, IMAGES, FONTS = "104.16.1.10", "104.16.1.11", "104.16.1.12", "142.250.74.100"
+REQUESTS = [
+    ("https://www.example.com/", WWW, "1"),
+    ("https://static.example.com/main.css", STATIC, "2"),
+    ("https://images.example.com/1.png", IMAGES, "3"),
+    ("https://fonts.example.net/serif.woff2", FONTS, "4"),
+]
+
+
+def har(path: Path, connections: int) -> Path:
+    """The page of www.example.com; the last of its requests share the last of so many connections."""
+    asked = [(url, address, str(min(int(number), connections))) for url, address, number in REQUESTS]
+    read = json.loads(write_har(path, asked).read_text())
+    for entry in read["log"]["entries"]:
+        entry["_securityDetails"] = {
+            "protocol": "TLS 1.3", "subjectName": "www.example.com", "issuer": "Example CA", "validFrom": 1767225600,
+            "validTo": 1798761600, "sanList": ["www.example.com", "static.example.com"],
+        }  # fmt: skip
+    path.write_text(json.dumps(read))
+    return path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    """What a shell does with a line of commands, in this process: as many processes are slow."""
+    for is_and, words in groupby(shlex.split(line), lambda word: word == "&&"):
+        if not is_and:
+            monkeypatch.setattr(sys, "argv", list(words))
+            with pytest.raises(SystemExit) as ended:
+                main.run()
+            assert not ended.value.code, line
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all that the examples name."""
+    folder = tmp_path_factory.mktemp("examples") / "folder"
+    for name in ("runs/1", "more-hars", "connection-coalescing-imc22/data"):
+        (folder / name).mkdir(parents=True)
+    har(folder / "page.har", 4)
+    har(folder / "before.har", 4)
+    har(folder / "after.har", 2)
+    har(folder / "more-hars" / "other.har", 3)
+    (folder / "runs" / "1" / "page.har.gz").write_bytes(gzip.compress((folder / "page.har").read_bytes()))
+    (folder / "budget.toml").write_text("[budget]\nconnections = 4\n")
+    (folder / "sites.txt").write_text("bank.test\n")
+    shares = folder / "connection-coalescing-imc22" / "data" / "figure-1-dataframe-asn-share.csv"
+    shares.write_text("ASes,Count\n1,50\n3,25\n,25\n")
+    days = [(f"2026-01-{day:02}T12:00:00Z", day) for day in range(1, 32)]
+    lines = [
+        {"time": time, "group": group, "connection": f"{day}-{n}", "host": "cdn.example.com"}
+        for time, day in days
+        for group, count in (("control", 4), ("experiment", 2 if 11 <= day <= 24 else 4))
+        for n in range(count)
+    ]
+    (folder / "tls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        call(patch, "originset --study S import page.har && originset --study S analyze")
+        for number, name in enumerate(("before.har", "after.har", "more-hars"), start=1):
+            call(patch, f"originset --study part{number} import {name}")
+    return folder
+
+
+@pytest.fixture
+def folder(furnished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, to be in."""
+    shutil.copytree(furnished, tmp_path / "folder")
+    monkeypatch.chdir(tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def made_by(line: str, folder: Path) -> list[Path]:
+    words = shlex.split(line)
+    return [folder / words[number + 1] for number, word in enumerate(words) if word == "--out"]
+
+
+@pytest.mark.parametrize("words", HERE)
+def test_the_example_of(words: str, folder: Path, monkeypatch: Any, capsys: Any) -> None:
+    line = EXAMPLES[words]
+    if words in {"originset", "originset import"}:
+        shutil.rmtree(folder / "S")  # they begin one
+    call(monkeypatch, line)
+    made = made_by(line, folder)
+    for path in made:
+        assert any(path.iterdir()) if path.is_dir() else path.stat().st_size > 0
+    told = capsys.readouterr()
+    assert made or told.out or told.err
+
+
+@pytest.mark.browser
+def test_the_example_of_crawl(testbed: Any, folder: Path, monkeypatch: Any, capsys: Any) -> None:
+    for name, value in testbed.environment.items():
+        monkeypatch.setenv(name, value)
+    call(monkeypatch, EXAMPLES["originset crawl"])
+    assert "crawl: 1 ok" in capsys.readouterr().err
+
+
+def test_the_example_of_enrich(testbed: Any, folder: Path, monkeypatch: Any, capsys: Any) -> None:
+    """In the testbed somebody is at these addresses, and nobody has heard of these names."""
+    call(monkeypatch, EXAMPLES["originset enrich"])
+    told = capsys.readouterr()
+    assert "nothing was contacted" in told.err
+    assert "asked for 4 names; " in told.err
+
+
+def test_the_others_are_run_elsewhere() -> None:
+    assert set(ELSEWHERE) <= set(EXAMPLES)
+    for name in ELSEWHERE.values():
+        assert "split_help(" in (Path(__file__).parent / name).read_text(), name
+
+
+def test_the_page_has_every_command() -> None:
+    text = page()
+    for words, line in EXAMPLES.items():
+        assert f"\n## {words}\n" in text
+        assert f"\n```sh\n{line}\n```\n" in text
