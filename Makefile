@@ -41,6 +41,7 @@ check: $(READY) types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo --no-cache
+	@$(BIN)/deptry --no-ansi .
 	@for page in $(PAGES); do \
 	  $(BIN)/python -m $${page%:*} | diff - $${page#*:} || { echo "$${page#*:} is stale: make docs" >&2; exit 1; }; \
 	done
