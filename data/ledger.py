@@ -6,6 +6,7 @@ One commit a change; what a dead crawl left leased is for the next one to settle
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from typing import Literal, Self
 from urllib.parse import quote
 
 from originset.data.errors import StudyError
+from originset.data.files import disk_fault
 
 State = Literal["queued", "leased", "done", "partial", "failed", "skipped"]
 Outcome = Literal["done", "partial", "failed", "skipped"]
@@ -81,9 +83,12 @@ class Ledger:
             self._connection.execute("PRAGMA journal_mode = WAL")
             # The capture is on disk before its row says so; a row lost to a power cut only costs a visit made again.
             self._connection.execute("PRAGMA synchronous = NORMAL")
+            ((found,),) = self._connection.execute("PRAGMA quick_check(1)").fetchall()
+            if found != "ok":
+                raise sqlite3.DatabaseError(" ".join(found.split()))
             self._connection.executescript(_SCHEMA)
         except sqlite3.Error as error:
-            raise StudyError(path.parent, f"ledger.sqlite cannot be used ({error})") from error
+            raise _unusable(path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -182,12 +187,21 @@ class Ledger:
                 with self._lock:
                     self._connection.execute("DETACH other")
         except sqlite3.Error as error:
-            raise StudyError(other.parent, f"ledger.sqlite cannot be read ({error})") from error
+            raise _unusable(other, error) from error
 
     def counts(self) -> dict[str, int]:
         """How many visits are in each state."""
         with self._lock:
             return dict(self._connection.execute("SELECT state, count(*) FROM visits GROUP BY state").fetchall())
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StudyError:
+    """What is in its place is no ledger, or a damaged one: a new one takes what was visited from the captures."""
+    if (fault := disk_fault(error)) is not None:
+        return StudyError(path.parent, f"ledger.sqlite cannot be used ({fault[0]})", fault[1])
+    away = shlex.join([str(path) + ending for ending in ("", "-wal", "-shm")])
+    advice = f"run: rm -f {away}; then crawl again: visits that have a capture are not made again"
+    return StudyError(path.parent, f"ledger.sqlite is damaged ({error})", advice)
 
 
 def _insert(cursor: sqlite3.Cursor, rows: Iterable[Row]) -> None:

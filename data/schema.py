@@ -95,6 +95,7 @@ VISITS = table(
     Column("quality", "VARCHAR[]", "what limits this recording: warm_start, cached_hosts, proxied, truncated, ..."),
     Column("load_ms", "DOUBLE", "load event", "ms"),
     Column("dom_content_loaded_ms", "DOUBLE", "DOMContentLoaded event", "ms"),
+    needed="site status error error_code source source_sha256 quality",
 )
 
 REQUESTS = table(
@@ -131,6 +132,8 @@ REQUESTS = table(
     Column("wait_ms", "DOUBLE", "waiting for the first byte", "ms"),
     Column("receive_ms", "DOUBLE", "receiving the response", "ms"),
     Column("bytes", "BIGINT", "response as transferred, headers included", "bytes"),
+    needed="scheme host port protocol status error from_cache connection_id server_ip started_ms "
+    "blocked_ms dns_ms connect_ms ssl_ms send_ms wait_ms receive_ms",
 )
 
 CONNECTIONS = table(
@@ -164,6 +167,8 @@ CONNECTIONS = table(
     Column("pooled_by_ip", "VARCHAR[]", "hosts that joined it as their addresses lead to it; NULL: unknown"),
     Column("pooled_by_origin", "VARCHAR[]", "hosts that joined it as its ORIGIN frame lists them; NULL: unknown"),
     Column("source", "VARCHAR", "netlog, har (the recorder's ids) or inferred (WebPageTest's sockets)"),
+    needed="first_host hosts server_ip port tls certificate_id opened_ms "
+    "established_ms closed_ms used origin_ms source",
 )
 
 DNS_QUERIES = table(
@@ -185,6 +190,7 @@ DNS_QUERIES = table(
     Column("resolver", "VARCHAR", "the resolver asked, where named"),
     Column("asked_ms", "DOUBLE", "from the visit's first request; of source live, the recording's age", "ms"),
     Column("took_ms", "DOUBLE", "from the question to its answer, or to giving up", "ms"),
+    needed="visit_id lookup_id host rtype status answers attempts source",
 )
 
 CERTIFICATES = table(
@@ -212,6 +218,7 @@ CERTIFICATES = table(
         "what is wrong with the chain as sent: unreadable, gap (the issuer is missing), order, stranger (one too many)",
     ),
     Column("problem", "VARCHAR", "why it could not be read in full"),
+    needed="san_count chain_problem problem",
 )
 
 CERTIFICATE_NAMES = table(
@@ -222,6 +229,7 @@ CERTIFICATE_NAMES = table(
     Column("certificate_id", "VARCHAR", "the certificate"),
     Column("name", "VARCHAR", "lower-case A-label, wildcard label included; IP SANs as canonical text"),
     Column("wildcard", "BOOLEAN", "the left-most label is *"),
+    needed="wildcard",
 )
 
 LIVE_HANDSHAKES = table(
@@ -242,6 +250,7 @@ LIVE_HANDSHAKES = table(
     Column("tls_version", "VARCHAR", "TLS 1.2, TLS 1.3"),
     Column("asked_at", "TIMESTAMP", "when, UTC; NULL where nothing was contacted"),
     Column("problem", "VARCHAR", "why there was no handshake, or no trust"),
+    needed="recorded certificate_id asked_at problem",
 )
 
 REJECTS = table(
@@ -253,6 +262,7 @@ REJECTS = table(
     Column("reason", "VARCHAR", "a short code: not-json, not-har, empty, truncated, ..."),
     Column("detail", "VARCHAR", "a sentence"),
     Column("byte_offset", "BIGINT", "where reading stopped"),
+    needed="reason",
 )
 
 HOSTS = table(
