@@ -18,11 +18,12 @@ from originset.analysis.har.tables import HarBatch
 HARS = Path(__file__).resolve().parents[2] / "fixtures" / "hars"
 FILES = sorted(HARS.glob("*/*.har"))
 RECORDERS = sorted(path.parent.name for path in HARS.glob("*/golden.json"))
-WITHOUT_IDS = {"firefox", "playwright"}
+LEAVES_OUT = {name: json.loads((HARS / name / "golden.json").read_bytes()).get("leaves_out", ()) for name in RECORDERS}
+WITHOUT_IDS = {name for name, left_out in LEAVES_OUT.items() if "connections" in left_out}
 # What limits a recording; none of these may be said of one that it is not true of.
 LIMITS = {"cached", "warm_sockets", "proxied", "no_addresses", "no_connection_ids", "no_times"}
 # They follow one target only: frames that Chromium isolates in processes of their own are not in their HARs.
-ONE_TARGET = {"browsertime", "chrome-har", "chrome-har-capturer"}
+ONE_TARGET = {name for name, left_out in LEAVES_OUT.items() if "frames" in left_out}
 
 
 def tables_of(path: Path) -> dict[str, pl.DataFrame]:
