@@ -19,11 +19,14 @@ from originset.crawler.estimate import Estimate, estimate
 from originset.crawler.plan import Plan
 from originset.crawler.profiles import PROFILES
 from originset.crawler.resolver import parse_resolver
-from originset.crawler.settings import Consent, CrawlSettings, Device, Family, VisitSettings
+from originset.crawler.settings import Cluster, Consent, CrawlSettings, Device, Family, VisitSettings
 from originset.crawler.site_list import SiteList, read_exclusions, read_site_list
+from originset.data.capture_place import open_place
+from originset.data.errors import UsageError
 from originset.data.study import Study
 
 _SHOWN_LINES = 5
+_FILE = click.Path(exists=True, dir_okay=False)
 _CONTACT = re.compile(r"[\x21-\x27\x2a-\x7e]([\x20-\x27\x2a-\x7e]{0,198}[\x21-\x27\x2a-\x7e])?")
 
 
@@ -139,6 +142,19 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 )
 @click.option("--per-address", type=click.FloatRange(0.01, 6000), help="Most visits a minute to one address.")
 @click.option("--per-as", type=click.FloatRange(0.01, 60000), help="Most visits a minute to one AS.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Have the workers of a Dask scheduler make the visits: tls://HOST:PORT, or tcp:// on loopback alone.",
+)
+@click.option("--tls-ca-file", type=_FILE, help="The cluster's own authority.  [default: of Dask's configuration]")
+@click.option("--tls-cert", type=_FILE, help="Our certificate of that authority.  [default: as above]")
+@click.option("--tls-key", type=_FILE, help="Its private key.  [default: as above]")
+@click.option(
+    "--captures",
+    metavar="PLACE",
+    help="Keep captures in a folder that all machines share, or s3://BUCKET/PREFIX.  [default: in the study]",
+)
 @click.option("--only", type=click.Choice(["failed"]), help="Visit again only those that failed before.")
 @click.option(
     "--format",
@@ -168,6 +184,9 @@ def command(
 
     A site that fails is a result and recorded. Ctrl-C ends in order; the same command then goes on.
 
+    With --cluster, each worker makes as many visits at a time as it was started with:
+    dask worker ADDRESS --nthreads 4 --resources "chrome=4"
+
     Example: originset --study S crawl sites.txt --jobs 4
     """
     study: Study = ctx.obj
@@ -191,6 +210,8 @@ def command(
         summary = crawl(study, listed, settings, display.visited, planned)
     made = ", ".join(f"{count} {status}" for status, count in sorted(summary.made.items())) or "nothing to do"
     note(f"crawl: {made}")
+    for worker in summary.left_out:
+        note(f"crawl: left out: {worker}")
     if summary.shortage is not None:
         note(f"crawl: stopped: {summary.shortage}")
     if summary.left_over:
@@ -219,6 +240,15 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
     )
     if options["jobs"] is None:
         del options["jobs"]
+    elif options["cluster"] is not None:
+        raise UsageError("--jobs is for browsers of this machine", "say with --resources how many a worker has")
+    tls: list[str | None] = [options.pop(f"tls_{name}") for name in ("ca_file", "cert", "key")]
+    if options["cluster"] is not None:
+        options["cluster"] = Cluster(options["cluster"], *tls)
+    elif any(tls):
+        raise UsageError("certificates are for a cluster", "name one with --cluster")
+    if options["captures"] is not None:
+        open_place(options["captures"])
     return CrawlSettings(visit=visit, resolver=parse_resolver(options.pop("resolver")), **options)
 
 

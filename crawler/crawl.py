@@ -4,49 +4,38 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from originset.crawler.address_families import can_limit, families
-from originset.crawler.browsers import Browser, browser_for
-from originset.crawler.engine import DIFFERENCES, flags, sandbox
-from originset.crawler.failures import may_pass
-from originset.crawler.machine import give_memory_back, shortage
-from originset.crawler.manners import Manners
-from originset.crawler.plan import OUTCOMES, Plan, further, plan_crawl
-from originset.crawler.schedule import Schedule
+from originset.crawler.book import Book, Progress, Run
+from originset.crawler.engine import DIFFERENCES, flags
+from originset.crawler.local import require_family, run_locally
+from originset.crawler.machine import give_memory_back
+from originset.crawler.plan import Plan, plan_crawl
 from originset.crawler.scratch import sweep
-from originset.crawler.settings import CrawlSettings, Family
+from originset.crawler.settings import Cluster, CrawlSettings
 from originset.crawler.site_list import SiteList
-from originset.crawler.slot import Captured, Slot
-from originset.data.capture import Visit, write_capture
-from originset.data.errors import BrowserError, UsageError
-from originset.data.ledger import Key, Ledger, Row
+from originset.data.capture_place import settle_place
+from originset.data.errors import MissingDependency
+from originset.data.ledger import Ledger
 from originset.data.study import Study
-
-Progress = Callable[[Visit, int], None]
-
-# Before the second attempt; four times as long before each one more.
-_RETRY_PAUSE_S = 2.0
-_LOOK_S = 1.0
-_FAMILIES = {"4": "IPv4 alone", "6": "IPv6 alone", "both": "IPv4 and IPv6", None: "neither IPv4 nor IPv6"}
 
 
 @dataclass(slots=True)
 class CrawlSummary:
     """What a crawl did: visits by status, those that were there already by state, those still to make.
 
-    ``shortage`` says what the machine ran out of, if that ended it.
+    ``shortage`` says what the machine or the cluster ran out of, if that ended it; ``left_out`` which workers could not
+    be used, and why.
     """
 
     made: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     left_over: int = 0
     shortage: str | None = None
+    left_out: list[str] = field(default_factory=list)
 
 
 def crawl(
@@ -62,49 +51,50 @@ def crawl(
     Raises:
         KeyboardInterrupt: it was told to end.
         BrowserError: no browser could be started and visits are left over.
-        UsageError: visits cannot be kept to the address families that are wanted.
+        ClusterError: the cluster is not reached, or its workers cannot do this.
+        UsageError: visits cannot be kept to the address families that are wanted; a cluster that is not to be trusted.
         StudyError: the study cannot be changed.
     """
-    _require_family(settings.visit.family)
-    sweep()
-    give_memory_back()
-    with study.changing("crawl", _parameters(sites, settings)) as counts, Ledger(study.ledger_path) as ledger:
-        plan = plan_crawl(study, ledger, sites, settings)
-        planned(plan)
-        run = _Run(study, ledger, settings, plan, progress)
-        with _signals(run.stop):
-            run.wait()
-        _record_facts(study, sites, settings, plan.seed, run.browser_version)
-        if run.stopped:
+    with _executor(settings) as run, study.changing("crawl", _parameters(sites, settings)) as counts:
+        store = settle_place(study, settings.captures)
+        if store is not None:
+            store.sweep()
+        with Ledger(study.ledger_path) as ledger:
+            plan = plan_crawl(study, ledger, sites, settings, store)
+            planned(plan)
+            book = Book(study, ledger, settings, plan, store, progress)
+            with _signals(book.stop):
+                run(book)
+            if store is not None:
+                store.sweep()
+        _record_facts(study, sites, settings, book)
+        if book.stopped:
             raise KeyboardInterrupt
-        summary = CrawlSummary(dict(run.made), plan.skipped, run.left_over, run.shortage)
-        counts.update(made=dict(run.made), skipped=plan.skipped, left_over=run.left_over)
+        summary = CrawlSummary(dict(book.made), plan.skipped, book.left_over, book.shortage, book.left_out)
+        counts.update(made=dict(book.made), skipped=plan.skipped, left_over=book.left_over)
         if plan.excluded:
             counts.update(excluded=plan.excluded)
-        if run.error is not None:
-            raise run.error
+        if book.error is not None:
+            raise book.error
         return summary
 
 
-def _require_family(wanted: Family | None) -> None:
-    """Whether visits can be kept to the address families that are wanted.
+def _executor(settings: CrawlSettings) -> AbstractContextManager[Run]:
+    """Who makes the visits: this machine, or a cluster, which is reached when this is entered."""
+    if settings.cluster is not None:
+        return _connected(settings.cluster)
+    require_family(settings.visit.family)
+    sweep()
+    give_memory_back()
+    return nullcontext(run_locally)
 
-    Raises:
-        UsageError: they cannot.
-    """
-    reached = families()
-    if wanted is None or wanted == reached:
-        return
-    if reached != "both":
-        raise UsageError(
-            f"this machine reaches {_FAMILIES[reached]}, not {_FAMILIES[wanted]}",
-            "run the crawl where that can be reached, or leave --family out",
-        )
-    if not can_limit():
-        raise UsageError(
-            f"this machine reaches IPv4 and IPv6, and its kernel lets no browser be kept to {_FAMILIES[wanted]}",
-            f"run the crawl where {_FAMILIES[wanted]} can be reached, or leave --family out",
-        )
+
+def _connected(cluster: Cluster) -> AbstractContextManager[Run]:
+    try:
+        from originset.crawler.cluster import connected  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise MissingDependency(f"the package {error.name}", "pip install 'originset[cluster]'") from error
+    return connected(cluster)
 
 
 def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
@@ -115,7 +105,7 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "vantage_ip": settings.vantage_ip,
         "round": settings.round_number,
         "repeats": settings.repeats,
-        "jobs": settings.jobs,
+        "jobs": settings.jobs if settings.cluster is None else None,
         "timeout_s": settings.visit.timeout_s,
         "retries": settings.retries,
         "browser": settings.visit.browser,
@@ -132,18 +122,20 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "respect_robots": settings.respect_robots,
         "per_address": settings.per_address,
         "per_as": settings.per_as,
+        "cluster": None if settings.cluster is None else settings.cluster.address,
+        "captures": settings.captures,
     }
 
 
-def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, seed: int, version: str | None) -> None:
+def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, book: Book) -> None:
     manifest = study.manifest()
-    if version is not None:
+    if book.browser_version is not None:
         browser = settings.visit.browser
-        kind = "own" if browser == "firefox" else sandbox()
+        kind = "own" if browser == "firefox" else book.sandbox
         study.update_manifest(
             browser={
                 "name": browser,
-                "version": version,
+                "version": book.browser_version,
                 "flags": list(flags(browser, kind, settings.visit.third_party_cookies)),
                 "sandbox": kind,
                 "differs": list(DIFFERENCES[browser]),
@@ -151,144 +143,11 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, seed: 
         )
     study.update_manifest(
         site_list={"source": sites.source, "sha256": sites.sha256, "sites": len(sites.sites), **sites.origin},
-        seed=seed,
+        seed=book.seed,
         profile=settings.profile,
         third_party_cookies=settings.visit.third_party_cookies,
         vantages=sorted({*manifest.get("vantages", []), settings.vantage}),
     )
-
-
-class _Run:
-    """The slots at work, and what they share."""
-
-    def __init__(self, study: Study, ledger: Ledger, settings: CrawlSettings, plan: Plan, progress: Progress) -> None:
-        self.error: Exception | None = None
-        self.browser_version: str | None = None
-        self.made: Counter[str] = Counter()
-        self.stopped = False
-        self.shortage: str | None = None
-        self._settings = settings
-        self._seed = plan.seed
-        self._study = study
-        self._ledger = ledger
-        self._progress = progress
-        self._manners = Manners(settings)
-        self._schedule = Schedule(plan.pending, self._manners.site, self._manners.paces)
-        self._tries: Counter[Key] = Counter()
-        self._lock = threading.Lock()
-        self._browsers: set[Browser] = set()
-        # Internal pages come up on the way, so there may be work for more slots than there are visits now.
-        count = settings.jobs if settings.internal else min(settings.jobs, len(plan.pending))
-        self._threads = [threading.Thread(target=self._work, name=f"slot-{n}") for n in range(1, count + 1)]
-
-    @property
-    def left_over(self) -> int:
-        """Visits not made."""
-        return len(self._schedule)
-
-    def stop(self) -> None:
-        """Begin to end: called by a signal handler, so it does no more than say so."""
-        self.stopped = True
-
-    def wait(self) -> None:
-        """Run to the end, or until told to stop, or until the machine runs short of something."""
-        self._look_at_machine()
-        for thread in self._threads:
-            thread.start()
-        looked = time.monotonic()
-        while any(thread.is_alive() for thread in self._threads):
-            if self.stopped:
-                with self._lock:
-                    browsers = list(self._browsers)
-                for browser in browsers:
-                    browser.kill()
-            if time.monotonic() - looked >= _LOOK_S:
-                looked = time.monotonic()
-                self._look_at_machine()
-            for thread in self._threads:
-                thread.join(0.1)
-
-    def _look_at_machine(self) -> None:
-        if self.shortage is None:
-            self.shortage = shortage(self._study.root, self._settings.least_disk, self._settings.least_memory)
-
-    def _ended(self) -> bool:
-        # A full disk or a bug in one slot is one in all of them; a browser that does not start here may start there.
-        return self.stopped or self.shortage is not None or not isinstance(self.error, BrowserError | None)
-
-    def _work(self) -> None:
-        slot = Slot(self._settings, self._seed, self._manners, self._browser, lambda: self.stopped)
-        try:
-            while (row := self._schedule.take(self._ended)) is not None:
-                try:
-                    self._ledger.lease(row)
-                    result = self._settle(row, slot.visit(row))
-                except BaseException:
-                    self._give_back(row)
-                    raise
-                if result is not None:
-                    self._progress(result, len(self._schedule))
-        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
-            self.error = error
-        finally:
-            slot.close()
-
-    def _settle(self, row: Row, captured: Captured | None) -> Visit | None:
-        """Say what became of a visit; its result where it was the last attempt."""
-        if self.stopped:
-            self._give_back(row)
-        elif captured is None:
-            self._skip(row)
-        elif (wait_s := self._pause(row, captured[1].visit)) is not None:
-            self._give_back(row, wait_s)
-        else:
-            self._keep(row, captured)
-            return captured[1].visit
-        return None
-
-    def _pause(self, row: Row, result: Visit) -> float | None:
-        """How long to wait before another attempt; None if this one was the last."""
-        if result.status != "failed" or not may_pass(result.error, result.error_code):
-            return None
-        with self._lock:
-            self._tries[row.key] += 1
-            tries = self._tries[row.key]
-        return _RETRY_PAUSE_S * 4 ** (tries - 1) if tries <= self._settings.retries else None
-
-    def _give_back(self, row: Row, wait_s: float | None = None) -> None:
-        self._ledger.requeue(row)
-        self._schedule.put(row, wait_s)
-
-    def _skip(self, row: Row) -> None:
-        self._ledger.finish(row, "skipped", "robots")
-        with self._lock:
-            self.made["skipped"] += 1
-        self._schedule.done(row)
-
-    def _keep(self, row: Row, captured: Captured) -> None:
-        har_log, extension = captured
-        result = extension.visit
-        # First the capture, then the ledger: a row that says done has its file.
-        write_capture(self._study.captures, har_log, extension)
-        rows = further(row, extension)
-        self._ledger.finish(row, OUTCOMES[result.status], result.error, result.error_code, rows)
-        with self._lock:
-            self.made[result.status] += 1
-            self.browser_version = result.browser_version
-        self._schedule.done(row, rows)
-
-    @contextmanager
-    def _browser(self) -> Iterator[Browser]:
-        """A browser that :meth:`wait` can end."""
-        browser = browser_for(self._settings.visit)
-        with self._lock:
-            self._browsers.add(browser)
-        try:
-            with browser:
-                yield browser
-        finally:
-            with self._lock:
-                self._browsers.discard(browser)
 
 
 @contextmanager

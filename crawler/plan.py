@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +11,8 @@ from originset.crawler.manners import host_of, is_excluded
 from originset.crawler.schedule import in_shard, shuffled
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
-from originset.data.capture import Extension, capture_path, decode_extension, read_capture_bytes
+from originset.data.capture import Extension, capture_path, decode_extension, read_capture_bytes, unpack_capture
+from originset.data.capture_place import CaptureStore
 from originset.data.errors import InputError, StudyError
 from originset.data.identity import crawl_visit_id
 from originset.data.ledger import Ledger, Outcome, Row, State
@@ -34,15 +36,19 @@ class Plan:
     recovered: int
 
 
-def plan_crawl(study: Study, ledger: Ledger, sites: SiteList, settings: CrawlSettings) -> Plan:
+def plan_crawl(
+    study: Study, ledger: Ledger, sites: SiteList, settings: CrawlSettings, store: CaptureStore | None = None
+) -> Plan:
     """Enter the list's visits in the ledger and say which are to be made.
+
+    ``store`` is where captures are kept, if not in the study's folder.
 
     Raises:
         StudyError: the study's order was shuffled with another seed.
     """
     seed = _seed(study, ledger, settings)
     sweep(study)
-    recovered = recover(study, ledger)
+    recovered = recover(study, ledger, store)
     wanted = [site for site in sites.sites if in_shard(site.name, *settings.shard)]
     rows = [
         Row(site.name, settings.vantage, settings.round_number, repeat, rank=site.rank, address=site.url)
@@ -81,24 +87,32 @@ def sweep(study: Study) -> None:
             path.unlink(missing_ok=True)
 
 
-def recover(study: Study, ledger: Ledger) -> int:
+def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> int:
     """Settle what a crawl that was killed had leased: done if its capture is in place, queued if not. How many done."""
     done = 0
     for row, since in ledger.leased():
-        extension = _captured(study, row, since)
+        extension = _captured(study, row, since, store)
         if extension is None:
             ledger.requeue(row)
         else:
             visit = extension.visit
-            ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, further(row, extension))
+            rows = further(row, visit.status, extension.links)
+            ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, rows)
             done += 1
     return done
 
 
-def _captured(study: Study, row: Row, since: str) -> Extension | None:
-    path = capture_path(study.captures, crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat))
+def _captured(study: Study, row: Row, since: str, store: CaptureStore | None) -> Extension | None:
+    visit_id = crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat)
+    path = capture_path(study.captures, visit_id)
     try:
-        extension = decode_extension(read_capture_bytes(path), str(path))
+        if store is None:
+            text = read_capture_bytes(path)
+        elif (packed := store.read(visit_id)) is not None:
+            text = unpack_capture(packed, str(path))
+        else:
+            return None
+        extension = decode_extension(text, str(path))
     except InputError:
         return None
     # An older one is of a visit that was to be made again.
@@ -106,11 +120,8 @@ def _captured(study: Study, row: Row, since: str) -> Extension | None:
     return extension if made else None
 
 
-def further(row: Row, extension: Extension) -> list[Row]:
+def further(row: Row, status: str, links: Iterable[str]) -> list[Row]:
     """The visits that follow from one: to the links that were chosen, unless what they stand on is an error's page."""
-    if extension.visit.status == "failed":
+    if status == "failed":
         return []
-    return [
-        Row(row.site, row.vantage, row.round, row.repeat, page=link, rank=row.rank, address=link)
-        for link in extension.links
-    ]
+    return [Row(row.site, row.vantage, row.round, row.repeat, page=link, rank=row.rank, address=link) for link in links]

@@ -65,10 +65,20 @@ class Schedule:
         self._later: list[tuple[float, int, Row]] = []  # not before a time; the number keeps the order
         self._pushed = 0
         self._free: dict[Hashable, float] = {}  # when a server may be visited again
+        self._given_up = 0
 
     def __len__(self) -> int:
         with self._changed:
-            return len(self._ready) + len(self._later) + sum(map(len, self._parked.values()))
+            return self._given_up + self._waiting()
+
+    def _waiting(self) -> int:
+        return len(self._ready) + len(self._later) + sum(map(len, self._parked.values()))
+
+    @property
+    def finished(self) -> bool:
+        """Nothing waits any more, and nothing is under way from which more could come."""
+        with self._changed:
+            return not self._busy and not self._waiting()
 
     def take(self, ended: Callable[[], bool]) -> Row | None:
         """The next visit, once there is one; its site is busy then. None where no more come, or it ``ended``."""
@@ -91,6 +101,18 @@ class Schedule:
                 self._release(row)
                 self._push(row, wait_s)
         return None
+
+    def take_some(self, ended: Callable[[], bool], most: int) -> list[Row]:
+        """As :meth:`take`, with as many more as can be had at once; empty where no more come.
+
+        More than one may be asked for only where nothing paces visits: a pace counts from when a visit is taken.
+        """
+        first = self.take(ended)
+        rows = [] if first is None else [first]
+        with self._changed:
+            while rows and len(rows) < most and (row := self._pop()[0]) is not None:
+                rows.append(row)
+        return rows
 
     def _limits(self, row: Row) -> tuple[Pace, ...]:
         # Its site is this slot's alone, so nobody else asks meanwhile.
@@ -144,4 +166,10 @@ class Schedule:
                 self._ready.appendleft(row)
             else:
                 self._push(row, wait_s)
+            self._release(row)
+
+    def give_up(self, row: Row) -> None:
+        """A visit that :meth:`take` gave stays to be made, but by another crawl."""
+        with self._changed:
+            self._given_up += 1
             self._release(row)

@@ -40,6 +40,19 @@ class VisitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Dask scheduler's ``address``, and the PEM files by which we and the cluster know each other.
+
+    A file that is not given is the one that Dask's own configuration names, if any.
+    """
+
+    address: str
+    ca_file: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CrawlSettings:
     """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time.
 
@@ -49,6 +62,9 @@ class CrawlSettings:
     one address and to one AS. ``resolver`` is asked for each visit's names, too. A browser is replaced after
     ``browser_visits``, ``browser_s`` or with ``browser_memory`` bytes of its own. With less than ``least_disk`` or
     ``least_memory`` bytes left, the crawl stops.
+
+    With a ``cluster`` its workers make the visits, in place of ``jobs``. ``captures`` is where captures are kept if not
+    in the study's folder: another folder, or ``s3://BUCKET/PREFIX``.
     """
 
     visit: VisitSettings = field(default_factory=VisitSettings)
@@ -73,3 +89,5 @@ class CrawlSettings:
     browser_memory: int = 3 << 30
     least_disk: int = 512 << 20
     least_memory: int = 256 << 20
+    cluster: Cluster | None = None
+    captures: str | None = None

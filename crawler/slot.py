@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from originset.crawler.browsers import Browser, visit
+from originset.crawler.browsers import Browser, browser_for, visit
 from originset.crawler.failures import port_is_closed
 from originset.crawler.links import internal_links
 from originset.crawler.manners import Manners, address_of
 from originset.crawler.resolver import ask_for_visit
-from originset.crawler.settings import CrawlSettings
+from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.visit_record import VisitRequest
 from originset.data.capture import Extension
 from originset.data.errors import BrowserError
@@ -25,6 +26,39 @@ _STARTS = 3
 _START_PAUSE_S = 1.0
 # Looking at a browser's memory costs as much as a tenth of a visit.
 _VISITS_PER_LOOK = 10
+
+
+class Browsers:
+    """The browsers of several slots, which can be ended from any thread."""
+
+    def __init__(self, settings: VisitSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._running: set[Browser] = set()
+
+    @contextmanager
+    def start(self) -> Iterator[Browser]:
+        """A browser that :meth:`kill` can end.
+
+        Raises:
+            BrowserError: it does not start.
+        """
+        browser = browser_for(self._settings)
+        with self._lock:
+            self._running.add(browser)
+        try:
+            with browser:
+                yield browser
+        finally:
+            with self._lock:
+                self._running.discard(browser)
+
+    def kill(self) -> None:
+        """End all browsers at once. Call it again while slots may start others."""
+        with self._lock:
+            browsers = list(self._running)
+        for browser in browsers:
+            browser.kill()
 
 
 class Slot:

@@ -8,6 +8,7 @@
     │   └── MissingDependency      2   a program or right that the machine lacks, with the command that gives it
     ├── InputError                 2   one input that cannot be used: file, reason, place
     ├── BrowserError               1   a browser could not be started or was lost
+    ├── ClusterError               1   a cluster that is not reached, or cannot do what was asked of it
     └── TestbedError               1   the testbed could not be brought up
 
 Errors carry fields; their one-line text is made here, once, from the fields. The command line prints that line and
@@ -82,6 +83,15 @@ class BrowserError(OriginsetError):
         self.browser = browser
         self.problem = problem
         super().__init__(f"{browser}: {problem}")
+
+
+class ClusterError(OriginsetError):
+    """A cluster, or storage that it shares, that is not reached or cannot do what was asked of it."""
+
+    def __init__(self, address: str, problem: str) -> None:
+        self.address = address
+        self.problem = problem
+        super().__init__(f"{address}: {problem}")
 
 
 class ProbeError(OriginsetError):

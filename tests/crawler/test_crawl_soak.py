@@ -301,7 +301,7 @@ def answered(stub: Stub, request: VisitRequest) -> tuple[dict[str, Any], Extensi
 
 def test_the_ledger_costs_the_same_from_first_to_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     total = 10_000 if FULL else 1_000
-    monkeypatch.setattr(crawl_module, "browser_for", Stub)
+    monkeypatch.setattr(slot, "browser_for", Stub)
     monkeypatch.setattr(slot, "visit", answered)
     costs: list[float] = []
 

@@ -1,0 +1,87 @@
+"""Which place a study's captures are kept in, and how they come from there into the study's folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from originset.data.capture import capture_path, write_packed
+from originset.data.capture_store import FolderStore
+from originset.data.errors import MissingDependency, StudyError, UsageError
+from originset.data.study import Study
+
+if TYPE_CHECKING:
+    from originset.data.capture_bucket import BucketStore
+
+CaptureStore: TypeAlias = "FolderStore | BucketStore"
+
+_FACT = "captures"  # of study.json
+_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._=-]+)*", re.ASCII)
+
+
+def open_place(place: str) -> CaptureStore:
+    """A place by its name: a folder's whole path, or ``s3://BUCKET/PREFIX``. Nothing is read or written yet.
+
+    Raises:
+        UsageError: it is neither.
+        MissingDependency: obstore, which reaches S3, is not installed.
+    """
+    if place.startswith("/"):
+        return FolderStore(Path(place))
+    if _BUCKET.fullmatch(place) is None:
+        raise UsageError(
+            f"{place!r} is no place for captures", "name a folder by its whole path, or s3://BUCKET/PREFIX"
+        )
+    try:
+        from originset.data.capture_bucket import BucketStore  # noqa: PLC0415 - of an optional extra
+    except ImportError:
+        raise MissingDependency("the package obstore", "pip install 'originset[cluster]'") from None
+    return BucketStore(place)
+
+
+def place_of(study: Study) -> CaptureStore | None:
+    """Where a study's captures are kept; None if in its own folder."""
+    place = study.manifest().get(_FACT)
+    return None if place is None else open_place(str(place))
+
+
+def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
+    """As :func:`place_of`, for a crawl that asks for a place; call while the study is held.
+
+    Raises:
+        StudyError: the study's captures are elsewhere already, or the place holds those of another study.
+    """
+    kept = study.manifest().get(_FACT)
+    if wanted is None or wanted == kept:
+        return place_of(study)
+    if kept is not None:
+        raise StudyError(study.root, f"its captures are kept in {kept}", "leave --captures out")
+    if next(study.captures.glob("*/*"), None) is not None:
+        raise StudyError(
+            study.root, "it has captures in its own folder", "leave --captures out, or begin another study"
+        )
+    store = open_place(wanted)
+    if next(store.captures(), None) is not None:
+        raise UsageError(f"{wanted} holds the captures of another study", "name another place with --captures")
+    study.update_manifest(**{_FACT: wanted})
+    return store
+
+
+def fetch_captures(source: Study, captures: Path) -> int:
+    """Bring a study's captures that are kept elsewhere, and are new or have changed, into a folder; how many."""
+    store = place_of(source)
+    fetched = 0
+    for kept in () if store is None else store.captures():
+        path = capture_path(captures, kept.visit_id)
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            if (status.st_size, status.st_mtime) == (kept.size, kept.changed):
+                continue
+        if store is not None and (packed := store.read(kept.visit_id)) is not None:
+            write_packed(captures, kept.visit_id, packed)
+            os.utime(path, (kept.changed, kept.changed))
+            fetched += 1
+    return fetched
