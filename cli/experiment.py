@@ -1,4 +1,4 @@
-"""``originset experiment``: an experiment with a control group, in the testbed or from an operator's own log."""
+"""``originset experiment``: experiments with a control group, from the testbed or an operator's log; plans verified."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import polars as pl
 
 from originset.cli.experiment_log import Period, draw_into, over_time, periods_of, window_of
 from originset.cli.experiment_run import run_experiment
+from originset.cli.experiment_verify import summary, verify_plan
 from originset.cli.output import format_option, note, write_rows
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import UsageError
+from originset.data.study import Study
 from originset.models.experiment import Mode
 
 
@@ -45,6 +47,13 @@ from originset.models.experiment import Mode
 )
 @click.option("--host", help="With --from-log: count connections that were opened for this host; default: for any.")
 @click.option(
+    "--verify-plan",
+    "plan",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Deploy what plan --out wrote in the testbed, and compare with what was predicted.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("experiment"),
@@ -52,7 +61,9 @@ from originset.models.experiment import Mode
     help="The folder for figures and numbers; made if it is not there.",
 )
 @format_option
+@click.pass_obj
 def command(
+    study: Study,
     *,
     sites: int | None,
     mode: Mode,
@@ -61,6 +72,7 @@ def command(
     window: tuple[str, str] | None,
     every_s: int | None,
     host: str | None,
+    plan: Path | None,
     out: Path,
     output_format: str,
 ) -> None:
@@ -77,10 +89,16 @@ def command(
     intervals; draws figure 8. Without --every a period is the longest of 1d, 1h, 10m, 1m, 10s, 1s of which the window
     holds 7.
 
+    --verify-plan rebuilds the pages of the plan's site, as the study has them, in the testbed: certificates with the
+    names to add, ORIGIN sets as planned. It loads them in Chromium and Firefox and prints of each host by whose
+    connections it was to be served and was, and where the plan says other than the study. Exit code 1 if something
+    differs. What of a page cannot be rebuilt is said.
+
     Example: originset experiment --from-log tls.jsonl --window 2026-01-11 2026-01-24 --host cdn.example.com
     """
-    if (log is None) == (sites is None):
-        raise UsageError("an experiment is run or a log of one read", "name either --sites or --from-log")
+    if [log, sites, plan].count(None) != 2:
+        advice = "name one of --sites, --from-log and --verify-plan"
+        raise UsageError("an experiment is run, or a log of one read, or a plan verified", advice)
     if log is None and (window is not None or every_s is not None or host is not None):
         raise UsageError("--window, --every and --host are for --from-log", "leave them out")
     if log is not None:
@@ -90,9 +108,16 @@ def command(
         drawn = draw_into(out, [(over_time(found, "change in force"), found.rows)])
         write_rows(drawn.numbers.select("number", "unit", value="ours"), output_format)
         note(f"{len(drawn.paths)} files in {out}")
+        return
+    if not inside():
+        sys.exit(run_inside([sys.executable, "-m", "originset", *sys.argv[1:]], os.environ))
+    if plan is not None:
+        rows = verify_plan(study, plan, out)
+        write_rows(rows, output_format)
+        note(f"{summary(rows)}; scenarios and connections.csv are in {out}")
+        if not rows["agrees"].all():
+            sys.exit(1)
     elif sites is not None:
-        if not inside():
-            sys.exit(run_inside([sys.executable, "-m", "originset", *sys.argv[1:]], os.environ))
         checks = run_experiment(sites, mode, seed, out)
         write_rows(checks, output_format)
         note(f"figures, loads.csv, log.jsonl and numbers.csv are in {out}")

@@ -143,7 +143,7 @@ class _Maker:
         hops = [host for host in dict.fromkeys(hops) if host not in used]
         for name in hops:
             self._add_host(name)
-        way = [*(name for name in hops if name in self._hosts), str(document["host"])]
+        way: list[str] = [*(name for name in hops if name in self._hosts), document["host"]]
         for name, then in pairwise(way):
             self._hosts[name]["redirect"] = f"https://{then}/"
         return way[0]

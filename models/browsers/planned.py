@@ -38,8 +38,9 @@ class PlannedConnections:
 
     ``pages``: visit_id, browser, model, tls_low, tls_high, dns, handshake_bytes, round_trips, as in
     ``browser_predictions``. ``hosts``: visit_id, browser, model, host, port, tls_low and tls_high (connections opened
-    for the host itself), looked_up (NULL: not known) and served_by (for which hosts the connections were opened that
-    carry what it is asked for, itself among them if one is its own; NULL: not certain).
+    for the host itself), looked_up (NULL: not known), http1 (it speaks HTTP/1.1 alone) and served_by (for which hosts
+    the connections were opened that carry what it is asked for, itself among them if one is its own; NULL: not
+    certain).
 
     ``model``: today (servers as they are), announced (the servers send the sets that the plan announces now), planned
     (besides, the certificate has the names that the site's owner can add, and they are announced).
@@ -148,6 +149,7 @@ def _by_host(opens: pl.DataFrame) -> pl.DataFrame:
         pl.col("high").sum().alias("tls_high"),
         pl.when(asked_for.any()).then(pl.lit(value=True)).when(asked_for.is_not_null().all()).then(pl.lit(value=False))
         .alias("looked_up"),
+        (pl.col("protocol") == "h1").fill_null(value=False).all().alias("http1"),
         server.unique().sort().alias("served_by"),
     )  # fmt: skip
     certain = ~pl.col("served_by").list.contains(None, nulls_equal=True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.scenario import Scenario
+from originset.models.browsers.planned import Deployment
 from originset.models.site_scenario import SiteScenario, site_scenario
 
 A, B, C = "104.16.0.1", "104.16.0.2", "151.101.1.140"
@@ -91,6 +92,41 @@ def test_hosts_addresses_certificates_sizes_and_waits_are_the_pages(make_tables:
     assert "the certificate of new.other.net" in scenario.text
 
 
+def test_a_plan_is_deployed_in_it(make_tables: MakeTables) -> None:
+    requests = [
+        DOCUMENT,
+        request_row("v", 1, "static.example.com", B, 2, resource_type="script", wait_ms=30.0),
+        request_row("v", 2, "odd.example.com", C, 3, port=8443),
+        request_row("v", 3, "static.example.com", B, 2, resource_type="image", initiator_id=1, started_ms=1700.0),
+    ]
+    same = names_of("own", "www.example.com") + names_of("other", "www.example.com")
+    tables = make_tables(
+        {
+            "visits": [VISIT],
+            "requests": requests,
+            "connections": [
+                connection_row("v", 1, "www.example.com", "own", origin_set=["https://late.example.com"]),
+                connection_row("v", 2, "static.example.com", "other", origin_set=["https://static.example.com"]),
+            ],
+            "certificate_names": same,
+        }
+    )
+    frames = {name: table.collect() for name, table in tables.items()}
+    planned = ["https://static.example.com", "https://www.example.com"]
+    deployed = Deployment({"www.example.com": planned}, ("static.example.com",))
+    scenario = site_scenario(frames["visits"].row(0, named=True), frames, deployed, round_trip_ms=28)
+    read = parsed(scenario)
+    server, other = read.hosts["www.example.com"], read.hosts["static.example.com"]
+    assert server.origin_set == tuple(planned)
+    assert other.origin_set == ("https://static.example.com",), "no server of the plan's"
+    assert read.certificates[server.certificate or ""].names == ("www.example.com", "static.example.com")
+    assert read.certificates[other.certificate or ""].names == ("www.example.com",), "another one with the same names"
+    assert (read.pages[0].wait_ms, read.pages[0].loads[0].wait_ms) == (52, 2)
+    assert scenario is not None
+    assert scenario.left_out == ["1 requests to other ports than 443"]
+    assert (scenario.requests, scenario.latest_ms) == ({0, 1, 3}, 1200)
+
+
 def test_what_came_after_the_load_event_comes_after_it(make_tables: MakeTables) -> None:
     requests = [
         DOCUMENT,
@@ -117,6 +153,7 @@ def test_redirects_to_the_page_stay(make_tables: MakeTables) -> None:
     assert read.hosts["example.com"].redirect == "https://www.example.com/"
     assert read.pages[0].url == "https://www.example.com/"
     assert scenario.left_out[0] == "1 redirects and preflights"
+    assert scenario.requests == {0, 1}
     # A host that has something to say for itself cannot redirect everything.
     requests.append(request_row("v", 3, "example.com", B, 9))
     assert parsed(made(make_tables, requests)).sites == ("www.example.com",)
