@@ -4,7 +4,7 @@
 # make check  style, types, layers, generated pages
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again
-# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it
+# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one)
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 .NOTPARALLEL:
 
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n '/^$$/q; s/^# //p' Makefile
 
 demo: system-demo $(READY)
 	@$(BIN)/originset demo
@@ -65,7 +65,7 @@ docs: $(READY)
 
 # A browser that does something else than its predecessor is a difference in these two files, not a failure.
 rules: system-test $(READY)
-	@$(BIN)/python -m originset.crawler.testbed.rules --out data/reference/browser_observations.json
+	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out data/reference/browser_observations.json
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
 $(READY): pyproject.toml constraints.txt
