@@ -163,18 +163,17 @@ class CaptureBatch:
         return _frame("dns_queries", rows)
 
     def _certificates(self) -> list[Certificate]:
-        chains = {
-            connection.chain[0]: tuple(connection.chain)
-            for extension in self._extensions
-            for connection in extension.connections
-            if connection.chain
-        }
-        found: dict[str, Certificate] = {}
+        # Of several chains or texts the least is kept, so that it does not depend on the order of the visits.
+        chains: dict[str, tuple[str, ...]] = {}
+        texts: dict[str, str] = {}
         for extension in self._extensions:
+            for connection in extension.connections:
+                if connection.chain:
+                    chain = tuple(connection.chain)
+                    chains[chain[0]] = min(chain, chains.get(chain[0], chain))
             for certificate_id, text in extension.certificates.items():
-                if certificate_id not in found:
-                    found[certificate_id] = _certificate(certificate_id, text, chains.get(certificate_id))
-        return list(found.values())
+                texts[certificate_id] = min(text, texts.get(certificate_id, text))
+        return [_certificate(name, text, chains.get(name)) for name, text in texts.items()]
 
 
 def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) -> Certificate:

@@ -140,8 +140,9 @@ def from_details(details: Details) -> Certificate:
 
 
 def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.DataFrame]:
-    """The two tables' rows, one certificate once."""
-    distinct = list({certificate.certificate_id: certificate for certificate in certificates}.values())
+    """The two tables' rows, one certificate once: with the least of its chains, whatever the order."""
+    ordered = sorted(certificates, key=lambda one: (one.chain is None, one.chain or ()), reverse=True)
+    distinct = list({certificate.certificate_id: certificate for certificate in ordered}.values())
     named = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
     distinguished = {certificate.certificate_id: (certificate.subject, certificate.issuer) for certificate in distinct}
     rows: dict[str, list[object]] = {

@@ -90,9 +90,12 @@ def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
     files = ", ".join(literal(str(path)) for path in paths)
     unique = ""
     if table.name in _ONE_A_KEY:
+        # Which of them is told by what they hold, not by where that lies: other shards of the same give the same.
         keys = ", ".join(_identifier(name) for name in table.key)
-        unique = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY filename, file_row_number) = 1"
-    rows = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = {bool(lacking)})"
+        by = sorted(table.columns, key=lambda column: column.name != "chain")
+        ordered = ", ".join(f"{_identifier(column.name)} NULLS LAST" for column in by)
+        unique = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {ordered}) = 1"
+    rows = f"read_parquet([{files}], union_by_name = {bool(lacking)})"
     if lacking:
         # An empty relation of today's columns gives those that no shard has at all.
         empty = ", ".join(f"NULL::{column.type} AS {_identifier(column.name)}" for column in table.columns)
@@ -166,10 +169,12 @@ def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def _viewed(study: Study, connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The shards that the database's views read, as they name them: nothing else is readable through it."""
+    """The shards that the database's views read, as DuckDB finds them: nothing else is readable through it."""
     of_shards = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND contains(sql, 'read_parquet')"
     names = [name for (name,) in connection.execute(of_shards).fetchall() if name in LARGE]
-    return [str(path.relative_to(study.root)) for name in names for path in shard_paths(study, name)]
+    shards = [path.relative_to(study.root) for name in names for path in shard_paths(study, name)]
+    # It asks for a file both as the view has it and as found.
+    return [str(folder / shard) for folder in (Path(), study.root.resolve()) for shard in shards]
 
 
 def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:

@@ -32,8 +32,9 @@ _ADVICE = {
     errno.EISDIR: "move away what stands in its place",
     errno.ELOOP: "put the file itself where the link is",
 }
-# SQLite has words of its own.
-_SQLITE = {
+# What SQLite and DuckDB say in words of their own.
+_WORDS = {
+    "fsync failed": errno.EIO,
     "database or disk is full": errno.ENOSPC,
     "disk I/O error": errno.EIO,
     "attempt to write a readonly database": errno.EROFS,
@@ -102,7 +103,7 @@ def disk_fault(error: BaseException) -> tuple[str, str] | None:
 def _number(text: str) -> int | None:
     if told := re.search(r"\(os error (\d+)\)", text):
         return int(told[1])
-    for said, number in _SQLITE.items():
+    for said, number in _WORDS.items():
         if said in text:
             return number
     return next((number for number in _ADVICE if text.endswith(os.strerror(number))), None)
