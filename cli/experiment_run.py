@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -156,8 +157,15 @@ def _kept(loads: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passive(log: Path, during: Phase, sites: int) -> Periods:
+    """The phase with the change in as many periods as leave none without a connection of the control."""
     start, end = (datetime.fromtimestamp(time, UTC) for time in (during.began, during.ended))
-    periods = max(1, min(_MOST_PERIODS, sites // 2))
+    for periods in range(max(1, min(_MOST_PERIODS, sites // 2)), 1, -1):
+        with contextlib.suppress(UsageError):
+            return _in_periods(log, start, end, periods)
+    return _in_periods(log, start, end, 1)
+
+
+def _in_periods(log: Path, start: datetime, end: datetime, periods: int) -> Periods:
     every = (end - start) // periods
     window = Window(start, start + periods * every)
     return periods_of(log, window, host=SHARED, every_s=every.total_seconds())

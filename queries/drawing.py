@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
 from originset.queries.distribution import Distribution
 
@@ -42,7 +42,7 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 
-_TICKS = 10
+_FEWEST_TICKS, _TICKS = 3, 10
 
 # Above this a curve's points are more than print can show.
 _POINTS = 2000
@@ -144,11 +144,13 @@ def _plain(axes: Axes) -> None:
     )
 
 
-def _ticks(least: float, largest: float) -> list[int]:
-    """1, 2, 5, 10, ... or, where these are too many to be read, every power of ten."""
+def _ticks(least: float, largest: float) -> Sequence[float]:
+    """1, 2, 5, 10, ... or, where these are too many to be read, every power of ten; where too few, even steps."""
     most = max(largest, 2) * 1.15
     powers = [10**n for n in range(12) if 10**n <= most]
     ticks = [digit * power for power in powers for digit in (1, 2, 5) if least <= digit * power <= most]
+    if len(ticks) < _FEWEST_TICKS:
+        return [tick for tick in MaxNLocator(5, integer=True).tick_values(least, most) if least <= tick <= most]
     return ticks if len(ticks) <= _TICKS else [power for power in powers if power >= least]
 
 

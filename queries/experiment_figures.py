@@ -39,6 +39,12 @@ PAPER_WINDOW = (datetime(2022, 1, 11), datetime(2022, 1, 24))  # noqa: DTZ001 - 
 
 _PLACES = {CONTROL: 0, EXPERIMENT: 1}
 
+# Numbers that the figures' legends tell, too.
+_LESS_7 = "experiment less control, without a new connection"
+_AGAINST_8 = "during against before"
+_LESS_9B = "experiment less control, at the median"
+_FROM, _TO = ", 95 % interval from", ", 95 % interval to"
+
 
 def _groups(rows: pl.DataFrame, group: str, number: str) -> Curves:
     return {
@@ -71,6 +77,7 @@ def _draw_7(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("new connections to the shared host (0: coalesced)")
     axes.set_ylabel("share of visits (cumulative)")
+    _tell(axes, "experiment less control", _numbers_7(data), _LESS_7)
     below(axes)
 
 
@@ -85,7 +92,7 @@ def _numbers_7(rows: pl.DataFrame) -> list[Number]:
         *_group_7("control", control),
         *_group_7("experiment", experiment),
         *_estimate(
-            "experiment less control, without a new connection",
+            _LESS_7,
             "points",
             share_difference(experiment == 0, control == 0),
             1,
@@ -126,9 +133,10 @@ def _draw_8(
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]  # likewise
     days = data["Time"].dt.strftime("%Y-%m-%d")
-    axes.set_xlabel(f"{days[0]} to {days[-1]}")
+    axes.set_xlabel(f"{days[0]} to {days[-1]}" if days[0] != days[-1] else f"{days[0]}, UTC")
     axes.set_ylabel(counted)
-    below(axes, 3)
+    _tell(axes, "difference in differences", _numbers_8(data, window=window), _AGAINST_8)
+    below(axes, 2)
 
 
 def _numbers_8(rows: pl.DataFrame, *, window: tuple[datetime, datetime]) -> list[Number]:
@@ -149,7 +157,7 @@ def _numbers_8(rows: pl.DataFrame, *, window: tuple[datetime, datetime]) -> list
         Number("during, in the period with the least change", "%", found.least, 1),
         Number("during, in the period with the most change", "%", found.most, 1),
         Number("after, experiment against control", "%", found.after, 1),
-        *_estimate("during against before", "%", found.against_before, 1),
+        *_estimate(_AGAINST_8, "%", found.against_before, 1),
         *_estimate("during against after", "%", found.against_after, 1),
     ]
 
@@ -161,6 +169,8 @@ def _mean(numbers: pl.Series) -> float | None:
 def _draw_9b(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
     found = _groups(data, "Mode", "Time")
     cumulative(axes, found, [Line(name, name.lower(), place) for name, place in _PLACES.items()], None)
+    _tell(axes, "experiment less control", _numbers_9b(data), _LESS_9B)
+    below(axes)
     shown = [curve.quantile(q) for curve in found.values() for q in (0.002, 0.998)]
     logarithmic(axes, max(1.0, min(shown)), max(shown))
     axes.set_xlabel("page load time in ms (logarithmic)")
@@ -190,15 +200,24 @@ def _numbers_9b(rows: pl.DataFrame) -> list[Number]:
         found += [Number(f"{name.lower()}, {label}", "ms", curve.quantile(q)) for label, q in quantiles.items()]
     return [
         *found,
-        *_estimate("experiment less control, at the median", "ms", median_difference(experiment, control), 0),
+        *_estimate(_LESS_9B, "ms", median_difference(experiment, control), 0),
         Number("rank test, control against experiment", "z", rank_test(control, experiment), 2),
     ]
 
 
 def _estimate(what: str, unit: str, estimate: Estimate | None, digits: int) -> list[Number]:
     values = (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
-    names = (what, f"{what}, 95 % interval from", f"{what}, 95 % interval to")
+    names = (what, f"{what}{_FROM}", f"{what}{_TO}")
     return [Number(name, unit, value, digits) for name, value in zip(names, values, strict=True)]
+
+
+def _tell(axes: Axes, label: str, numbers: list[Number], what: str) -> None:
+    """An estimate as a line of the legend; nothing where it is not known."""
+    of = {number.what: number for number in numbers}
+    told = [of[name] for name in (what, f"{what}{_FROM}", f"{what}{_TO}") if name in of]
+    if told and all(number.value is not None for number in told):
+        value, low, high = (f"{number.rounded:,.{number.digits}f}".replace("-", "\N{MINUS SIGN}") for number in told)
+        axes.plot([], [], linestyle="none", label=f"{label}: {value} {told[0].unit} (95 %: {low} to {high})")
 
 
 def _visits(rows: pl.DataFrame) -> str:

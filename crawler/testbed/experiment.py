@@ -71,9 +71,9 @@ def run_phase(
         settings = VisitSettings(
             browser=browser, quiet_s=_QUIET_S, environment=testbed.environment, extra_flags=testbed.browser_flags
         )
-        began = time.time()
         with browser_for(settings) as running:
             version = running.version
+            began = time.time()
             for site in scenario.sites:
                 identity = crawl_visit_id(site, "experiment", 1, "", 1)
                 _, extension = visit(running, VisitRequest(identity, site, scenario.url_of(site)))
