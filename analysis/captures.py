@@ -20,6 +20,7 @@ from originset.analysis.capture_tables import CaptureBatch
 from originset.analysis.processes import shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.capture import SUFFIX, read_capture_bytes
+from originset.data.capture_place import captures_folder
 from originset.data.errors import InputError
 from originset.data.files import replacing
 from originset.data.schema import TABLES
@@ -76,7 +77,7 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
 
 
 def _folders(study: Study) -> Iterator[_Folder]:
-    for folder in sorted(study.captures.glob("[0-9a-f][0-9a-f]")):
+    for folder in sorted(captures_folder(study).glob("[0-9a-f][0-9a-f]")):
         if folder.is_symlink() or not folder.is_dir():
             yield _Folder(folder.name, (), 1)
             continue

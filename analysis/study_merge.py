@@ -14,7 +14,8 @@ from rich.progress import Progress
 
 from originset.analysis import live
 from originset.analysis.import_batch import TABLES_WRITTEN
-from originset.data.capture import SUFFIX
+from originset.data.capture import SUFFIX, capture_path, write_packed
+from originset.data.capture_place import bucket_of, captures_folder
 from originset.data.errors import UsageError
 from originset.data.files import replacing
 from originset.data.ledger import Ledger
@@ -62,12 +63,21 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
 
 
 def _captures(study: Study, source: Study, summary: MergeSummary) -> None:
-    for folder in sorted(source.captures.glob("[0-9a-f][0-9a-f]")):
+    ours = captures_folder(study)
+    if (bucket := bucket_of(source)) is not None:
+        for kept in bucket.captures():
+            if capture_path(ours, kept.visit_id).exists():
+                summary.visits_in_both += 1
+            elif (packed := bucket.read(kept.visit_id)) is not None:
+                write_packed(ours, kept.visit_id, packed)
+                summary.captures += 1
+        return
+    for folder in sorted(captures_folder(source).glob("[0-9a-f][0-9a-f]")):
         for path in sorted(folder.glob(f"[0-9a-f]*{SUFFIX}")):
             if path.is_symlink() or folder.is_symlink() or not path.is_file():
                 summary.links_left_out += 1
                 continue
-            place = study.captures / folder.name / path.name
+            place = ours / folder.name / path.name
             if place.exists():
                 summary.visits_in_both += 1
                 continue

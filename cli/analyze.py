@@ -14,6 +14,7 @@ from originset.analysis.resolution import resolve
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
+from originset.data.capture_place import fetch_captures
 from originset.data.reference.snapshot import Reference, current
 from originset.data.shards import scan
 from originset.data.study import Study
@@ -80,6 +81,8 @@ def analyze(study: Study, reference: Reference, *, views: bool | None = None, jo
     with study.changing("analyze", {}) as counts:
         if views is not None:
             study.update_manifest(views=views)
+        if fetched := fetch_captures(study):
+            counts["captures_fetched"] = fetched
         with progress() as display:
             counts.update(read_captures(study, display, reference.suffix_list, jobs))
         counts.update(resolve(study, reference))

@@ -118,7 +118,7 @@ class Book:
     def work(self, maker: Maker) -> None:
         """Have visits made until none are left, the crawl ends or ``maker`` is over. One thread for each maker."""
         try:
-            while not maker.over and (rows := self._schedule.take_some(self.ended, maker.most)):
+            while rows := self._schedule.take_some(lambda: maker.over or self.ended(), maker.most):
                 self._have_made(maker, rows)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error

@@ -20,14 +20,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from distributed import Client, Future
+from distributed import CancelledError, Client, Future, KilledWorker
 from distributed.client import ClosedClientError
 
 from originset.crawler.book import Book, Made, Run
 from originset.crawler.cluster_security import require_trusted, security_of
 from originset.crawler.cluster_worker import BATCH_S, Answer, Order, make_batch, packed_order
 from originset.crawler.settings import Cluster
-from originset.data.errors import ClusterError, UsageError
+from originset.data.errors import ClusterError
 from originset.data.identity import crawl_visit_id
 from originset.data.ledger import Row
 
@@ -105,13 +105,15 @@ class _Crew:
                 book.look_at_machine()
                 while time.monotonic() - now < _LOOK_S and not (book.finished or book.ended()):
                     time.sleep(_TICK_S)
-        except (ClusterError, UsageError) as error:
+        except Exception as error:  # noqa: BLE001 - raised again by who asked for the crawl, once the threads have ended
             book.error = error
         for thread in self._threads:
             thread.join()
 
     def _look(self, book: Book) -> bool:
         """Ask the scheduler who is there: lose those who are not, put those to work who are. Whether it answered."""
+        if self.client.status != "running":
+            return False
         try:
             told: dict[str, Any] = self.client.sync(self.client.scheduler.identity, callback_timeout=_CONNECT_S)
         except (OSError, TimeoutError):
@@ -146,7 +148,7 @@ class _Crew:
 
     def _lose(self, worker: _Worker) -> None:
         for maker in worker.makers:
-            maker.lost = maker.over = True
+            maker.over = True
 
     def _judge(self, book: Book, unreached_s: float, idle_s: float) -> None:
         """Raises ``ClusterError`` where nobody will make the rest."""
@@ -188,7 +190,7 @@ class _Maker:
         """Raises ``ClusterError`` for an answer that is none to these rows."""
         answer = self._ask(rows)
         if answer is None:
-            self.over = self.lost = True
+            self.over = True
             return
         if answer.refused is not None:
             self._worker.refused = answer.refused
@@ -210,6 +212,8 @@ class _Maker:
         settings = replace(book.settings, cluster=None)
         order = Order(name=name, settings=settings, seed=book.seed, rows=rows, captures=place)
         done = threading.Event()
+        if self._given_up():
+            return None
         try:
             future = self._crew.client.submit(
                 make_batch,
@@ -223,18 +227,21 @@ class _Maker:
             )
         except (ClosedClientError, OSError):
             return None
+        self.lost = True
         try:
             future.add_done_callback(lambda _: done.set())
             deadline = time.monotonic() + self._lease_s
             while not done.wait(_TICK_S):
                 if self._given_up() or time.monotonic() > deadline:
                     return None
-            return self._answer(future, deadline)
+            answer = self._answer(future, deadline)
         finally:
             future.release()
+        self.lost = answer is None
+        return answer
 
     def _given_up(self) -> bool:
-        return self.lost or self._book.ended()
+        return self.over or self._book.ended()
 
     def _answer(self, future: Future[bytes], deadline: float) -> Answer | None:
         if future.status == "error":
@@ -249,7 +256,7 @@ class _Maker:
                 return msgspec.msgpack.decode(gathered.result(_TICK_S), type=Answer)
             except concurrent.futures.TimeoutError:
                 continue
-            except (OSError, concurrent.futures.CancelledError):
+            except (OSError, concurrent.futures.CancelledError, CancelledError, KilledWorker):
                 return None
         gathered.cancel()
         return None

@@ -12,6 +12,7 @@ from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
 from originset.data.capture import capture_paths
+from originset.data.capture_place import captures_folder
 from originset.data.ledger import Ledger
 from originset.data.study import Study
 
@@ -58,7 +59,7 @@ def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate
             if study.ledger_path.exists():
                 ledger.absorb(study.ledger_path)
             plan = plan_crawl(beside, ledger, sites, settings)
-    sizes = [path.stat().st_size for path in islice(capture_paths(study.captures), _ENOUGH)]
+    sizes = [path.stat().st_size for path in islice(capture_paths(captures_folder(study)), _ENOUGH)]
     disk = next(folder for folder in (study.root.absolute(), *study.root.absolute().parents) if folder.exists())
     return Estimate(
         visits=len(plan.pending),

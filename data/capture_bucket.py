@@ -73,7 +73,7 @@ class BucketStore:
             for batch in obstore.list(self._store, chunk_size=_AT_ONCE):
                 for entry in batch:
                     if (visit_id := capture_name(entry["path"])) is not None:
-                        yield Kept(visit_id, entry["size"], entry["last_modified"].timestamp())
+                        yield Kept(visit_id, entry["size"], int(entry["last_modified"].timestamp()))
 
     @contextmanager
     def _told(self) -> Iterator[None]:

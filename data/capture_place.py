@@ -70,18 +70,33 @@ def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
     return store
 
 
-def fetch_captures(source: Study, captures: Path) -> int:
-    """Bring a study's captures that are kept elsewhere, and are new or have changed, into a folder; how many."""
-    store = place_of(source)
+def captures_folder(study: Study) -> Path:
+    """The folder of a study's captures: the shared one where they are kept in one, else its own.
+
+    Captures that are kept in S3 come into its own by :func:`fetch_captures`.
+    """
+    place = str(study.manifest().get(_FACT, "")) if study.manifest_path.exists() else ""
+    return Path(place) if place.startswith("/") else study.captures
+
+
+def bucket_of(study: Study) -> BucketStore | None:
+    """The S3 storage of a study's captures; None if they are kept in a folder."""
+    store = place_of(study)
+    return None if isinstance(store, FolderStore) else store
+
+
+def fetch_captures(study: Study) -> int:
+    """Bring captures that are kept in S3, and are new or have changed, into the study's folder; how many."""
+    store = bucket_of(study)
     fetched = 0
     for kept in () if store is None else store.captures():
-        path = capture_path(captures, kept.visit_id)
+        path = capture_path(study.captures, kept.visit_id)
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()
             if (status.st_size, status.st_mtime) == (kept.size, kept.changed):
                 continue
         if store is not None and (packed := store.read(kept.visit_id)) is not None:
-            write_packed(captures, kept.visit_id, packed)
+            write_packed(study.captures, kept.visit_id, packed)
             os.utime(path, (kept.changed, kept.changed))
             fetched += 1
     return fetched

@@ -1,4 +1,4 @@
-"""Where captures are kept if not in the study's folder: a folder that machines share, or S3-compatible storage.
+"""Captures in a folder that machines share; the shape of every place that is not the study's own folder.
 
 ::
 
@@ -30,11 +30,11 @@ _CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]+){re.escape(SUFFIX)})", re
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A capture in its place: its size in bytes, and when it was last changed, in seconds since 1970."""
+    """A capture in its place: its size in bytes, and when it was last changed, in whole seconds since 1970."""
 
     visit_id: str
     size: int
-    changed: float
+    changed: int
 
 
 class FolderStore:
@@ -91,7 +91,7 @@ class FolderStore:
         for path in capture_paths(self._folder):
             if path.is_file() and not path.is_symlink() and _CAPTURE.fullmatch(f"{path.parent.name}/{path.name}"):
                 status = path.lstat()
-                yield Kept(path.name.removesuffix(SUFFIX), status.st_size, status.st_mtime)
+                yield Kept(path.name.removesuffix(SUFFIX), status.st_size, int(status.st_mtime))
 
 
 def staged_key(name: str, visit_id: str) -> str:
