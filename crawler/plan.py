@@ -11,7 +11,15 @@ from originset.crawler.manners import host_of, is_excluded
 from originset.crawler.schedule import in_shard, shuffled
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
-from originset.data.capture import Extension, capture_path, decode_extension, read_capture_bytes, unpack_capture
+from originset.data.capture import (
+    SUFFIX,
+    Extension,
+    capture_path,
+    capture_paths,
+    decode_extension,
+    read_capture_bytes,
+    unpack_capture,
+)
 from originset.data.capture_place import CaptureStore
 from originset.data.errors import InputError, StudyError
 from originset.data.identity import crawl_visit_id
@@ -19,6 +27,9 @@ from originset.data.ledger import Ledger, Outcome, Row, State
 from originset.data.study import Study
 
 OUTCOMES: dict[str, Outcome] = {"ok": "done", "partial": "partial", "failed": "failed"}
+MADE = frozenset(OUTCOMES.values())
+
+_LONG_AGO = "1970-01-01T00:00:00+00:00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ def plan_crawl(
     ]
     kept = [row for row in rows if not is_excluded(host_of(row), settings.excluded)]
     ledger.add(kept)
+    recovered += agree(study, ledger, settings, store)
     landing = {(row.site, row.repeat) for row in kept}
     state: State = "failed" if settings.only_failed else "queued"
     pending: list[Row] = []
@@ -95,15 +107,52 @@ def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> 
         if extension is None:
             ledger.requeue(row)
         else:
-            visit = extension.visit
-            rows = further(row, visit.status, extension.links)
-            ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, rows)
+            _settle(ledger, row, extension)
             done += 1
     return done
 
 
+def agree(study: Study, ledger: Ledger, settings: CrawlSettings, store: CaptureStore | None = None) -> int:
+    """Make a ledger that lost rows agree with the captures again. How many visits it learnt of.
+
+    A visit that it knows as never tried was made if its capture is there; one that was made is made again if its
+    capture is not.
+    """
+    there = _visit_ids(study, store)
+    learnt = 0
+    asked: set[Row] = set()
+    while rows := [one for one in ledger.rows(settings.vantage, settings.round_number) if one[0] not in asked]:
+        for row, state in rows:
+            asked.add(row)
+            is_there = _visit_id(row) in there
+            if state in MADE and not is_there:
+                ledger.requeue(row)
+            elif state == "queued" and is_there and not ledger.attempts(row):
+                extension = _captured(study, row, _LONG_AGO, store)
+                if extension is not None:
+                    _settle(ledger, row, extension)
+                    learnt += 1
+    return learnt
+
+
+def _visit_ids(study: Study, store: CaptureStore | None) -> set[str]:
+    if store is not None:
+        return {kept.visit_id for kept in store.captures()}
+    return {path.name.removesuffix(SUFFIX) for path in capture_paths(study.captures)}
+
+
+def _visit_id(row: Row) -> str:
+    return crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat)
+
+
+def _settle(ledger: Ledger, row: Row, extension: Extension) -> None:
+    visit = extension.visit
+    rows = further(row, visit.status, extension.links)
+    ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, rows)
+
+
 def _captured(study: Study, row: Row, since: str, store: CaptureStore | None) -> Extension | None:
-    visit_id = crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat)
+    visit_id = _visit_id(row)
     path = capture_path(study.captures, visit_id)
     try:
         if store is None:
