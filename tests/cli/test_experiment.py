@@ -55,7 +55,9 @@ def test_what_is_missing_is_said(tmp_path) -> None:
     log.write_text("{}\n")
     for arguments, said in (
         ((), "--from-log"),
-        (("--from-log", log, "--sites", "3"), "either"),
+        (("--from-log", log, "--sites", "3"), "one of"),
+        (("--verify-plan", log, "--sites", "3"), "one of"),
+        (("--verify-plan", log, "--host", "a"), "leave them out"),
         (("--sites", "3", "--host", "a"), "leave them out"),
         (("--from-log", log), "--window"),
         (("--from-log", log, "--window", "soon", "later"), "not two times"),
