@@ -159,7 +159,7 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
         raise InputError(source, "not-json", f"a row that cannot be read ({error})") from None
     if row.page is None or not isinstance(value, dict):
         raise InputError(source, "not-har", "a row without a page or a payload")
-    is_request = "request" in value
+    entry = decode_entry(payload, value) if "request" in value else None
     return _Kept(
         key=(row.date or "", row.client or "", row.page),
         digest=hashlib.sha256(payload).digest(),
@@ -167,8 +167,8 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
         root_page=row.root_page,
         rank=row.rank,
         index=row.index or 0,
-        entry=decode_entry(payload, value) if is_request else None,
-        page=None if is_request else decode_page(value),
+        entry=entry,
+        page=None if entry is not None else decode_page(value),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import zstandard
 
+from originset.analysis.har.initiators import called_by
 from originset.analysis.har.structs import Initiator, Log
 from originset.analysis.har.tables import decode_whole_entries
 from originset.data.redaction import redact_url
@@ -42,7 +43,7 @@ def _redacted(log: Log) -> Log:
         if isinstance(entry.initiator, str):
             entry.initiator = _url(entry.initiator)
         elif entry.initiator is not None:
-            _redact_initiator(entry.initiator)
+            entry.initiator = Initiator(url=_url(called_by(entry.initiator)))
         # Free texts of errors quote addresses; content types carry parameters.
         entry.error = _code(entry.error)
         entry.response.error = _code(entry.response.error)
@@ -55,15 +56,6 @@ def _redacted(log: Log) -> Log:
         if program is not None:
             program.comment = None
     return log
-
-
-def _redact_initiator(initiator: Initiator) -> None:
-    initiator.url = _url(initiator.url)
-    stack = initiator.stack
-    while stack is not None:
-        for frame in stack.frames or ():
-            frame.url = _url(frame.url)
-        stack = stack.parent
 
 
 def _url(text: str | None) -> str | None:

@@ -12,8 +12,9 @@ from datetime import datetime
 
 import polars as pl
 
+from originset.analysis.har.initiators import called_by
 from originset.analysis.har.recorders import OTHER, Recorder
-from originset.analysis.har.structs import DnsInfo, Entry, Initiator, Log, Page, SecurityDetails, Stack
+from originset.analysis.har.structs import DnsInfo, Entry, Log, Page, SecurityDetails
 from originset.analysis.har.times import parse_timestamp
 
 _COLUMNS: dict[str, pl.DataType] = {
@@ -55,7 +56,7 @@ _COLUMNS: dict[str, pl.DataType] = {
     "tls_resumed": pl.Boolean(),
 }
 
-_ROWS_AT_ONCE = 500
+_ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Gathered:
             "resource_type": [entry.resource_type or entry.request_type for entry in entries],
             "redirect": [response.redirect_url or None for response in responses],
             "initiator_url": [
-                None if (given := entry.initiator) is None else given if isinstance(given, str) else _called_by(given)
+                None if (given := entry.initiator) is None else given if isinstance(given, str) else called_by(given)
                 for entry in entries
             ],
             "initiator_place": [entry.initiator_index for entry in entries] if recorder.extended else unknown,
@@ -179,9 +180,7 @@ class Gathered:
         }
 
     def _make_columns(self) -> None:
-        self._frames.append(
-            pl.DataFrame([pl.Series(name, values, dtype=_COLUMNS[name]) for name, values in self._lists.items()])
-        )
+        self._frames.append(pl.DataFrame([_column(name, values) for name, values in self._lists.items()]))
         self._lists = {name: [] for name in _COLUMNS}
 
     def frame(self) -> pl.DataFrame:
@@ -218,6 +217,14 @@ class Gathered:
         return place
 
 
+def _column(name: str, values: list[object]) -> pl.Series:
+    kind = _COLUMNS[name]
+    # No recorder fills all columns, and an empty one costs as much as a full one if it is made value by value.
+    if values and values[0] is None and values.count(None) == len(values):
+        return pl.Series(name, [None], dtype=kind).new_from_index(0, len(values))
+    return pl.Series(name, values, dtype=kind)
+
+
 def _pages(entries: Sequence[Entry], pages: Sequence[Page | None]) -> list[int]:
     """Each entry's page: the one it names; else the one that was open when it started; else the first."""
     if len(pages) == 1:
@@ -244,19 +251,6 @@ def _open_page(opened: list[tuple[datetime, int]], started: str | None) -> int:
     moment = parse_timestamp(started) if started else None
     earlier = [place for time, place in opened if moment is not None and time <= moment]
     return earlier[-1] if earlier else opened[0][1] if opened else 0
-
-
-def _called_by(initiator: Initiator) -> str | None:
-    """The document or script that asked: the parser's, or the innermost script of the stack that has an address."""
-    if initiator.url:
-        return initiator.url
-    stack: Stack | None = initiator.stack
-    while stack is not None:
-        for frame in stack.frames or ():
-            if frame.url:
-                return frame.url
-        stack = stack.parent
-    return None
 
 
 def _true(value: str | bool) -> bool:

@@ -6,6 +6,8 @@ import re
 
 import polars as pl
 
+from originset.analysis.har.urls import map_distinct
+
 _EXACT = {
     "http/0.9": "other",
     "0.9": "other",
@@ -61,7 +63,4 @@ def normalise_protocol(text: str) -> str | None:
 
 def normalise_protocols(column: pl.Series) -> pl.Series:
     """:func:`normalise_protocol` over a column, once per spelling."""
-    spellings = column.drop_nulls().unique()
-    return column.replace_strict(
-        {text: normalise_protocol(text) for text in spellings}, default=None, return_dtype=pl.String
-    )
+    return map_distinct(column, normalise_protocol)

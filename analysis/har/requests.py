@@ -133,10 +133,11 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
         # An answer from the cache used no connection, whatever the recorder copied there.
         pl.when(_from_cache().fill_null(value=False)).then(None).otherwise(pl.col("connection")).alias("connection")
     ).with_columns((number.is_null() & pl.col("connection").is_not_null()).any().over("visit").alias("named"))
-    counted = pl.col("connection").rank("dense").over("visit").cast(pl.Int64)
-    return frame.with_columns(
-        pl.when(pl.col("named")).then(counted).otherwise(number).alias("connection_id")
-    ).with_columns(
+    ids = number
+    if frame["named"].any():
+        counted = pl.col("connection").rank("dense").over("visit").cast(pl.Int64)
+        ids = pl.when(pl.col("named")).then(counted).otherwise(number)
+    return frame.with_columns(ids.alias("connection_id")).with_columns(
         pl.when(pl.col("connection_id").is_not_null()).then(pl.col("connection_source")).alias("connection_source")
     )
 
@@ -153,9 +154,9 @@ def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
     addressed = rows.select("row", "request_id", _within_visit(bare)).filter(pl.col("address").is_not_null())
     naming = rows.filter(wanted.is_not_null()).select("row", _within_visit(wanted.str.replace(_FRAGMENT, "")))
     found = rows.select("row").join(_latest_earlier(naming, addressed, "named"), on="row", how="left")
-    redirecting = _with_targets(rows.filter(bare.is_not_null() & pl.col("redirect").is_not_null()))
+    redirecting = rows.filter(bare.is_not_null() & pl.col("redirect").is_not_null())
     if len(redirecting):
-        aiming = redirecting.select("row", "request_id", _within_visit(pl.col("target")))
+        aiming = _with_targets(redirecting).select("row", "request_id", _within_visit(pl.col("target")))
         aimed_at = addressed.select("row", "address").join(aiming, on="address", how="semi", maintain_order="left")
         found = found.join(_latest_earlier(aimed_at, aiming, "redirected"), on="row", how="left")
     pointing = rows.filter(pl.col("initiator_place").is_not_null()).select("row", "visit", "initiator_place")

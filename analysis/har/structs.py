@@ -29,8 +29,17 @@ class Frame(_Struct):
     url: str | None = None
 
 
+class Frames(_Struct, array_like=True):
+    """The innermost of dozens of frames: the first nearly always tells, and the parser skips the rest quickly."""
+
+    first: Frame | None = None
+    second: Frame | None = None
+    third: Frame | None = None
+    fourth: Frame | None = None
+
+
 class Stack(_Struct):
-    frames: list[Frame] | None = msgspec.field(name="callFrames", default=None)
+    frames: Frames | None = msgspec.field(name="callFrames", default=None)
     parent: Stack | None = None
 
 

@@ -1,0 +1,22 @@
+"""The document or script that asked for an entry, out of what its recorder says of the cause."""
+
+from __future__ import annotations
+
+from originset.analysis.har.structs import Initiator
+
+
+def called_by(initiator: Initiator) -> str | None:
+    """The address of the document whose parser asked, or of the innermost script of the stack that has one.
+
+    Of each stack (a callback has that of the code that set it up as its parent) the four innermost frames are known.
+    """
+    if initiator.url:
+        return initiator.url
+    stack = initiator.stack
+    while stack is not None:
+        if (frames := stack.frames) is not None:
+            for frame in (frames.first, frames.second, frames.third, frames.fourth):
+                if frame is not None and frame.url:
+                    return frame.url
+        stack = stack.parent
+    return None
