@@ -10,6 +10,7 @@ import polars as pl
 
 from originset.data.columns import Table
 from originset.data.schema import MODEL_SENSITIVITY, PAGE_COUNTS, TABLES
+from originset.models.browsers.known import Known
 from originset.models.browsers.tables import browser_tables
 from originset.models.colocated import colocated_hosts
 from originset.models.documents import documents
@@ -48,12 +49,12 @@ def model_tables(
     # of memory that come and go.
     np.empty(_KEPT_BYTES, np.uint8)
     tables, live = with_live(tables)
-    known = keys(tables, parameters.colocation)
+    known, of_study = keys(tables, parameters.colocation), Known(tables)
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
     visits = 0
     for part in parts(tables, part_rows):
         frames = of_part(part, known, parameters, visits)
-        for name, frame in (frames | browser_tables(part, frames["colocated"]) if browsers else frames).items():
+        for name, frame in (frames | browser_tables(part, frames["colocated"], of_study) if browsers else frames).items():
             kept[name].append(frame)
         visits += kept["visits"][-1].height
     whole = {name: pl.concat(frames) for name, frames in kept.items()}

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import polars as pl
 
-from originset.models.network import network_requests
+from originset.models.browsers.part import Ints, Part, few, grouped, in_visits, keyed, numbers, places
 
-_DOCUMENT = pl.col("resource_type").is_in(["document", "iframe", "subdocument", "sub_frame"]).fill_null(value=False)
-_UNTYPED = pl.col("resource_type").is_null()
 MISDIRECTED = 421
-_REDIRECT = pl.col("status").is_between(300, 399).fill_null(value=False)
 
-NAVIGATION, SUBDOCUMENT, FONT, PREFLIGHT, FETCH, SOCKET, OTHER = range(7)
+# What a request is; a document's is one of the first two.
+_NAVIGATION, _SUBDOCUMENT, _SOCKET, _FONT, _PREFLIGHT, _FETCH, _OTHER = range(7)
+_DOCUMENT, _UNTYPED = 7, 8
+_TYPES = {
+    **dict.fromkeys(("iframe", "subdocument", "sub_frame"), _SUBDOCUMENT),
+    **dict.fromkeys(("fetch", "xhr", "eventsource", "other", "beacon", "ping"), _FETCH),
+    "document": _DOCUMENT,
+    "font": _FONT,
+    "preflight": _PREFLIGHT,
+}
 
-_ORIGIN = ["visit_id", "host", "port", "protocol"]
-_ALIKE = [*_ORIGIN, "credentialed", "third_party", "top_site", "cross_site", "at_home"]
+# False, not known and true, so that "and" is the least.
+_F, _N, _T = range(3)
+
+_Codes = np.ndarray[Any, np.dtype[np.int8]]
+
+_OF_CONNECTIONS = ("connection", "socket", "site", "main_site", "ended_ms", "refused", "apart")
 
 
 def asked(rows: pl.DataFrame) -> pl.DataFrame:
@@ -26,222 +37,193 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
     not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
     (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
-    and server_ip (of its first request). NULL: the recorder does not tell and nothing decides it.
+    and server_ip (of its first request), phase (some request has a DNS phase). NULL: the recorder does not tell and
+    nothing decides it.
     """
-    of_first = ("started_ms", "ready_ms", "connected_ms", "connection_id", "server_ip")
-    return (
-        rows.group_by(_ALIKE, maintain_order=True)
-        .agg(
-            pl.col("cookies_blocked", "browser", "main_host", "first", *of_first).first(),
-            pl.col("requests").filter(pl.col("kind") == SOCKET).sum().alias("sockets"),
-            pl.col("requests").sum(),
-        )
-        .with_row_index("group")
-    )
+    visit = rows["visit_id"].to_numpy().astype(np.int64)
+    alike = ("host", "protocol", "credentialed", "cross_site", "apart")
+    key = keyed((visit, int(visit.max(initial=0)) + 1), few(rows["port"]), *(numbers(rows[name]) for name in alike))
+    group, firsts = grouped(key)
+    requests = rows["requests"].to_numpy()
+    sockets = np.where(rows["socket"].to_numpy(), requests, 0)
+    sums = {
+        name: np.bincount(group, each, minlength=firsts.size).astype(np.int64)
+        for name, each in (("requests", requests), ("sockets", sockets))
+    }
+    phase = np.zeros(firsts.size, np.bool_)
+    phase[group[rows["phase"].to_numpy()]] = True
+    return rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, **sums).with_row_index("group")
 
 
-def modes_of(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-    """Requests over https and wss, those alike in host, connection, frame and what they are as one row.
+def modes_of(part: Part) -> pl.DataFrame:
+    """Requests over https and wss, those alike in host, connection and all that decides about sharing as one row.
 
-    Beside the columns of :func:`asked`: kind, site and main_site (of the host and of the page's document), ended_ms
-    (of the last), refused (one was answered 421). Ordered by visit and first request.
+    Beside the columns of :func:`asked`: connection (a number for visit and connection; -1: not known), socket, apart
+    (what leads to the page is of another site than it), site and main_site (of the host and of the page's document),
+    ended_ms (of the last), refused (one was answered 421). Ordered by visit and first request.
 
     Fetch Standard: navigations send credentials, fonts from elsewhere and preflights do not; what one connection
     carried has one mode.
     """
-    secure = network_requests(tables).filter("secure", pl.col("host").is_not_null())
+    requests = part.requests.filter("secure")
+    visit = requests["visit_id"].to_numpy().astype(np.int64)
+    kind, pages = _kinds(part, requests, visit)
+    cross, apart = _frames(part, requests, visit, kind, pages)
+    said = _modes(requests, visit, kind, cross, pages)
+    socket = kind == _SOCKET
+    connection, connections = in_visits(visit, requests["connection_id"])
+    label = ((cross * 3 + said) * 2 + apart) * 2 + socket
+    group, firsts = grouped(
+        keyed(
+            (connection, connections),
+            numbers(requests["host"]),
+            few(requests["port"]),
+            numbers(requests["protocol"]),
+            (label.astype(np.int64), 3 * 3 * 2 * 2),
+        )
+    )
+    unknown = requests["connection_id"].is_null().to_numpy()
     begun = pl.col("started_ms") + pl.col("blocked_ms").fill_null(0.0)
     looked_up = begun + pl.col("dns_ms").fill_null(0.0)
     phases = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
-    told = ("protocol", "kind", "credentials", "by_document")
-    requests = (
-        secure.join(_main_documents(secure), on="visit_id", how="left", maintain_order="left")
-        .select(
-            *("visit_id", "host", "port", "connection_id", "request_id", "server_ip", "started_ms", "main_host"),
-            *("frame_site", "credentials"),
-            pl.coalesce(_protocol(), pl.when(pl.col("scheme") == "wss").then(pl.lit("h1"))).alias("protocol"),
-            _kind(),
-            (pl.col("initiator_id") == pl.col("main")).alias("by_document"),
-            looked_up.alias("ready_ms"),
-            (looked_up + pl.col("connect_ms")).alias("connected_ms"),
-            (looked_up + pl.sum_horizontal(phases)).alias("ended_ms"),
-            (pl.col("status") == MISDIRECTED).fill_null(value=False).alias("refused"),
-        )
-        # What few values can say is one number to group by.
-        .with_columns(_label().alias("label"))
-        .collect()
+    ended = requests.select((looked_up + pl.sum_horizontal(phases)).alias("ended"))["ended"]
+    refused, phase = (np.zeros(firsts.size, np.bool_) for _ in range(2))
+    refused[group[(requests["status"] == MISDIRECTED).fill_null(value=False).to_numpy()]] = True
+    phase[group[(requests["dns_ms"] > 0).fill_null(value=False).to_numpy()]] = True
+    rows = requests[firsts].select(
+        *("visit_id", "host", "port", "protocol", "connection_id", "server_ip", "started_ms"),
+        pl.col("request_id").alias("first"),
+        looked_up.alias("ready_ms"),
+        (looked_up + pl.col("connect_ms")).alias("connected_ms"),
+        pl.Series("connection", np.where(unknown, -1, connection)[firsts]),
+        pl.Series("socket", socket[firsts]),
+        pl.Series("apart", apart[firsts]),
+        pl.Series("refused", refused),
+        pl.Series("phase", phase),
+        pl.Series("requests", np.bincount(group, minlength=firsts.size)),
+        _most(ended, group, firsts.size).alias("ended_ms"),
+        _known(cross[firsts]).alias("cross_site"),
     )
-    if not requests["visit_id"].is_sorted() or not _in_order(requests):
-        requests = requests.sort("visit_id", "request_id")
-    rows = requests.group_by(
-        "visit_id", "host", "port", "connection_id", "frame_site", "label", maintain_order=True
-    ).agg(
-        pl.len().alias("requests"),
-        pl.col("ended_ms").max(),
-        pl.col("refused").any(),
-        pl.col("request_id").first().alias("first"),
-        pl.col(*told, "main_host", "server_ip", "started_ms", "ready_ms", "connected_ms").first(),
+    return _of_pages(
+        part,
+        _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts])),
+        pages,
     )
-    return _modes(_frames(_of_pages(tables, _with_protocols(tables, rows.drop("label")))))
 
 
-def _label() -> pl.Expr:
-    few = (
-        (pl.col("protocol").replace_strict({"h1": 1, "h2": 2, "h3": 3}, default=0, return_dtype=pl.Int16), 4),
-        (pl.col("credentials").replace_strict({"include": 1, "omit": 2}, default=0, return_dtype=pl.Int16), 3),
-        (pl.col("by_document").cast(pl.Int16).fill_null(2), 3),
-        (pl.col("kind").cast(pl.Int16), OTHER + 1),
-    )
-    label = pl.lit(0, pl.Int16)
-    for value, values in few:
-        label = label * values + value
-    return label
+def _known(codes: _Codes) -> pl.Series:
+    return pl.select(pl.when(pl.lit(pl.Series(codes)) != _N).then(pl.lit(pl.Series(codes == _T)))).to_series()
 
 
-def _in_order(requests: pl.DataFrame) -> bool:
-    """Whether numbers grow within each visit."""
-    step = pl.col("request_id").cast(pl.Int64).diff() > 0
-    return bool(requests.select((step | (pl.col("visit_id") != pl.col("visit_id").shift())).all()).item())
+def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
+    """The largest of each group; NULL where none is known."""
+    most = np.full(groups, -np.inf)
+    np.maximum.at(most, group, values.fill_null(-np.inf).to_numpy())
+    return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
 
 
-def _with_protocols(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame) -> pl.DataFrame:
+def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.DataFrame]:
+    """What each request is; and of each visit main (the page's document), main_host and main_site.
+
+    The document is the first that is no redirect.
+    """
+    types = requests["resource_type"].cast(pl.Categorical(pl.Categories.random()))
+    distinct = types.drop_nulls().unique()
+    codes = np.full(distinct.len() + 1, _UNTYPED, np.int8)
+    codes[_numbers(distinct)] = [_TYPES.get(name, _OTHER) for name in distinct]
+    kind = codes[_numbers(types)]
+    number = requests["request_id"].to_numpy()
+    first = np.flatnonzero((kind == _DOCUMENT) | (kind == _UNTYPED) | (number == 0))
+    redirects = requests["status"].gather(first).is_between(300, 399).fill_null(value=False).to_numpy()
+    row = np.full(part.visits.height, -1)
+    for those in (first, first[~redirects]):
+        row[visit[those[::-1]]] = those[::-1]
+    found = places(row)
+    pages = pl.DataFrame({"main": requests["request_id"].gather(found), "main_host": requests["host"].gather(found)})
+    pages = pages.with_columns(part.known.sites(pages["main_host"]).alias("main_site"))
+    main = pages["main"].fill_null(-1).to_numpy()[visit]
+    document = (kind == _DOCUMENT) | (kind == _SUBDOCUMENT)
+    leads = (document | (kind == _UNTYPED)) & (number <= main)
+    kind[document] = _SUBDOCUMENT
+    kind[requests["socket"].to_numpy() & ~document] = _SOCKET
+    kind[kind == _UNTYPED] = _FETCH
+    kind[leads] = _NAVIGATION
+    return kind, pages
+
+
+def _frames(
+    part: Part, requests: pl.DataFrame, visit: Ints, kind: _Codes, pages: pl.DataFrame
+) -> tuple[_Codes, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Of each request whether the frame is of another site than the page, and whether it leads there from one."""
+    main_site = _numbers(pages["main_site"])[visit]
+    cross = np.full(kind.size, _N, np.int8)
+    own = np.flatnonzero((kind == _NAVIGATION) | (kind == _SUBDOCUMENT))
+    elsewhere = _numbers(part.known.sites(requests["host"].gather(own))) != main_site[own]
+    leads = kind[own] == _NAVIGATION
+    apart = np.zeros(kind.size, np.bool_)
+    apart[own[leads & elsewhere]] = True
+    strange = np.zeros(part.visits.height, np.bool_)
+    strange[visit[own[~leads & elsewhere & (main_site[own] >= 0)]]] = True
+    frame = _numbers(requests["frame_site"])
+    by_document = requests["initiator_id"].fill_null(-1).to_numpy() == pages["main"].fill_null(-2).to_numpy()[visit]
+    cross[~strange[visit] | by_document] = _F
+    framed = frame >= 0
+    cross[framed] = np.where(main_site[framed] < 0, _N, np.where(frame[framed] != main_site[framed], _T, _F))
+    cross[own] = np.where(leads, _F, np.where(main_site[own] < 0, _N, np.where(elsewhere, _T, _F)))
+    return cross, apart
+
+
+def _numbers(categories: pl.Series) -> Ints:
+    return categories.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _modes(requests: pl.DataFrame, visit: Ints, kind: _Codes, cross: _Codes, pages: pl.DataFrame) -> _Codes:
+    """Whether each request is sent with credentials, by what it is."""
+    main_host = _numbers(pages["main_host"])[visit]
+    there = np.where(main_host < 0, _N, np.where(_numbers(requests["host"]) == main_host, _T, _F)).astype(np.int8)
+    at_home = np.minimum(there, _T - cross)
+    said = np.full(kind.size, _N, np.int8)
+    said[kind <= _SOCKET] = _T
+    said[kind == _PREFLIGHT] = _F
+    said[(kind == _OTHER) & (at_home == _T)] = _T
+    fonts = kind == _FONT
+    said[fonts] = at_home[fonts]
+    said[(requests["credentials"] == "include").fill_null(value=False).to_numpy()] = _T
+    said[(requests["credentials"] == "omit").fill_null(value=False).to_numpy()] = _F
+    return said
+
+
+def _carried(connection: Ints, said: _Codes) -> pl.Series:
+    """``credentialed``: of what a connection carried, what is known of any and contradicted by none."""
+    least, most = (np.full(int(connection.max(initial=-1)) + 2, end, np.int8) for end in (_T, _F))
+    told = (connection >= 0) & (said != _N)
+    np.minimum.at(least, connection[told], said[told])
+    np.maximum.at(most, connection[told], said[told])
+    one = np.where(least == most, least, _N)
+    one[-1] = _N
+    return _known(np.where(said == _N, one[connection], said).astype(np.int8)).alias("credentialed")
+
+
+def _with_protocols(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     """A request without an answer was still sent by the protocol of its connection."""
-    unknown = rows.filter(pl.col("protocol").is_null(), pl.col("connection_id").is_not_null())
-    if unknown.is_empty():
-        return rows
+    unknown = pl.col("protocol").is_null() & pl.col("connection_id").is_not_null()
     keys = ["visit_id", "connection_id"]
-    of_connection = (
-        tables["connections"]
-        .join(unknown.lazy().select(keys).unique(), on=keys, how="semi")
-        .select(*keys, _protocol().alias("of_connection"))
-        .collect()
-    )
+    missing = rows.with_row_index("row").filter(unknown).select("row", *keys)
+    if missing.is_empty():
+        return rows
+    found = missing.join(part.connections.select(*keys, "protocol"), on=keys).sort("row")
+    return rows.with_columns(rows["protocol"].scatter(found["row"], found["protocol"]))
+
+
+def _of_pages(part: Part, rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    visit = rows["visit_id"]
+    of_visit = part.visits.select("browser", "cookies_blocked").hstack(pages.select("main_host", "main_site"))
     return (
-        rows.join(of_connection, on=keys, how="left", maintain_order="left")
-        .with_columns(pl.coalesce("protocol", "of_connection").alias("protocol"))
-        .drop("of_connection")
-    )
-
-
-def _of_pages(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` with site, main_site, browser and cookies_blocked."""
-    hosts = pl.concat([rows["host"], rows["main_host"]]).unique().to_frame("host")
-    sites = (
-        tables["hosts"]
-        .join(hosts.lazy(), on="host", how="semi")
-        .select("host", pl.coalesce("registrable_domain", "host").alias("site"))
-        .collect()
-    )
-    visits = tables["visits"].select(
-        "visit_id", "browser", (pl.col("third_party_cookies") == "blocked").alias("cookies_blocked")
-    )
-    return (
-        rows.join(sites, on="host", how="left", maintain_order="left")
-        .join(
-            sites.rename({"host": "main_host", "site": "main_site"}), on="main_host", how="left", maintain_order="left"
-        )
-        .with_columns(pl.coalesce("site", "host").alias("site"), pl.coalesce("main_site", "main_host"))
-        .join(visits.collect(), on="visit_id", how="left", maintain_order="left")
-    )
-
-
-def _main_documents(secure: pl.LazyFrame) -> pl.LazyFrame:
-    """The request of each page's document (``main``) and its host: the first that is no redirect."""
-    return (
-        secure.filter((pl.col("resource_type") == "document").fill_null(value=True) | (pl.col("request_id") == 0))
-        .group_by("visit_id")
-        .agg(
-            pl.col("request_id").sort_by(_REDIRECT, "request_id").first().alias("main"),
-            pl.col("host").sort_by(_REDIRECT, "request_id").first().alias("main_host"),
-        )
-    )
-
-
-def _kind() -> pl.Expr:
-    document, kind = _DOCUMENT | _UNTYPED, pl.col("resource_type")
-    return (
-        pl.when(document & (pl.col("request_id") <= pl.col("main")))
-        .then(NAVIGATION)
-        .when(_DOCUMENT)
-        .then(SUBDOCUMENT)
-        .when(pl.col("scheme") == "wss")
-        .then(SOCKET)
-        .when(kind == "font")
-        .then(FONT)
-        .when(kind == "preflight")
-        .then(PREFLIGHT)
-        .when(_UNTYPED | kind.is_in(["fetch", "xhr", "eventsource", "other", "beacon", "ping"]))
-        .then(FETCH)
-        .otherwise(OTHER)
-        .cast(pl.Int8)
-        .alias("kind")
-    )
-
-
-def _protocol() -> pl.Expr:
-    return (
-        pl.when(pl.col("protocol").is_in(["h2", "h3"]))
-        .then(pl.col("protocol"))
-        .when(pl.col("protocol").is_in(["http/1.1", "http/1.0"]))
-        .then(pl.lit("h1"))
-        .alias("protocol")
-    )
-
-
-def _frames(rows: pl.DataFrame) -> pl.DataFrame:
-    """``top_site``, ``cross_site`` and ``third_party`` of each row."""
-    kind = pl.col("kind")
-    strangers = (
-        rows.filter(kind == SUBDOCUMENT, pl.col("site") != pl.col("main_site"))
-        .select(pl.col("visit_id").unique())
-        .with_columns(pl.lit(value=True).alias("strange_frames"))
-    )
-    return (
-        rows.join(strangers, on="visit_id", how="left", maintain_order="left")
-        .with_columns(
-            # A document of the page's own is its own top-level site, at every hop of a redirect.
-            pl.when(kind == NAVIGATION).then("site").otherwise("main_site").alias("top_site"),
-            pl.when(kind == NAVIGATION)
-            .then(pl.lit(value=False))
-            .when(kind == SUBDOCUMENT)
-            .then(pl.col("site") != pl.col("main_site"))
-            .when(pl.col("frame_site").is_not_null())
-            .then(pl.col("frame_site") != pl.col("main_site"))
-            .when(pl.col("strange_frames").is_null() | pl.col("by_document").fill_null(value=False))
-            .then(pl.lit(value=False))
-            .alias("cross_site"),
-        )
+        rows.with_columns(part.known.sites(rows["host"]).alias("site"))
+        .hstack(of_visit[visit])
+        # A document of the page's own is its own top-level site, at every hop of a redirect.
+        .with_columns(pl.when("apart").then("site").otherwise("main_site").alias("top_site"))
         # A frame of another site is a third party even to the top-level site itself.
         .with_columns((pl.col("site") == pl.col("top_site")).alias("at_home"))
         .with_columns((pl.col("cross_site") | ~pl.col("at_home")).alias("third_party"))
-    )
-
-
-def _modes(rows: pl.DataFrame) -> pl.DataFrame:
-    """``credentialed`` of each row."""
-    kind = pl.col("kind")
-    at_home = (pl.col("host") == pl.col("main_host")) & ~pl.col("cross_site")
-    said = (
-        pl.when(pl.col("credentials") == "include")
-        .then(pl.lit(value=True))
-        .when(pl.col("credentials") == "omit")
-        .then(pl.lit(value=False))
-        .when(kind.is_in([NAVIGATION, SUBDOCUMENT, SOCKET]))
-        .then(pl.lit(value=True))
-        .when(kind == PREFLIGHT)
-        .then(pl.lit(value=False))
-        .when((kind == FONT) | ((kind == OTHER) & at_home))
-        .then(at_home)
-    )
-    rows = rows.with_columns(said.alias("credentialed"))
-    carried = (
-        rows.filter(pl.col("connection_id").is_not_null(), pl.col("credentialed").is_not_null())
-        .group_by("visit_id", "connection_id")
-        .agg(pl.col("credentialed").min().alias("least"), pl.col("credentialed").max().alias("most"))
-        .filter(pl.col("least") == pl.col("most"))
-        .select("visit_id", "connection_id", pl.col("least").alias("of_connection"))
-    )
-    keys = ["visit_id", "connection_id"]
-    return rows.join(carried, on=keys, how="left", maintain_order="left").with_columns(
-        pl.coalesce("credentialed", "of_connection").alias("credentialed")
     )

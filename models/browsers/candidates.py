@@ -5,35 +5,41 @@ Three values, as numbers: what is not known keeps both ways open (Kleene's logic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
-from originset.models.coverage import covering_certificates
+from originset.models.browsers.known import Known
 
 NO, MAYBE, YES = 0, 1, 2
 
+# Of a group, what decides whether it can use another's connection; and what its own is to others.
+_OWN = (
+    *("visit_id", "host", "port", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
+    *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "misdirected", "h2_denied"),
+)
 _HOLDER = (
-    *("group", "host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
-    *("peer", "answers", "certificate_id", "names_known", "origins", "origins_ms", "connected_ms", "connection_id"),
+    *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
+    *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id"),
 )
 _PAGE = ["visit_id", "port"]
+_BOTH = ["group", "group_held"]
 
 
-def pairs(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
+def pairs(known: Known, groups: pl.DataFrame, names: pl.DataFrame | None = None) -> pl.DataFrame:
     """Every two groups of a page of which the earlier one's connection may be able to carry the later one's requests.
 
     ``groups``: with :func:`originset.models.browsers.servers.with_servers`. The earlier one's columns end in
     ``_held``. Besides: same_host, covers (its certificate, the later's host), reaches (its address is among the later
-    host's answers), together (one connection carried both). Pairs of which the certificate is known not to cover the
-    host are left out, and so are those of HTTP/1.1, which shares nothing.
+    host's answers), together (one connection carried both), in_set (its ORIGIN frames list the later's origin). Pairs
+    of which the certificate is known not to cover the host are left out, and so are those of HTTP/1.1, which shares
+    nothing. ``names``: hosts that certificates (certificate_id) cover besides what is known of them.
     """
+    narrow = groups.select("group", *_PAGE, "host", "protocol", "certificate_id", "names_known", "requests", "sockets")
     # One that is for a WebSocket over HTTP/1.1 carries nothing else.
-    shared = groups.filter(pl.col("requests") > pl.col("sockets"))
-    held = shared.filter(pl.col("protocol").ne_missing("h1")).select(
-        *_PAGE,
-        *(pl.col(name).alias(f"{name}_held") for name in _HOLDER),
+    shared = narrow.filter(pl.col("requests") > pl.col("sockets")).drop("requests", "sockets")
+    shared = shared.filter(pl.len().over(_PAGE) > 1)
+    held = shared.filter(pl.col("protocol").ne_missing("h1")).rename(
+        {name: f"{name}_held" for name in ("group", "host", "protocol", "certificate_id", "names_known")}
     )
     later = pl.col("group_held") < pl.col("group")
     alike = pl.any_horizontal(
@@ -43,79 +49,98 @@ def pairs(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFr
             for way in sorted(frozenset.union(*(each.carries_others for each in browser_rules().values())))
         ),
     )
-    several = shared.filter(pl.len().over("visit_id", "host", "port") > 1)
-    same_host = several.join(held, left_on=["visit_id", "host", "port"], right_on=["visit_id", "host_held", "port"])
-    same_host = same_host.filter(later, alike).with_columns(pl.col("host").alias("host_held"))
     other = pl.col("host") != pl.col("host_held")
-    sharing = shared.filter(pl.col("host").n_unique().over(_PAGE) > 1)
-    covering = covering_certificates(tables, sharing.lazy().select("host")).collect()
+    several = shared.filter(pl.len().over(*_PAGE, "host") > 1)
+    same_host = several.join(held, left_on=[*_PAGE, "host"], right_on=[*_PAGE, "host_held"]).filter(later, alike)
+    covering = known.covering(shared["host"].unique())
+    if names is not None:
+        covering = pl.concat([covering, names.select(covering.columns)]).unique()
+    covering = covering.rename({"certificate_id": "certificate_id_held"})
+    covering = covering.join(held.select("certificate_id_held"), on="certificate_id_held", how="semi")
     by_name = (
-        sharing.join(covering.rename({"certificate_id": "certificate_id_held"}), on="host")
+        shared.join(covering, on="host")
         .join(held.filter("names_known_held"), on=[*_PAGE, "certificate_id_held"])
         .filter(later, alike, other)
     )
     # Of a certificate whose names are not known, only the address, where known, rules anything out.
-    unknown = sharing.join(held.filter(~pl.col("names_known_held")), on=_PAGE).filter(later, alike, other)
-    columns = by_name.columns
+    unknown = shared.join(held.filter(~pl.col("names_known_held")), on=_PAGE).filter(later, alike, other)
+    found = pl.concat(
+        frame.select(*_BOTH, pl.lit(covers, pl.Int8).alias("covers"))
+        for frame, covers in ((same_host, YES), (by_name, YES), (unknown, MAYBE))
+    )
     return (
-        pl.concat(
-            [
-                same_host.select(columns).with_columns(pl.lit(YES, pl.Int8).alias("covers")),
-                by_name.with_columns(pl.lit(YES, pl.Int8).alias("covers")),
-                unknown.select(columns).with_columns(pl.lit(MAYBE, pl.Int8).alias("covers")),
-            ]
-        )
+        _facing(groups, found)
         .with_columns(
-            (pl.col("host") == pl.col("host_held")).alias("same_host"),
             (pl.col("connection_id") == pl.col("connection_id_held")).fill_null(value=False).alias("together"),
+            pl.lit(value=False).alias("planned"),
         )
         .with_columns(
-            reaches().alias("reaches"),
+            _reaches(groups),
             # What carried both was found fit for both.
             pl.when("together").then(pl.lit(YES, pl.Int8)).otherwise("covers").alias("covers"),
         )
-        .with_columns(pl.lit(value=False).alias("planned"))
         # Where names are not known, an address or a frame may do.
         .filter(pl.any_horizontal("same_host", pl.col("covers") == YES, pl.col("reaches") > NO, "together", _listed()))
-        .sort("group", "group_held")
+        .sort(_BOTH)
     )
 
 
-def planned_pairs(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """``found`` as it would be if the document's server announced, and its certificate named, all that it can.
+def _facing(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Pairs (group, group_held, ...) with the columns of both groups, same_host and in_set."""
+    held = groups.select(_HOLDER)[found["group_held"]].select(pl.all().name.suffix("_held"))
+    rows = found.hstack(groups.select(_OWN)[found["group"]]).hstack(held)
+    listed = pl.lit(value=False)
+    if groups["origins"].null_count() < groups.height:
+        listed = pl.col("origins_held").list.contains(origin_of()).fill_null(value=False)
+    return rows.with_columns((pl.col("host") == pl.col("host_held")).alias("same_host"), listed.alias("in_set"))
 
-    That is every host in its AS that is of its own registrable domain or covered already, and for which no server
-    answered 421. What coalesces today it announces too.
+
+def _reaches(groups: pl.DataFrame) -> pl.Expr:
+    return reaches(answers=groups["answers"].null_count() < groups.height).alias("reaches")
+
+
+def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
+    """Pairs (group, group_held) as rows of :func:`pairs` if the earlier one's server announced and named the later."""
+    return _facing(groups, near).with_columns(
+        pl.lit(YES, pl.Int8).alias("covers"),
+        pl.lit(value=False).alias("same_host"),
+        pl.lit(value=False).alias("together"),
+        pl.lit(value=True).alias("planned"),
+    ).with_columns(_reaches(groups))  # fmt: skip
+
+
+def planned_pairs(known: Known, groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Pairs that there would be, or that would be otherwise, if the document's server announced all that it can.
+
+    That is, and its certificate names it, every host in its AS that is of its own registrable domain or covered
+    already, and for which no server answered 421. What coalesces today it announces too.
     """
-    places = tables["addresses"].select(pl.col("ip").alias("peer"), "asn").collect()
     located = (
-        groups.filter(pl.col("protocol").is_in(["h2", "h3"]))
-        .join(places, on="peer", how="left", maintain_order="left")
+        groups.select("group", *_PAGE, "host", "main_host", "protocol", "misdirected", "at_home", "peer")
+        .filter(pl.col("protocol").is_in(["h2", "h3"]))
+        .with_columns(known.asns(groups["peer"]).filter(groups["protocol"].is_in(["h2", "h3"]).fill_null(value=False)))
         .drop_nulls("asn")
     )
-    columns = [name for name in found.columns if name.endswith("_held")]
     server = located.filter(pl.col("host") == pl.col("main_host")).select(
-        *_PAGE, "asn", *(pl.col(name.removesuffix("_held")).alias(name) for name in columns)
+        *_PAGE, "asn", pl.col("group").alias("group_held"), pl.col("protocol").alias("protocol_held")
     )
-    both = ["group", "group_held"]
     covered = found.filter((pl.col("covers") == YES) & ~pl.col("same_host")).select(
-        *both, pl.lit(value=True).alias("covered")
+        *_BOTH, pl.lit(value=True).alias("covered")
     )
     near = (
         located.filter(pl.col("host") != pl.col("main_host"), ~pl.col("misdirected"))
         .join(server, on=[*_PAGE, "asn"])
         .filter(pl.col("group_held") < pl.col("group"), pl.col("protocol") == pl.col("protocol_held"))
-        .join(covered, on=both, how="left")
+        .join(covered, on=_BOTH, how="left")
         .filter(pl.col("at_home") | pl.col("covered").fill_null(value=False))
-        .with_columns(
-            pl.lit(YES, pl.Int8).alias("covers"),
-            pl.lit(value=False).alias("same_host"),
-            pl.lit(value=False).alias("together"),
-            pl.lit(value=True).alias("planned"),
-        )
-        .with_columns(reaches().alias("reaches"))
+        .select(_BOTH)
     )
-    return pl.concat([found.join(near.select(both), on=both, how="anti"), near.select(found.columns)]).sort(both)
+    return could_join(groups, near)
+
+
+def in_place(found: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
+    """``found`` with ``near`` instead where both have a pair."""
+    return pl.concat([found.join(near.select(_BOTH), on=_BOTH, how="anti"), near.select(found.columns)]).sort(_BOTH)
 
 
 def joins(rules: BrowserRules) -> pl.Expr:
@@ -203,7 +228,7 @@ def over(protocols: frozenset[str]) -> pl.Expr:
 
 def _listed() -> pl.Expr:
     """The earlier connection's ORIGIN frames list the later one's origin."""
-    return pl.col("planned") | (_framed() & pl.col("origins_held").list.contains(origin_of()).fill_null(value=False))
+    return pl.col("planned") | (_framed() & pl.col("in_set"))
 
 
 def _framed() -> pl.Expr:
@@ -214,25 +239,29 @@ def _framed() -> pl.Expr:
 
 def origin_of() -> pl.Expr:
     """The later one's origin as RFC 6454 section 6.2 writes it."""
-    default = pl.col("port") == 443
-    return pl.when(default).then("https://" + pl.col("host")).otherwise(pl.format("https://{}:{}", "host", "port"))
+    host, default = pl.col("host").cast(pl.String), pl.col("port") == 443
+    return pl.when(default).then("https://" + host).otherwise(pl.format("https://{}:{}", host, "port"))
 
 
-def reaches() -> pl.Expr:
-    """Whether the earlier one's address is among the later host's answers."""
-    peer, peers, answers = pl.col("peer_held"), pl.col("answers_held"), pl.col("answers")
-    both = peers.list.set_intersection(answers).list.len()
+def reaches(*, answers: bool) -> pl.Expr:
+    """Whether the earlier one's address is among the later host's answers; ``answers``: some are known."""
+    peer, peers, own = pl.col("peer_held"), pl.col("answers_held"), pl.col("answers")
     # A connection that carried both led to an address of both, unless a frame may have made up for it.
     by_address = (pl.col("protocol") == "h2") & pl.col("browser").ne_missing("firefox")
-    return (
+    decided = (
         pl.when((peer == pl.col("peer")).fill_null(value=False))
         .then(YES)
-        .when(answers.is_null() & pl.col("together") & by_address)
+        .when(own.is_null() & pl.col("together") & by_address)
         .then(YES)
-        .when(answers.is_null())
+    )
+    if not answers:
+        return decided.otherwise(MAYBE).cast(pl.Int8)
+    both = peers.list.set_intersection(own).list.len()
+    return (
+        decided.when(own.is_null())
         .then(MAYBE)
         .when(peer.is_not_null())
-        .then(pl.when(answers.list.contains(peer)).then(YES).otherwise(NO))
+        .then(pl.when(own.list.contains(peer)).then(YES).otherwise(NO))
         .when(peers.is_null())
         .then(MAYBE)
         .when(both == peers.list.len())

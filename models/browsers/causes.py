@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.data.schema import REDUNDANT_CONNECTIONS
-from originset.models.browsers.asked import SOCKET
 from originset.models.browsers.candidates import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
 from originset.models.browsers.fixes import fixable_by, with_fix
-from originset.models.browsers.sander import SANDER, sander_causes
-from originset.models.browsers.servers import answers_of
+from originset.models.browsers.part import Part
+from originset.models.browsers.sander import sander_causes
 from originset.models.browsers.used import used_connections
-from originset.models.coverage import covering_certificates
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
 
@@ -23,11 +21,24 @@ CAUSES = (
     *("H1", "PROTO_MIX", "CRED", "PARTITION", "PORT_SCHEME", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED"),
     *("ORIGIN_UNSUPPORTED", "RACE", "MISDIRECTED", "LIFETIME", "SPECIAL"),
 )
-_OWN_NAMES = ["number", "visit_id"]
+_PREFIX = r"^([0-9]+\.[0-9]+\.[0-9]+)\."
+
+# Of two connections, what decides; and what is told of those that are chosen.
+_OWN = (
+    *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
+    *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "browser"),
+)
+_HELD = (
+    *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
+    *("privacy_mode", "peer", "established_ms", "last_ms", "closed_ms", "lasting", "names_known", "misdirected"),
+    *("origins", "answers"),
+)
+_ALSO = ("visit_id", "connection_id", "site", "main_site", "asn")
+_ALSO_HELD = ("connection_id", "site", "asn")
 
 
-def redundant_connections(tables: Mapping[str, pl.LazyFrame], asked_for: pl.DataFrame) -> pl.DataFrame:
-    """Rows of ``redundant_connections``, ordered by their key.
+def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
+    """Rows of ``redundant_connections``, in any order; visits are numbers.
 
     A connection is redundant if the page had an earlier one to the same host, to one of its addresses, in the same AS,
     or with a certificate that covers its host. Of several that one is named that the least stands against. All causes
@@ -36,18 +47,23 @@ def redundant_connections(tables: Mapping[str, pl.LazyFrame], asked_for: pl.Data
     recorder's browser; of one that originset knows no rules of, Chromium's. ``asked_for``: of
     :func:`originset.models.browsers.asked.modes_of`.
     """
-    used = used_connections(tables, asked_for, answers_of(tables["dns_queries"]))
-    found = _obstacles(_candidates(tables, used))
+    used = used_connections(part, asked_for)
+    found = _obstacles(_candidates(part, used))
     certain = pl.sum_horizontal((pl.col(f"is_{name}") == YES).cast(pl.Int32) for name in CAUSES)
     open_ways = pl.sum_horizontal((pl.col(f"is_{name}") == MAYBE).cast(pl.Int32) for name in CAUSES)
     # One number that is least where least stands against it; of several, the earliest.
     against = (
         (~pl.col("same_host")).cast(pl.Int64) * 2**50 + certain * 2**45 + open_ways * 2**40 + pl.col("number_held")
     )
-    chosen = found.with_columns(against.alias("against")).filter(
-        pl.col("against") == pl.col("against").min().over("number")
+    judged = found.select("number", against.alias("against")).with_row_index("row")
+    chosen = judged.filter(pl.col("against") == pl.col("against").min().over("number"))["row"]
+    rows = found[chosen]
+    by_number = sander_causes(found, used.height)
+    rows = rows.hstack(used.select(_ALSO)[rows["number"]]).hstack(
+        used.select(pl.col(_ALSO_HELD).name.suffix("_held"))[rows["number_held"]]
     )
-    known = _listed(chosen, "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
+    edges = [part.known.edges(rows[name]).alias(name.replace("host", "edge")) for name in ("host", "host_held")]
+    known = _listed(rows.with_columns(edges), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
         _listed(known, "needs", _needs())
         .with_columns(
@@ -58,79 +74,97 @@ def redundant_connections(tables: Mapping[str, pl.LazyFrame], asked_for: pl.Data
             ).alias("cause")
         )
         .with_columns(_detail())
-        .join(sander_causes(found), on="number", how="left")
-        .with_columns(pl.col(name).fill_null([]) for name in SANDER)
+        .hstack(by_number[rows["number"]])
     )
-    return (
-        with_fix(rows.with_columns(fixable_by().alias("fixable_by")))
-        .with_columns(
-            pl.col("connection_id_held").alias("reusable_connection_id"),
-            pl.col("host_held").alias("reusable_host"),
-            # Tables do not tell what is live in them: originset.models.live does, of the rows.
-            pl.lit(value=False).alias("based_on_live"),
-        )
-        .select(
-            pl.col(name) if name == "visit_id" else pl.col(name).cast(kind)
-            for name, kind in REDUNDANT_CONNECTIONS.polars_schema.items()
-        )
-        .sort("visit_id", "connection_id")
+    return with_fix(rows.with_columns(fixable_by().alias("fixable_by"))).select(
+        *("visit_id", "connection_id", pl.col("connection_id_held").alias("reusable_connection_id"), "host"),
+        *(pl.col("host_held").alias("reusable_host"), "same_host", "cause", "detail", "causes", "needs", "fixable_by"),
+        "fix",
+        # Tables do not tell what is live in them: originset.models.live does, of the rows.
+        pl.lit(value=False).alias("based_on_live"),
+        "sander_immediate",
+        "sander_endless",
     )
 
 
-def _candidates(tables: Mapping[str, pl.LazyFrame], used: pl.DataFrame) -> pl.DataFrame:
+def _candidates(part: Part, used: pl.DataFrame) -> pl.DataFrame:
     """Each connection with the earlier ones of its page that it has something in common with; theirs end in _held."""
-    several = used.filter(pl.len().over("visit_id") > 1)
-    held = several.select(pl.all().name.suffix("_held")).rename({"visit_id_held": "visit_id"})
-    earlier = held.select("visit_id", "number_held", "host_held", "port_held", "peer_held", "certificate_id_held")
+    own = ["number", "visit_id"]
+    several = used.select(*own, "host", "port", "peer", "certificate_id", "asn", "protocol").filter(
+        pl.len().over("visit_id") > 1
+    )
+    earlier = several.select(
+        "visit_id",
+        *(pl.col(name).alias(f"{name}_held") for name in ("number", "host", "port", "peer", "certificate_id")),
+    )
     later = pl.col("number_held") < pl.col("number")
-    same_host = several.select(*_OWN_NAMES, "host", "port").join(
+    both = ["number", "number_held"]
+    same_host = several.select(*own, "host", "port").join(
         earlier, left_on=["visit_id", "host", "port"], right_on=["visit_id", "host_held", "port_held"]
     )
-    covering = covering_certificates(tables, several.lazy().select("host")).collect()
+    covering = part.known.covering(several["host"].unique()).rename({"certificate_id": "certificate_id_held"})
+    shown = earlier.select("certificate_id_held")
     covered = (
-        several.select(*_OWN_NAMES, "host")
-        .join(covering.rename({"certificate_id": "certificate_id_held"}), on="host")
+        several.select(*own, "host")
+        .join(covering.join(shown, on="certificate_id_held", how="semi"), on="host")
         .join(earlier, on=["visit_id", "certificate_id_held"])
     )
+    answered = used.select(*own, "answers").filter(pl.col("answers").is_not_null())
     reachable = pl.concat(
         [
-            several.select(*_OWN_NAMES, pl.col("peer").alias("peer_held")),
-            several.filter(pl.col("answers").is_not_null())
-            .select(*_OWN_NAMES, pl.col("answers").alias("peer_held"))
-            .explode("peer_held"),
+            several.select(*own, pl.col("peer").alias("peer_held")),
+            answered.select(*own, pl.col("answers").alias("peer_held")).explode("peer_held"),
         ]
     )
     near = reachable.drop_nulls("peer_held").join(earlier, on=["visit_id", "peer_held"])
     shares = pl.col("protocol").is_in(["h2", "h3"]).fill_null(value=False)
+    # Of an AS the first that can be shared stands for all.
+    number = pl.col("number")
     first_of_as = (
         several.drop_nulls("asn")
         .group_by("visit_id", "asn")
-        .agg(pl.coalesce(pl.col("number").filter(shares).min(), pl.col("number").min()).alias("number_held"))
+        .agg(pl.coalesce(number.filter(shares).min(), number.min()).alias("number_held"))
     )
-    in_as = several.select(*_OWN_NAMES, "asn").join(first_of_as, on=["visit_id", "asn"])
-    both = ["number", "number_held"]
-    covers = covered.filter(later).select(*both, pl.lit(value=True).alias("covered"))
+    in_as = several.select(*own, "asn").join(first_of_as, on=["visit_id", "asn"])
+    covers = covered.filter(later).select(both)
+    found = pl.concat([frame.filter(later).select(both) for frame in (same_host, near, in_as)])
+    # Pairs as one number, so that each is there once.
+    pair = number.cast(pl.Int64) * used.height + pl.col("number_held")
+    certain = covers.select(pair.alias("pair"))["pair"].unique()
+    others = found.select(pair.alias("pair"))["pair"].unique()
+    others = others.filter(~others.is_in(certain.implode()))
+    every = pl.concat([certain, others]).to_numpy()
+    count = max(used.height, 1)
+    numbers, held = np.divmod(every, count)
     return (
-        pl.concat([frame.filter(later).select(both) for frame in (same_host, covered, near, in_as)])
-        .unique()
-        .join(covers, on=both, how="left")
-        .join(several, on="number")
-        .join(held.drop("visit_id"), on="number_held")
+        pl.DataFrame(
+            {
+                "number": pl.Series(numbers, dtype=pl.UInt32),
+                "number_held": pl.Series(held, dtype=pl.UInt32),
+                "covered": np.arange(every.size) < certain.len(),
+            }
+        )
+        .hstack(used.select(_OWN)[numbers])
+        .hstack(used.select(pl.col(_HELD).name.suffix("_held"))[held])
     )
 
 
 def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
     """``found`` with same_host, covers, reaches, and for each cause ``is_CAUSE``: NO, MAYBE or YES."""
     same_host = (pl.col("host") == pl.col("host_held")) & (pl.col("port") == pl.col("port_held"))
+    answers = found["answers"].null_count() < found.height
+    listed = pl.lit(value=False)
+    if found["origins_held"].null_count() < found.height:
+        listed = pl.col("origins_held").list.contains(origin_of()).fill_null(value=False)
     found = found.with_columns(
         same_host.alias("same_host"),
         pl.lit(value=False).alias("together"),
     ).with_columns(
         pl.when("same_host").then(YES).when("covered").then(YES).when("names_known_held").then(NO).otherwise(MAYBE)
         .cast(pl.Int8).alias("covers"),
-        pl.when("same_host").then(YES).otherwise(reaches()).cast(pl.Int8).alias("reaches"),
-        pl.col("origins_held").list.contains(origin_of()).fill_null(value=False).alias("listed"),
-        ((pl.col("kind") == SOCKET) | (pl.col("kind_held") == SOCKET)).alias("socket"),
+        pl.when("same_host").then(YES).otherwise(reaches(answers=answers)).cast(pl.Int8).alias("reaches"),
+        listed.alias("listed"),
+        (pl.col("socket") | pl.col("socket_held")).alias("socket"),
     )  # fmt: skip
     permitted, restricted = _by_browser("origin_permits"), _by_browser("origin_restricts")
     waived = pl.col("listed") & permitted
@@ -237,9 +271,9 @@ def _listed(rows: pl.DataFrame, column: str, applies: Mapping[str, pl.Expr]) -> 
 def _detail() -> pl.Expr:
     """What the primary cause is more exactly."""
     same_as = pl.col("asn") == pl.col("asn_held")
-    v4_v6 = pl.col("peer").str.contains(":", literal=True) != pl.col("peer_held").str.contains(":", literal=True)
-    prefix = pl.col("peer").str.extract(r"^([0-9]+\.[0-9]+\.[0-9]+)\.")
-    same_prefix = prefix == pl.col("peer_held").str.extract(r"^([0-9]+\.[0-9]+\.[0-9]+)\.")
+    peer, peer_held = pl.col("peer").cast(pl.String), pl.col("peer_held").cast(pl.String)
+    v4_v6 = peer.str.contains(":", literal=True) != peer_held.str.contains(":", literal=True)
+    same_prefix = peer.str.extract(_PREFIX) == peer_held.str.extract(_PREFIX)
     place = (
         pl.when(v4_v6).then(pl.lit("V4_V6")).when(same_prefix).then(pl.lit("SAME_PREFIX"))
         .when(same_as).then(pl.lit("SAME_AS")).when(~same_as).then(pl.lit("OTHER_AS"))

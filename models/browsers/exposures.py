@@ -3,110 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.data.schema import PAGE_NAMES
 from originset.models.browsers.candidates import NO, YES
-from originset.models.network import is_address, network_requests
+from originset.models.browsers.part import Ints, Part, grouped, keyed, numbers
 
 _NAME = ["visit_id", "host"]
+_Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def page_names(tables: Mapping[str, pl.LazyFrame], replays: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Rows of ``page_names``, from which the view ``exposures`` is made; ordered by their key.
+def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Rows of ``page_names``, from which the view ``exposures`` is made, in any order; visits are numbers.
 
     ``replays``: by ``chromium``, ``firefox``, ``planned_chromium`` and ``planned_firefox`` what
-    :func:`originset.models.browsers.replay.replayed` gives.
+    :func:`originset.models.browsers.replay.replayed` gives of ``groups``.
     """
-    names = _measured(tables, replays["chromium"])
-    for model, groups in replays.items():
-        named = groups.filter(~is_address(pl.col("host")))
-        opens, asked = pl.col("opens"), pl.col("looked_up")
-        names = names.join(
-            named.group_by(_NAME).agg(
-                _any(opens == YES, opens != NO).alias(f"{model}_sni"),
-                _any(asked.fill_null(value=False), asked.fill_null(value=True)).alias(f"{model}_dns"),
-            ),
-            on=_NAME,
-            how="left",
-        )
-    secure = pl.col("best_case").is_not_null()
-    names = names.with_columns(
-        *(pl.col(f"{model}_sni").fill_null(pl.when(~secure).then(pl.lit(value=False))) for model in replays),
+    plain = part.requests.filter(~pl.col("secure")).select(*_NAME, (pl.col("dns_ms") > 0).alias("phase"))
+    asked = part.queries.filter(pl.col("source") == "browser")
+    opened = part.connections.filter(pl.col("tls").ne_missing(other=False)).select(
+        "visit_id", pl.col("first_host").alias("host"), "ech"
+    )
+    every = pl.concat([frame.select(_NAME) for frame in (groups, plain, asked, opened)])
+    name, firsts = grouped(keyed(*(numbers(every[column]) for column in _NAME)))
+    of_group, of_plain, of_query, of_connection = np.split(name, np.cumsum([groups.height, plain.height, asked.height]))
+
+    def any_of(of: Ints, flags: pl.Series) -> _Flags:
+        found = np.zeros(firsts.size, np.bool_)
+        found[of[flags.fill_null(value=False).to_numpy()]] = True
+        return found
+
+    def there(of: Ints) -> _Flags:
+        return any_of(of, pl.Series([True]).new_from_index(0, of.size))
+
+    encrypted = asked["resolver"].str.contains("^(https|tls|quic)://").fill_null(value=False)
+    looked_up, secure, shaken = there(of_query), there(of_group), there(of_connection)
+    phase = any_of(of_group, groups["phase"]) | any_of(of_plain, plain["phase"])
+    of_page = every["visit_id"].gather(firsts).to_numpy()
+    crawled = part.visits["crawled"].to_numpy()[of_page]
+    recorded = np.zeros(part.visits.height, np.bool_)
+    recorded[part.connections["visit_id"].to_numpy()] = True
+    offered = _offered(part, every[firsts], crawled)
+    best = any_of(of_group, pl.Series(_first_of_place(part, groups)))
+    columns: dict[str, pl.Series] = {
+        "measured_dns": _known(crawled | phase, np.where(crawled, looked_up, phase)),
+        "measured_sni": _known(recorded[of_page], shaken),
+        "dns_clear": _known(looked_up, any_of(of_query, ~encrypted)),
+        "sni_clear": _known(shaken, any_of(of_connection, ~opened["ech"])),
+        "ech_offered": offered,
         # A name that only http asked for, or that does not exist, is looked up whatever browser and plan.
-        *(pl.col(f"{model}_dns").fill_null(pl.when(~secure).then(pl.lit(value=True))) for model in replays),
-        pl.col("best_case").fill_null(value=True).alias("best_case_dns"),
-        pl.col("best_case").fill_null(value=False).alias("best_case_sni"),
-    )
-    return names.select(
-        pl.col(name) if name == "visit_id" else pl.col(name).cast(kind)
-        for name, kind in PAGE_NAMES.polars_schema.items()
-    ).sort(_NAME)
+        "best_case_dns": pl.Series(best | ~secure),
+        "best_case_sni": pl.Series(best),
+    }
+    for browser, rules in browser_rules().items():
+        # Without encrypted DNS, a browser that needs it hides no name with the keys that are offered.
+        hides = not rules.ech_needs_encrypted_dns
+        columns[f"{browser}_sni_clear"] = ~offered if hides else pl.Series([True]).new_from_index(0, offered.len())
+    for model, of_model in replays.items():
+        opens, lookups = of_model["opens"], of_model["looked_up"]
+        opened_for, perhaps = any_of(of_group, opens == YES), any_of(of_group, opens != NO)
+        told, untold = any_of(of_group, lookups), any_of(of_group, lookups.is_null())
+        columns[f"{model}_sni"] = _known(opened_for | ~perhaps, opened_for)
+        columns[f"{model}_dns"] = _known(told | ~untold, told | ~secure)
+    rows = every[firsts].hstack([series.alias(column) for column, series in columns.items()])
+    return rows.filter(~part.known.literal(rows["host"]), pl.col("host").is_not_null())
 
 
-def _any(certain: pl.Expr, possible: pl.Expr) -> pl.Expr:
-    """True or False where that is certain of at least one, or of none; else NULL."""
-    return pl.when(certain.any()).then(pl.lit(value=True)).when(~possible.any()).then(pl.lit(value=False))
+def _known(known: _Flags, values: _Flags) -> pl.Series:
+    return pl.select(pl.when(pl.Series(known)).then(pl.Series(values))).to_series()
 
 
-def _measured(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
-    asked = tables["dns_queries"].filter(pl.col("source") == "browser")
-    encrypted = pl.col("resolver").str.contains("^(https|tls|quic)://").fill_null(value=False)
-    lookups = asked.group_by(_NAME).agg((~encrypted).any().alias("dns_clear"))
-    # An HTTPS record with ECH keys (RFC 9849) lets those hide the name that use it.
+def _offered(part: Part, names: pl.DataFrame, crawled: _Flags) -> pl.Series:
+    """Whether each name's HTTPS record has ECH keys (RFC 9849), which let those hide the name that use them."""
+    records = part.queries.filter(pl.col("rtype") == "HTTPS")
+    none = _known(crawled, np.zeros(names.height, np.bool_))
+    if records.is_empty():
+        return none
     keys = (
-        tables["dns_queries"]
-        .filter(pl.col("rtype") == "HTTPS")
+        records.lazy()
         .group_by(_NAME)
-        .agg(pl.col("answers").list.eval(pl.element().str.contains(r"\bech\b")).list.any().any().alias("ech_offered"))
-    )
-    network = network_requests(tables).filter(pl.col("host").is_not_null())
-    phases = network.group_by(_NAME).agg((pl.col("dns_ms") > 0).any().alias("phase"))
-    opened = (
-        tables["connections"]
-        .filter(pl.col("tls").ne_missing(other=False), pl.col("first_host").is_not_null())
-        .group_by("visit_id", pl.col("first_host").alias("host"))
-        .agg((~pl.col("ech")).any().alias("sni_clear"), pl.lit(value=True).alias("measured_sni"))
-    )
-    pages = tables["visits"].select("visit_id", (pl.col("source") == "crawl").fill_null(value=False).alias("crawled"))
-    has_ids = (
-        tables["connections"].select("visit_id").unique().with_columns(pl.lit(value=True).alias("has_connections"))
-    )
-    names = pl.concat([network.select(_NAME), asked.select(_NAME), opened.select(_NAME)]).unique()
-    return (
-        names.filter(~is_address(pl.col("host")))
-        .join(pages, on="visit_id")
-        .join(lookups.with_columns(pl.lit(value=True).alias("looked_up")), on=_NAME, how="left")
-        .join(keys, on=_NAME, how="left")
-        .join(phases, on=_NAME, how="left")
-        .join(opened, on=_NAME, how="left")
-        .join(has_ids, on="visit_id", how="left")
-        .join(_best(tables, groups), on=_NAME, how="left")
-        .with_columns(
-            pl.when("crawled").then(pl.col("looked_up").fill_null(value=False)).when("phase").then(pl.lit(value=True))
-            .alias("measured_dns"),
-            pl.when("has_connections").then(pl.col("measured_sni").fill_null(value=False)).alias("measured_sni"),
-            pl.col("ech_offered").fill_null(pl.when("crawled").then(pl.lit(value=False))),
-        )
-        .with_columns(
-            *((~_hidden(browser, pl.col("ech_offered"))).alias(f"{browser}_sni_clear") for browser in browser_rules()),
-        )
+        .agg(pl.col("answers").list.eval(pl.element().str.contains(r"\bech\b")).list.any().any().alias("offered"))
         .collect()
-    )  # fmt: skip
+    )
+    found = names.join(keys, on=_NAME, how="left", maintain_order="left")["offered"]
+    return pl.select(pl.coalesce(found, none)).to_series()
 
 
-def _hidden(browser: str, offered: pl.Expr) -> pl.Expr:
-    """Whether a browser whose DNS is not encrypted would hide a server name that ECH is offered for."""
-    return offered & (not browser_rules()[browser].ech_needs_encrypted_dns)
-
-
-def _best(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.LazyFrame:
-    """``best_case``: the name is the first of the page in its AS (or at an address in none)."""
-    places = tables["addresses"].select(pl.col("ip").alias("server_ip"), pl.col("asn").cast(pl.String).alias("key"))
-    keyed = groups.lazy().join(places, on="server_ip", how="left").with_columns(
-        pl.coalesce("key", "server_ip", "host").alias("key")
-    )  # fmt: skip
-    first = pl.col("first") == pl.col("first").min().over("visit_id", "key")
-    return keyed.with_columns(first.alias("is_first")).group_by(_NAME).agg(pl.col("is_first").any().alias("best_case"))
+def _first_of_place(part: Part, groups: pl.DataFrame) -> _Flags:
+    """Whether each group is the first of its page in its AS, or at its address where that is in none."""
+    asn, asns = numbers(part.known.asns(groups["server_ip"]))
+    address, addresses = numbers(groups["server_ip"])
+    host, hosts = numbers(groups["host"])
+    place = np.where(asn > 0, asn, np.where(address > 0, asns + address, asns + addresses + host))
+    _, firsts = grouped(keyed(numbers(groups["visit_id"]), (place, asns + addresses + hosts)))
+    first = np.zeros(groups.height, np.bool_)
+    first[firsts] = True
+    return first

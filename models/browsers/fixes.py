@@ -97,14 +97,17 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
         .then("cause")
     )
     texts = _FIXES | _OF_CDN | _SHARDS
+    # No wider than what the texts need, since it is taken apart and put together again.
+    narrow = rows.select("host", "host_held", key.alias("fix_kind")).with_row_index("row")
     parts = [
-        part.with_columns((_filled(texts[kind]) if kind in texts else pl.lit(None, pl.String)).alias("fix"))
-        for (kind,), part in rows.with_columns(key.alias("fix_kind")).partition_by("fix_kind", as_dict=True).items()
+        part.select("row", (_filled(texts[kind]) if kind in texts else pl.lit(None, pl.String)).alias("fix"))
+        for (kind,), part in narrow.partition_by("fix_kind", as_dict=True).items()
     ]
-    return pl.concat(parts) if parts else rows.with_columns(pl.lit(None, pl.String).alias("fix"))
+    none = narrow.select("row", pl.lit(None, pl.String).alias("fix")).clear()
+    return rows.with_columns(pl.concat([none, *parts]).sort("row")["fix"])
 
 
 def _filled(text: str) -> pl.Expr:
     parts = text.replace("{held}", "\0held\0").replace("{}", "\0own\0").split("\0")
-    names = {"held": pl.col("host_held"), "own": pl.col("host")}
+    names = {"held": pl.col("host_held").cast(pl.String), "own": pl.col("host").cast(pl.String)}
     return pl.concat_str([names[part] if part in names else pl.lit(part) for part in parts])

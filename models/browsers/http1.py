@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
-from originset.models.network import network_requests
+from originset.models.browsers.part import Part
 
 _HOST = ["visit_id", "host", "port"]
 
 
-def with_at_once(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
+def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with ``at_once``: of HTTP/1.1, the most requests that were under way at one moment.
 
     WebSockets, which keep their connection, are not among them. A request is under way from when it is sent until its
     answer has been received. NULL where the recorder does not time one of them, and where it does not say which of a
     host's requests were sent with credentials and not all are of one group.
     """
-    of = groups.lazy().filter(pl.col("protocol") == "h1")
-    timed = _timed(tables).join(of.select(_HOST).unique(), on=_HOST, how="semi").collect()
+    of = groups.filter(pl.col("protocol") == "h1").select(*_HOST, "protocol", "group", "credentialed")
+    if of.is_empty():
+        return groups.with_columns(pl.lit(None, pl.Int64).alias("at_once"))
+    timed = _timed(part.requests).join(of.select(_HOST).unique(), on=_HOST, how="semi")
     mode = pl.when("credentialed").then(pl.lit("include")).when(~pl.col("credentialed")).then(pl.lit("omit"))
-    single = pl.len().over(_HOST, "protocol") == 1
     by_mode = _most(timed.with_columns(pl.col("credentials").alias("mode")), [*_HOST, "mode"])
     overall = _most(timed, _HOST).rename({"at_once": "overall"})
-    return (
-        groups.with_columns(mode.alias("mode"), single.alias("single"))
-        .join(by_mode, on=[*_HOST, "mode"], how="left", maintain_order="left")
-        .join(overall, on=_HOST, how="left", maintain_order="left")
-        .with_columns(pl.when("single").then("overall").otherwise("at_once").alias("at_once"))
-        .drop("mode", "single", "overall")
+    found = (
+        of.with_columns(mode.alias("mode"), (pl.len().over(_HOST) == 1).alias("single"))
+        .join(by_mode, on=[*_HOST, "mode"], how="left")
+        .join(overall, on=_HOST, how="left")
+        .select("group", pl.when("single").then("overall").otherwise("at_once").alias("at_once"))
+    )
+    return groups.hstack(
+        groups.select("group").join(found, on="group", how="left", maintain_order="left").drop("group")
     )
 
 
-def _timed(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+def _timed(requests: pl.DataFrame) -> pl.DataFrame:
     phases = [pl.col(name).fill_null(0.0) for name in ("blocked_ms", "dns_ms", "connect_ms")]
     sent = pl.col("started_ms") + pl.sum_horizontal(phases)
     took = [pl.col(name).fill_null(0.0) for name in ("send_ms", "wait_ms", "receive_ms")]
-    return (
-        network_requests(tables)
-        .filter(pl.col("scheme") == "https", pl.col("protocol").is_in(["http/1.1", "http/1.0"]))
-        .select(*_HOST, "credentials", sent.alias("sent"), (sent + pl.sum_horizontal(took)).alias("ended"))
+    return requests.filter("secure", ~pl.col("socket"), pl.col("protocol") == "h1").select(
+        *_HOST, "credentials", sent.alias("sent"), (sent + pl.sum_horizontal(took)).alias("ended")
     )
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.models.browsers.asked import asked, modes_of
+from originset.models.browsers.asked import modes_of
 from originset.models.browsers.candidates import YES, pairs
-from originset.models.browsers.http1 import with_at_once
-from originset.models.browsers.predictions import connections, handshakes, of_pages, with_chains
-from originset.models.browsers.replay import replayed
-from originset.models.browsers.servers import with_servers
-from originset.models.browsers.tables import TODAY, without_tls
+from originset.models.browsers.known import Known
+from originset.models.browsers.part import read
+from originset.models.browsers.predictions import connections, of_pages, without_tls
+from originset.models.browsers.replay import replayed, ways
+from originset.models.browsers.tables import TODAY, groups_of
 from originset.models.costs import name_bytes
 from originset.models.live import with_live
 from originset.models.plan import Plan
@@ -83,20 +83,24 @@ def planned_connections(tables: Mapping[str, pl.LazyFrame], plan: Plan) -> Plann
     :func:`originset.models.browsers.tables.browser_tables`.
     """
     tables, _ = with_live(_of_site(tables, plan.site))
-    groups = with_chains(tables, with_at_once(tables, with_servers(tables, asked(modes_of(tables)))))
-    others = without_tls(tables, groups)
-    visits = tables["visits"].select("visit_id").collect()
+    known = Known(tables)
+    part = read(tables, known)
+    groups = groups_of(part, modes_of(part))
+    others = without_tls(part, groups)
     pages, hosts = [], []
     for model, deployed in deployments(plan).items():
-        changed, served = (tables, groups) if deployed is None else _deployed(tables, groups, deployed)
-        found = pairs(changed, served)
+        names, served = (None, groups) if deployed is None else _deployed(tables, known, groups, deployed)
+        found = pairs(known, served, names)
         for browser, rules in browser_rules().items():
-            opens = connections(replayed(served, found, rules), rules)
+            opens = connections(replayed(served, ways(found, rules)), rules)
             named = (pl.lit(browser).alias("browser"), pl.lit(model).alias("model"))
-            pages.append(of_pages(visits, opens, others, handshakes(opens, found.clear()), rules).with_columns(named))
-            hosts.append(_by_host(opens).with_columns(named))
-    key = ["visit_id", "browser", "model"]
-    return PlannedConnections(pl.concat(pages).sort(key), pl.concat(hosts).sort(*key, "host", "port"))
+            pages.append(of_pages(part, opens, others, rules).with_columns(named))
+            hosts.append(_by_host(opens.with_columns(pl.col("host").cast(pl.String))).with_columns(named))
+    key, ids = ["visit_id", "browser", "model"], part.visits["visit_id"]
+    of_pages_, of_hosts = (
+        rows.with_columns(ids.gather(rows["visit_id"])) for rows in (pl.concat(pages), pl.concat(hosts))
+    )
+    return PlannedConnections(of_pages_.sort(key), of_hosts.sort(*key, "host", "port"))
 
 
 def _origin(host: str, port: int | None) -> str:
@@ -113,33 +117,33 @@ def _of_site(tables: Mapping[str, pl.LazyFrame], site: str) -> dict[str, pl.Lazy
 
 
 def _deployed(
-    tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame, deployed: Deployment
-) -> tuple[dict[str, pl.LazyFrame], pl.DataFrame]:
-    """Certificates with the names, and groups whose servers send the sets."""
+    tables: Mapping[str, pl.LazyFrame], known: Known, groups: pl.DataFrame, deployed: Deployment
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The names that certificates get (host, certificate_id), and groups whose servers send the sets."""
     sets = pl.DataFrame(
         {"host": list(deployed.origins), "announced": list(deployed.origins.values())},
         schema={"host": pl.String, "announced": pl.List(pl.String)},
-    )
+    ).with_columns(pl.col("host").cast(known.hosts))
     served = groups.join(sets, on="host", how="left", maintain_order="left")
     server = pl.col("announced").is_not_null()
-    shown = served.filter(server).select(pl.col("certificate_id").drop_nulls().unique())
-    known = tables["certificate_names"].join(shown.lazy(), on="certificate_id").collect()
+    shown = served.filter(server).select(pl.col("certificate_id").drop_nulls().unique().cast(pl.String))
+    named = tables["certificate_names"].join(shown.lazy(), on="certificate_id", how="semi").collect()
     sizes = [(name, name_bytes(name)) for name in deployed.names]
-    lacking = shown.join(
-        pl.DataFrame(sizes, schema={"name": pl.String, "bytes": pl.Int64}, orient="row"), how="cross"
-    ).join(known, on=["certificate_id", "name"], how="anti")
+    lacking = (
+        shown.join(pl.DataFrame(sizes, schema={"name": pl.String, "bytes": pl.Int64}, orient="row"), how="cross")
+        .join(named, on=["certificate_id", "name"], how="anti")
+        .select(
+            pl.col("name").cast(known.hosts).alias("host"), pl.col("certificate_id").cast(known.certificates), "bytes"
+        )
+    )
     grown = lacking.group_by("certificate_id").agg(pl.col("bytes").sum())
-    names = [
-        tables["certificate_names"].select("certificate_id", "name"),
-        lacking.select("certificate_id", "name").lazy(),
-    ]
     changed = served.join(grown, on="certificate_id", how="left", maintain_order="left").with_columns(
         pl.coalesce("announced", "origins").alias("origins"),
         # With SETTINGS: whoever waits for the connection has the set.
         pl.when(~server).then("origins_ms").alias("origins_ms"),
         (pl.col("chain_bytes") + pl.col("bytes").fill_null(0)).alias("chain_bytes"),
     )
-    return {**tables, "certificate_names": pl.concat(names)}, changed.drop("announced", "bytes")
+    return lacking.drop("bytes"), changed.drop("announced", "bytes")
 
 
 def _by_host(opens: pl.DataFrame) -> pl.DataFrame:

@@ -1,21 +1,25 @@
-"""What each browser needs for a page: connections, and their handshakes' bytes and round trips."""
+"""What each browser needs for a page: connections, lookups, and the handshakes' bytes and round trips."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.candidates import MAYBE, NO, YES
+from originset.models.browsers.part import Ints, Part, grouped, keyed, numbers
 from originset.models.browsers.replay import unknown_modes
-from originset.models.network import is_address
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
 
 # A dNSName in a certificate: its text, a tag and a length (RFC 5280, up to 127 bytes).
 _BYTES_BESIDE_NAME = 2
+
+_Flags = np.ndarray[Any, np.dtype[np.bool_]]
+_Numbers = Ints | np.ndarray[Any, np.dtype[np.float64]]
 
 
 def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
@@ -44,90 +48,97 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     return opens.with_columns(low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high"))
 
 
-def with_chains(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
-    """``groups`` with ``chain_bytes``: the certificates that their servers send; NULL where one's size is not known."""
-    used = groups.lazy().select(pl.col("certificate_id").drop_nulls().unique())
-    sizes = tables["certificates"].select("certificate_id", "chain", "der_bytes").unique("certificate_id")
-    of_chain = (
-        sizes.join(used, on="certificate_id", how="semi")
-        .select("certificate_id", "chain")
-        .explode("chain")
-        .join(sizes.select(pl.col("certificate_id").alias("chain"), "der_bytes"), on="chain", how="left")
-        .group_by("certificate_id")
-        .agg(pl.when(pl.col("der_bytes").is_not_null().all()).then(pl.col("der_bytes").sum()).alias("chain_bytes"))
-        .collect()
-    )
-    return groups.join(of_chain, on="certificate_id", how="left", maintain_order="left")
-
-
-def handshakes(counted: pl.DataFrame, planned: pl.DataFrame) -> pl.DataFrame:
-    """visit_id, handshake_bytes and round_trips of the ``high`` connections of ``counted`` groups.
-
-    ``planned``: pairs whose later host the earlier one's certificate names on top of what it has.
-    """
-    added = (
-        planned.unique(["group_held", "host"])
-        .group_by(pl.col("group_held").alias("group"))
-        .agg((pl.col("host").str.len_bytes() + _BYTES_BESIDE_NAME).sum().alias("added"))
-    )
-    trips = pl.when(pl.col("protocol") == "h3").then(1).otherwise(pl.col("tls_version").replace_strict(
-        _ROUND_TRIPS, default=None, return_dtype=pl.Int32
-    ))  # fmt: skip
-    rows = (
-        counted.filter(pl.col("high") > 0)
-        .join(added, on="group", how="left")
-        .select(
-            "visit_id",
-            (pl.col("high") * (pl.col("chain_bytes") + pl.col("added").fill_null(0))).alias("handshake_bytes"),
-            (pl.col("high") * trips).alias("round_trips"),
-        )
-    )
-    names = ("handshake_bytes", "round_trips")
-    return rows.group_by("visit_id").agg(
-        pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name) for name in names
+def with_handshakes(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
+    """``groups`` with what a handshake with each one's server takes; ``chain_bytes``, ``trips``: NULL if not known."""
+    versions = pl.col("tls_version").replace_strict(_ROUND_TRIPS, default=None, return_dtype=pl.Int64)
+    trips = pl.when(pl.col("protocol") == "h3").then(1).otherwise(versions)
+    return groups.with_columns(
+        part.known.chain_bytes(groups["certificate_id"]).cast(pl.Int64).alias("chain_bytes"),
+        trips.cast(pl.Int64).alias("trips"),
     )
 
 
 def of_pages(
-    visits: pl.DataFrame, opens: pl.DataFrame, others: pl.DataFrame, shaken: pl.DataFrame, rules: BrowserRules
+    part: Part,
+    opens: pl.DataFrame,
+    others: pl.DataFrame,
+    rules: BrowserRules,
+    planned: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """visit_id, tls_low, tls_high, dns, handshake_bytes and round_trips of each of ``visits``.
+    """visit_id, tls_low, tls_high, dns, handshake_bytes and round_trips of each page.
 
-    ``opens``: of :func:`connections`; ``others``: names that are looked up whatever it says (visit_id, host, lookups);
-    ``shaken``: of :func:`handshakes`.
+    ``opens``: of :func:`connections`; ``others``: of :func:`without_tls`. ``planned``: pairs whose later host the
+    earlier one's certificate names on top of what it has.
     """
-    counted = opens.group_by("visit_id").agg(
-        pl.col("low").sum().alias("tls_low"), pl.col("high").sum().alias("tls_high")
-    )
-    return (
-        visits.join(counted, on="visit_id", how="left")
-        .join(_lookups(opens, others, rules), on="visit_id", how="left")
-        .with_columns(
-            pl.col("tls_low", "tls_high").fill_null(0), pl.col("lookups").fill_null(0).replace(-1, None).alias("dns")
-        )
-        .drop("lookups")
-        .join(shaken, on="visit_id", how="left")
-        # Where no connection is needed, none is shaken hands over.
-        .with_columns(
-            pl.when(pl.col("tls_high") == 0).then(0).otherwise(name).alias(name)
-            for name in ("handshake_bytes", "round_trips")
-        )
+    pages = part.visits.height
+    visit = opens["visit_id"].to_numpy()
+    low, high = opens["low"].to_numpy(), opens["high"].to_numpy()
+    shaken = high > 0
+    added = np.zeros(opens.height, np.int64)
+    if planned is not None:
+        names = planned.select("group_held", "host").unique()
+        sizes = names["host"].cast(pl.String).str.len_bytes().to_numpy() + _BYTES_BESIDE_NAME
+        np.add.at(added, names["group_held"].to_numpy(), sizes)
+    handshakes = visit[shaken], high[shaken], pages
+    rows = opens.select("chain_bytes", "trips").filter(pl.Series(shaken))
+    return pl.DataFrame(
+        {
+            "visit_id": pl.int_range(pages, dtype=pl.UInt32, eager=True),
+            "tls_low": _sums(visit, low, pages),
+            "tls_high": _sums(visit, high, pages),
+            "dns": _lookups(opens, others, rules, pages),
+            "handshake_bytes": _products(*handshakes, rows["chain_bytes"], added[shaken]),
+            "round_trips": _products(*handshakes, rows["trips"], np.zeros_like(added[shaken])),
+        }
     )
 
 
-def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """Names looked up by each page; -1 where that is not known."""
-    keys = ["visit_id", "host", *(["top_site", "cross_site"] if rules.lookups_follow_partition else [])]
-    needed = pl.col("looked_up")
-    asked_for = opens.group_by(keys).agg(
-        # One lookup serves all that share a partition; it is certain if one of them certainly needs it.
-        pl.when(needed.any()).then(1).when(needed.is_null().any()).then(None).otherwise(0).cast(pl.Int64)
-        .alias("lookups")
-    )  # fmt: skip
-    counts = pl.col("lookups")
-    return (
-        pl.concat([asked_for.select("visit_id", "host", "lookups"), others])
-        .filter(~is_address(pl.col("host")))
-        .group_by("visit_id")
-        .agg(pl.when(counts.is_null().any()).then(-1).otherwise(counts.sum()).alias("lookups"))
-    )
+def _sums(visit: Ints, values: _Numbers, pages: int) -> Ints:
+    # Sums of float64, exact below 2**53.
+    return np.bincount(visit, values, pages).astype(np.int64)
+
+
+def _products(visit: Ints, times: Ints, pages: int, values: pl.Series, added: Ints) -> pl.Series:
+    """Of each page, ``times`` of ``values`` and what is added to them; NULL where one is not known."""
+    unknown = np.bincount(visit, values.is_null().to_numpy(), pages) > 0
+    return _where(~unknown, _sums(visit, times * (values.fill_null(0).to_numpy() + added), pages))
+
+
+def _where(known: _Flags, values: Ints) -> pl.Series:
+    return pl.select(pl.when(pl.Series(known)).then(pl.Series(values))).to_series()
+
+
+def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules, pages: int) -> pl.Series:
+    """Names looked up by each page; NULL where that is not known."""
+    # One lookup serves all that share a partition; it is certain if one of them certainly needs it.
+    shared = "lookup_in_partition" if rules.lookups_follow_partition else "lookup"
+    named = ~opens["literal"].to_numpy()
+    of, needed = opens[shared].to_numpy()[named], opens["looked_up"].filter(pl.Series(named))
+    visit = np.zeros(int(of.max(initial=-1)) + 1, np.int64)
+    visit[of] = opens["visit_id"].to_numpy()[named]
+    certain = np.bincount(of, needed.fill_null(value=False).to_numpy(), visit.size) > 0
+    unsure = ~certain & (np.bincount(of, needed.is_null().to_numpy(), visit.size) > 0)
+    unknown = np.bincount(visit, unsure, pages) > 0
+    beside = np.bincount(others["visit_id"].to_numpy(), minlength=pages)
+    return _where(~unknown, _sums(visit, certain.astype(np.int64), pages) + beside)
+
+
+def with_lookups(groups: pl.DataFrame) -> pl.DataFrame:
+    """``groups`` with numbers for what one lookup serves: ``lookup`` (a page's name), ``lookup_in_partition``."""
+    name = (numbers(groups["visit_id"]), numbers(groups["host"]))
+    of_name, _ = grouped(keyed(*name))
+    of_partition, _ = grouped(keyed(*name, numbers(groups["top_site"]), numbers(groups["cross_site"])))
+    return groups.with_columns(pl.Series("lookup", of_name), pl.Series("lookup_in_partition", of_partition))
+
+
+def without_tls(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
+    """Other names that pages asked for, over http or in vain: ``visit_id`` and ``host``."""
+    name = ["visit_id", "host"]
+    others = pl.concat(
+        [
+            part.requests.filter(~pl.col("secure")).select(name),
+            part.queries.filter(pl.col("source") == "browser", pl.col("host").is_not_null()).select(name),
+        ]
+    ).unique()
+    others = others.join(groups.select(name), on=name, how="anti")
+    return others.filter(~part.known.literal(others["host"]))

@@ -13,27 +13,29 @@ from originset.models.browsers.candidates import MAYBE, NO, YES, in_time, joins,
 SURE, UNSURE, JOINED = 3, 4, 5
 
 
-def replayed(groups: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """``groups`` with what becomes of each.
+def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    """What a browser with ``rules`` makes of each of the pairs (:func:`originset.models.browsers.candidates.pairs`).
 
-    ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it certainly uses instead;
-    else NULL), ``looked_up`` (NULL: not known), ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
-
-    Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
-    it certainly may use, and certainly opens one if there is none that it could perhaps use. ``found``: of
-    :func:`originset.models.browsers.candidates.pairs`.
+    Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), asked (looks the name up all the
+    same), refused (it is asked in vain). Pairs that come to nothing are left out.
     """
-    all_ways = found.select(
-        *("group", "group_held", "same_host"),
-        joins(rules).alias("may"),
-        shares_host(rules).alias("shares"),
-        in_time().alias("in_time"),
-        looked_up(rules).alias("asked"),
-        (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
-    ).filter((pl.col("may") > NO) | (pl.col("shares") > NO))
-    refused = all_ways.filter("refused").group_by("group").agg(pl.col("may").max().alias("refused"))
+    return (
+        found.select(
+            *("group", "group_held", "same_host"),
+            joins(rules).alias("may"),
+            shares_host(rules).alias("shares"),
+            in_time().alias("in_time"),
+            looked_up(rules).alias("asked"),
+            (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
+        )
+        .filter((pl.col("may") > NO) | (pl.col("shares") > NO))
+        .select("group", "group_held", _way().alias("way"), "may", "asked", "refused")
+    )
+
+
+def _way() -> pl.Expr:
     # What its own host's connection can carry, that or the one which it shares carries.
-    certain = (
+    return (
         pl.when(pl.col("same_host") & (pl.col("may") == YES))
         .then(SURE)
         .when(pl.col("shares") == YES)
@@ -43,29 +45,40 @@ def replayed(groups: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> 
         .otherwise("may")
         .cast(pl.Int8)
     )
-    possible = all_ways.filter(~pl.col("refused")).with_columns(certain.alias("may")).sort("group", "group_held")
-    opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "may")))
-    sure = possible.select("group", pl.col("group_held").alias("joins"), pl.col("asked"))
-    perhaps = possible.group_by("group").agg(pl.col("asked").all().alias("asked_anyway"))
-    joined = pl.Series("joins", used, dtype=pl.Int64)
-    return (
-        groups.with_columns(
-            pl.Series("opens", opens, dtype=pl.Int8), joined.replace(-1, None).cast(groups.schema["group"])
-        )
-        .join(sure, on=["group", "joins"], how="left", maintain_order="left")
-        .join(perhaps, on="group", how="left", maintain_order="left")
-        .with_columns(
-            pl.when(pl.col("opens") == YES)
-            .then(pl.lit(value=True))
-            .when(pl.col("joins").is_not_null())
-            .then("asked")
-            .when("asked_anyway")
-            .then(pl.lit(value=True))
-            .alias("looked_up")
-        )
-        .drop("asked", "asked_anyway")
-        .join(refused, on="group", how="left", maintain_order="left")
-        .with_columns(pl.col("refused").fill_null(NO))
+
+
+def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
+    """``groups`` with what becomes of each, given the :func:`ways` that a browser takes; these are in any order.
+
+    ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it certainly uses instead;
+    else NULL), ``looked_up`` (NULL: not known), ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
+
+    Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
+    it certainly may use, and certainly opens one if there is none that it could perhaps use.
+    """
+    refused = np.zeros(groups.height, np.int8)
+    vain = taken.filter("refused")
+    np.maximum.at(refused, vain["group"].to_numpy(), vain["may"].to_numpy())
+    possible = taken.filter(~pl.col("refused")).sort("group", "group_held")
+    opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "way")))
+    group, held = possible["group"].to_numpy(), possible["group_held"].to_numpy()
+    unasked = ~possible["asked"].to_numpy()
+    without = np.zeros(groups.height, np.bool_)
+    without[group[unasked & (used[group] == held)]] = True
+    perhaps_without = np.zeros(groups.height, np.bool_)
+    perhaps_without[group[unasked]] = True
+    joined = used >= 0
+    asked = np.where(joined, ~without, (opens == YES) | ~perhaps_without)
+    open_question = ~joined & ~asked
+    return groups.hstack(
+        [
+            pl.Series("opens", opens),
+            pl.select(
+                pl.when(pl.Series(joined)).then(pl.Series(used)).cast(groups.schema["group"]).alias("joins")
+            ).to_series(),
+            pl.select(pl.when(pl.Series(~open_question)).then(pl.Series(asked)).alias("looked_up")).to_series(),
+            pl.Series("refused", refused),
+        ]
     )
 
 

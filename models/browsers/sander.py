@@ -9,24 +9,29 @@ candidates. Where closing times are unknown, *immediate* takes every connection 
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from originset.models.browsers.candidates import NO, YES
 
 SANDER = ("sander_immediate", "sander_endless")
 
+# In alphabetical order, as they are listed; each is a bit.
+_CAUSES = ("CERT", "CRED", "IP")
 
-def sander_causes(found: pl.DataFrame) -> pl.DataFrame:
-    """Of each connection's ``number`` the lists of SANDER; ``found``: pairs with covers and is_MISDIRECTED."""
+
+def sander_causes(found: pl.DataFrame, connections: int) -> pl.DataFrame:
+    """Of each ``number`` below ``connections`` the lists of SANDER; ``found``: pairs with covers and is_MISDIRECTED."""
     shares = pl.all_horizontal(pl.col(name).is_in(["h2", "h3"]) for name in ("protocol", "protocol_held"))
     same_address = (pl.col("peer") == pl.col("peer_held")) & (pl.col("port") == pl.col("port_held"))
     cause = (
         pl.when(same_address & (pl.col("covers") == NO))
-        .then(pl.lit("CERT"))
+        .then(1 << _CAUSES.index("CERT"))
         .when(~same_address & (pl.col("covers") == YES))
-        .then(pl.lit("IP"))
+        .then(1 << _CAUSES.index("IP"))
         .when(same_address & (pl.col("covers") == YES))
-        .then(pl.lit("CRED"))
+        .then(1 << _CAUSES.index("CRED"))
+        .otherwise(0)
     )
     closed = pl.col("closed_ms_held") <= pl.col("opened_ms")
     watched = pl.col("lasting_held").is_not_null()
@@ -35,9 +40,14 @@ def sander_causes(found: pl.DataFrame) -> pl.DataFrame:
         "sander_immediate": ~pl.when(watched).then(closed.fill_null(value=False)).otherwise(idle.fill_null(value=True)),
         "sander_endless": ~(watched & closed.fill_null(value=False)),
     }
-    candidates = found.filter(shares.fill_null(value=False), pl.col("is_MISDIRECTED") == NO).with_columns(
-        cause.alias("sander")
+    candidate = shares.fill_null(value=False) & (pl.col("is_MISDIRECTED") == NO)
+    bits = found.select(
+        "number", *(pl.when(candidate & lives[name]).then(cause).otherwise(0).alias(name) for name in SANDER)
     )
-    return candidates.group_by("number").agg(
-        pl.col("sander").filter(lives[name]).drop_nulls().unique().sort().alias(name) for name in SANDER
-    )
+    sets = pl.Series([[name for bit, name in enumerate(_CAUSES) if one >> bit & 1] for one in range(1 << len(_CAUSES))])
+    lists = {}
+    for name in SANDER:
+        of = np.zeros(connections, np.int64)
+        np.bitwise_or.at(of, bits["number"].to_numpy(), bits[name].cast(pl.Int64).to_numpy())
+        lists[name] = sets.gather(of)
+    return pl.DataFrame(lists)

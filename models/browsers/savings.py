@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
-from originset.models.browsers.candidates import YES, reaches
+from originset.models.browsers.candidates import could_join, in_place
 from originset.models.browsers.predictions import connections
-from originset.models.browsers.replay import replayed
+from originset.models.browsers.replay import replayed, ways
 
 # What certificates save by addresses alone, and with ORIGIN frames over the one protocol that each browser heeds.
 SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
@@ -37,14 +37,14 @@ def saved_connections(
     rules = browser_rules()
     chromium, firefox = rules["chromium"], rules["firefox"]
     over_h3 = replace(chromium, origin_permits=chromium.origin_permits | {"h2"})
-    ways: tuple[tuple[pl.DataFrame, BrowserRules], ...] = (
+    cases: tuple[tuple[pl.DataFrame, BrowserRules], ...] = (
         (by_address, chromium),
         (possible, over_h3),
         (possible, firefox),
     )
     asked_for = beside.select("site", "server", *_ORIGIN)
-    for name, (pairs, rule) in zip(SAVINGS, ways, strict=True):
-        then = connections(replayed(groups, pairs, rule), rule)
+    for name, (pairs, rule) in zip(SAVINGS, cases, strict=True):
+        then = connections(replayed(groups, ways(pairs, rule)), rule)
         asked_for = asked_for.join(_fewer(today[rule.browser], then, name), on=_ORIGIN, how="left")
     return totals(asked_for, ["site", "server", "host"])
 
@@ -68,25 +68,19 @@ def _fewer(today: pl.DataFrame, then: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _announced(groups: pl.DataFrame, found: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
     """``found`` as it would be with each host of ``beside`` in the certificate and the ORIGIN set of its server."""
-    columns = [name for name in found.columns if name.endswith("_held")]
     held = (
-        groups.join(beside.select("visit_id", pl.col("server").alias("host")).unique(), on=["visit_id", "host"])
+        groups.select("group", "visit_id", "port", "host", "protocol")
+        .join(beside.select("visit_id", pl.col("server").alias("host")).unique(), on=["visit_id", "host"])
         .filter(pl.col("protocol").is_in(["h2", "h3"]) | pl.col("protocol").is_null())
-        .select("visit_id", "port", *(pl.col(name.removesuffix("_held")).alias(name) for name in columns))
+        .select("visit_id", "port", pl.col("group").alias("group_held"), pl.col("protocol").alias("protocol_held"))
     )
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
     near = (
-        groups.filter(pl.col("protocol").ne_missing("h1"), ~pl.col("misdirected"))
+        groups.select("group", *_ORIGIN, "protocol", "misdirected")
+        .filter(pl.col("protocol").ne_missing("h1"), ~pl.col("misdirected"))
         .join(beside.select(_ORIGIN).unique(), on=_ORIGIN, how="semi")
         .join(held, on=["visit_id", "port"])
         .filter(pl.col("group_held") < pl.col("group"), alike)
-        .with_columns(
-            pl.lit(YES, pl.Int8).alias("covers"),
-            pl.lit(value=False).alias("same_host"),
-            pl.lit(value=False).alias("together"),
-            pl.lit(value=True).alias("planned"),
-        )
-        .with_columns(reaches().alias("reaches"))
+        .select("group", "group_held")
     )
-    both = ["group", "group_held"]
-    return pl.concat([found.join(near.select(both), on=both, how="anti"), near.select(found.columns)]).sort(both)
+    return in_place(found, could_join(groups, near))

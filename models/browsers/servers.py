@@ -2,140 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+import numpy as np
 import polars as pl
 
-from originset.models.network import is_address
+from originset.models.browsers.part import Ints, Part, few, grouped, keyed, numbers, places
 
 _ADDRESSES = ("A", "AAAA")
+_NAME = ["visit_id", "host"]
+_ORIGIN = [*_NAME, "port"]
 
 
-def with_servers(tables: Mapping[str, pl.LazyFrame], groups: pl.DataFrame) -> pl.DataFrame:
+def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` (:func:`originset.models.browsers.asked.asked`) with what a connection of their own would be.
 
-    Adds peer (the address that it leads to), answers (all addresses of the name; NULL: unknown), certificate_id,
-    names_known, origins (of ORIGIN frames; NULL: no frame, or none that a recorder could see), origins_ms (when they
-    came), tls_version, ech, connected_ms and ready_ms (corrected by what the connections and lookups say), misdirected
-    (servers said so of the host), h2_denied (by its HTTPS records).
+    Adds literal (the host is an address), peer (the address that it leads to), answers (all addresses of the name;
+    NULL: unknown), certificate_id, names_known, origins (of ORIGIN frames; NULL: no frame, or none that a recorder
+    could see), origins_ms (when they came), tls_version, ech, connected_ms and ready_ms (corrected by what the
+    connections and lookups say), misdirected (servers said so of the host), h2_denied (by its HTTPS records).
 
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.
     """
-    own = _own_connections(tables["connections"], groups)
-    answers = answers_of(tables["dns_queries"]).join(
-        groups.select("visit_id", "host").unique(), on=["visit_id", "host"], how="semi"
+    carried = beside(groups, part.connections, ["visit_id", "connection_id"], "first_host")["first_host"]
+    told = groups.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms").hstack(
+        [
+            *beside(groups, _own_connections(part.connections), _ORIGIN),
+            *beside(groups, answers_of(part), _NAME),
+            *beside(groups, _refused(part.connections), _NAME),
+            *beside(groups, _protocols(part.queries), _NAME),
+            (carried.is_null() | (carried == groups["host"])).alias("own"),
+            part.known.literal(groups["host"]).alias("literal"),
+        ]
     )
-    known = (
-        tables["certificates"]
-        .filter(pl.col("san_count").is_not_null())
-        .select("certificate_id", pl.lit(value=True).alias("names_known"))
-        .unique()
-        .join(own.lazy().select("certificate_id").drop_nulls().unique(), on="certificate_id", how="semi")
-        .collect()
+    told = told.with_columns(literals(part)).with_columns(
+        pl.when("own")
+        .then(pl.coalesce("server_ip", "own_ip"))
+        .otherwise(pl.coalesce("own_ip", _only("answers")))
+        .alias("peer"),
+        pl.coalesce(pl.max_horizontal("started_ms", "answered_ms"), "ready_ms").alias("ready_ms"),
+        # What was carried by another's connection found it established.
+        pl.when("own")
+        .then(pl.coalesce("own_ms", "connected_ms"))
+        .otherwise(pl.coalesce("own_ms", "ready_ms"))
+        .alias("connected_ms"),
+        part.known.named(told["certificate_id"]).alias("names_known"),
+        pl.col("misdirected", "h2_denied").fill_null(value=False),
     )
-    keys = ["visit_id", "host", "port"]
-    carried = tables["connections"].select("visit_id", "connection_id", "first_host").collect()
-    return (
-        groups.join(carried, on=["visit_id", "connection_id"], how="left", maintain_order="left")
-        .with_columns((pl.col("first_host").is_null() | (pl.col("first_host") == pl.col("host"))).alias("own"))
-        .join(own, on=keys, how="left", maintain_order="left")
-        .join(answers, on=["visit_id", "host"], how="left", maintain_order="left")
-        .with_columns(literals())
-        .join(_protocols(tables["dns_queries"]), on=["visit_id", "host"], how="left", maintain_order="left")
-        .join(known, on="certificate_id", how="left", maintain_order="left")
-        .with_columns(
-            pl.when("own")
-            .then(pl.coalesce("server_ip", "own_ip"))
-            .otherwise(pl.coalesce("own_ip", _only("answers")))
-            .alias("peer"),
-            pl.coalesce(pl.max_horizontal("started_ms", "answered_ms"), "ready_ms").alias("ready_ms"),
-            # What was carried by another's connection found it established.
-            pl.when("own")
-            .then(pl.coalesce("own_ms", "connected_ms"))
-            .otherwise(pl.coalesce("own_ms", "ready_ms"))
-            .alias("connected_ms"),
-            pl.col("names_known").fill_null(value=False),
-            pl.col("misdirected", "h2_denied").fill_null(value=False),
-        )
-        .select(pl.exclude("own_ip", "own_ms", "answered_ms", "first_host"))
+    return groups.drop("ready_ms", "connected_ms").hstack(told.select(
+        *("literal", "peer", "answers", "certificate_id", "names_known", "origins", "origins_ms", "tls_version", "ech"),
+        *("ready_ms", "connected_ms", "misdirected", "h2_denied"),
+    ))  # fmt: skip
+
+
+def beside(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:
+    """For each of ``rows`` the columns (all if none is named) of the one of ``others`` with its keys, or NULL."""
+    found = rows.select(keys).join(
+        others.select(*keys, *columns) if columns else others, on=keys, how="left", maintain_order="left"
     )
+    return found.drop(keys)
 
 
 def _only(name: str) -> pl.Expr:
     return pl.when(pl.col(name).list.len() == 1).then(pl.col(name).list.first())
 
 
-def _own_connections(connections: pl.LazyFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def _own_connections(connections: pl.DataFrame) -> pl.DataFrame:
     """The earliest connection opened for each host of each page; its certificate is the first known of any."""
-    wanted = groups.lazy().select("visit_id", "host", "port").unique()
-    refused = (
-        connections.select("visit_id", pl.col("misdirected").alias("host"))
+    opened = connections.filter(pl.col("first_host").is_not_null(), pl.col("tls").ne_missing(other=False)).with_columns(
+        pl.col("port").fill_null(443)
+    )
+    group, firsts = grouped(keyed(numbers(opened["visit_id"]), numbers(opened["first_host"]), few(opened["port"])))
+    # Times that are not known come last; of equal ones the first.
+    by_time = np.lexsort((opened["established_ms"].fill_null(float("inf")).to_numpy(), group))
+    earliest = opened[by_time[np.flatnonzero(np.diff(group[by_time], prepend=-1))]]
+    return opened[firsts].select(
+        "visit_id",
+        pl.col("first_host").alias("host"),
+        "port",
+        earliest["server_ip"].alias("own_ip"),
+        earliest["established_ms"].alias("own_ms"),
+        earliest["tls_version"],
+        earliest["ech"],
+        _first(opened["certificate_id"], group, firsts.size),
+        _normal(_first(opened["origin_set"], group, firsts.size)).alias("origins"),
+        _first(opened["origin_ms"], group, firsts.size).alias("origins_ms"),
+    )
+
+
+def _first(values: pl.Series, group: Ints, groups: int) -> pl.Series:
+    """The first of each group that is known."""
+    known = np.flatnonzero(values.is_not_null().to_numpy())[::-1]
+    row = np.full(groups, -1)
+    row[group[known]] = known
+    return values.gather(places(row))
+
+
+def _normal(origins: pl.Series) -> pl.Series:
+    """Entries of ORIGIN frames as RFC 6454 section 6.2 writes them: browsers take them with case, port and path."""
+    entry = pl.element().str.to_lowercase().str.replace(r"^(https://[^/]*?)(?::443)?(?:/.*)?$", "${1}")
+    return origins if origins.null_count() == origins.len() else origins.list.eval(entry)
+
+
+def _refused(connections: pl.DataFrame) -> pl.DataFrame:
+    """``misdirected``: some server of the page said so of the host."""
+    return (
+        connections.filter(pl.col("misdirected").is_not_null())
+        .select("visit_id", pl.col("misdirected").alias("host"))
         .explode("host")
         .drop_nulls("host")
         .unique()
         .with_columns(pl.lit(value=True).alias("misdirected"))
     )
-    time = pl.coalesce("established_ms", pl.lit(float("inf")))
-    first = time.arg_min()
-    return (
-        connections.filter(pl.col("first_host").is_not_null(), pl.col("tls").ne_missing(other=False))
-        .with_columns(pl.col("port").fill_null(443))
-        .group_by("visit_id", pl.col("first_host").alias("host"), "port")
-        .agg(
-            pl.col("server_ip").get(first).alias("own_ip"),
-            pl.col("established_ms").get(first).alias("own_ms"),
-            pl.col("certificate_id").drop_nulls().first(),
-            pl.col("origin_set").drop_nulls().first().list.eval(_normal()).alias("origins"),
-            pl.col("origin_ms").drop_nulls().first().alias("origins_ms"),
-            pl.col("tls_version").get(first),
-            pl.col("ech").get(first),
-        )
-        .join(wanted, on=["visit_id", "host", "port"], how="right")
-        .join(refused, on=["visit_id", "host"], how="left")
-        .collect()
-    )
 
 
-def _normal() -> pl.Expr:
-    """An entry of an ORIGIN frame as RFC 6454 section 6.2 writes it: browsers take it with case, port and path."""
-    return pl.element().str.to_lowercase().str.replace(r"^(https://[^/]*?)(?::443)?(?:/.*)?$", "${1}")
-
-
-def literals() -> pl.Expr:
+def literals(part: Part) -> pl.Expr:
     """``answers``: those of a host that is an address are the address."""
-    return pl.when(is_address(pl.col("host"))).then(pl.concat_list("host")).otherwise("answers").alias("answers")
+    own = pl.concat_list(pl.col("host").cast(pl.String).cast(part.known.addresses))
+    return pl.when("literal").then(own).otherwise("answers").alias("answers")
 
 
-def answers_of(queries: pl.LazyFrame) -> pl.DataFrame:
+def answers_of(part: Part) -> pl.DataFrame:
     """All addresses that each host of each page had in its answers, and when they were there."""
     return (
-        queries.filter(pl.col("rtype").is_in(_ADDRESSES), pl.col("answers").list.len() > 0)
-        .group_by("visit_id", "host")
+        part.queries.lazy()
+        .filter(pl.col("rtype").is_in(_ADDRESSES), pl.col("answers").list.len() > 0)
+        .group_by(_NAME)
         .agg(
             pl.col("answers").explode(),
             (pl.col("asked_ms") + pl.col("took_ms")).min().alias("answered_ms"),
         )
-        .with_columns(pl.col("answers").list.unique())
+        .with_columns(pl.col("answers").list.unique().cast(pl.List(part.known.addresses)))
         .collect()
     )
 
 
-def _protocols(queries: pl.LazyFrame) -> pl.DataFrame:
+def _protocols(queries: pl.DataFrame) -> pl.DataFrame:
     """``h2_denied``: all HTTPS records (RFC 9460) of the name that list protocols leave out h2."""
     alpn = pl.element().str.extract(r"alpn=(\S+)").drop_nulls()
+    h2 = pl.col("answers").list.eval(pl.element().str.split(",").list.contains("h2")).list.any()
     return (
-        queries.filter(pl.col("rtype") == "HTTPS", pl.col("answers").list.len() > 0)
-        .group_by("visit_id", "host")
+        queries.lazy()
+        .filter(pl.col("rtype") == "HTTPS", pl.col("answers").list.len() > 0)
+        .group_by(_NAME)
         .agg(pl.col("answers").explode())
         .with_columns(pl.col("answers").list.eval(alpn))
         .filter(pl.col("answers").list.len() > 0)
-        .select(
-            "visit_id",
-            "host",
-            (~pl.col("answers").list.eval(pl.element().str.split(",").list.contains("h2")).list.any()).alias(
-                "h2_denied"
-            ),
-        )
+        .select(*_NAME, (~h2).alias("h2_denied"))
         .collect()
     )

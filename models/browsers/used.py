@@ -2,109 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+import numpy as np
 import polars as pl
 
-from originset.models.browsers.servers import literals
+from originset.models.browsers.part import Part
+from originset.models.browsers.servers import answers_of, beside, literals
 
 _KEY = ["visit_id", "connection_id"]
+_TOLD = (
+    *("certificate_id", "opened_ms", "established_ms", "closed_ms", "privacy_mode", "misdirected"),
+    *("server_ip", "origin_set", "source"),
+)
 
 
-def used_connections(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     """One row per connection that carried https or wss requests, ordered by visit and time of opening.
 
-    Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, kind (of its first request),
-    credentialed, third_party, top_site, cross_site, cookies_blocked, browser, privacy_mode, peer, asn, site (of the
-    host), main_site (of the page), edge, opened_ms, ready_ms, established_ms, last_ms (when its last answer ended),
+    Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, socket (its first request's),
+    credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, browser, privacy_mode, peer, asn, site
+    (of the host), main_site (of the page), opened_ms, ready_ms, established_ms, last_ms (when its last answer ended),
     closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the page), certificate_id,
     names_known, origins, misdirected (hosts answered 421), answers.
 
-    ``rows``: of :func:`originset.models.browsers.asked.modes_of`, ``answers``: of
-    :func:`originset.models.browsers.servers.answers_of`.
+    ``rows``: of :func:`originset.models.browsers.asked.modes_of`.
     """
-    carried = (
-        rows.filter(pl.col("connection_id").is_not_null())
-        .group_by(_KEY, maintain_order=True)
-        .agg(
-            pl.col(
-                *(
-                    "host",
-                    "port",
-                    "protocol",
-                    "kind",
-                    "credentialed",
-                    "third_party",
-                    "top_site",
-                    "cross_site",
-                    "at_home",
-                ),
-                *("server_ip", "started_ms", "ready_ms", "connected_ms", "site", "main_site", "cookies_blocked"),
-                *("browser", "first"),
-            ).first(),
-            pl.col("ended_ms").max().alias("last_ms"),
-        )
-    )
-    told = tables["connections"].select(
-        *_KEY,
-        *("first_host", "certificate_id", "opened_ms", "established_ms", "closed_ms", "privacy_mode", "misdirected"),
-        pl.col("server_ip").alias("own_ip"),
-        pl.col("origin_set").alias("origins"),
-        (pl.col("source") == "netlog").alias("watched"),
-    )
-    known = (
-        tables["certificates"]
-        .filter(pl.col("san_count").is_not_null())
-        .select("certificate_id", pl.lit(value=True).alias("names_known"))
-        .unique()
-    )
-    places = tables["addresses"].select(pl.col("ip").alias("peer"), "asn")
-    edges = tables["hosts"].select("host", "edge")
-    refused = (
-        rows.filter("refused", pl.col("connection_id").is_not_null())
-        .group_by(_KEY)
-        .agg(pl.col("host").unique().alias("refused"))
-    )
-    several = pl.concat_list(pl.col("refused").fill_null([]), pl.col("misdirected").fill_null([])).list.unique()
-    none = pl.col("refused").is_null() & (pl.col("misdirected").list.len().fill_null(0) == 0)
-    return (
-        carried.lazy()
-        .join(refused.lazy(), on=_KEY, how="left")
-        .join(told, on=_KEY, how="left")
-        .with_columns(
-            pl.coalesce("own_ip", "server_ip").alias("peer"),
+    of = rows["connection"].to_numpy()
+    known = np.flatnonzero(of >= 0)
+    first = np.full(int(of.max(initial=-1)) + 1, -1)
+    first[of[known][::-1]] = known[::-1]
+    last = np.full(first.size, -np.inf)
+    np.maximum.at(last, of[known], rows["ended_ms"].fill_null(-np.inf).to_numpy()[known])
+    firsts = np.sort(first[first >= 0])
+    carried = rows[firsts]
+    last_ms = pl.Series("last_ms", last[of[firsts]])
+    told = beside(carried, part.connections, _KEY, *_TOLD)
+    answers = beside(carried, answers_of(part), ["visit_id", "host"])
+    facts = (
+        carried.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms")
+        .rename({"server_ip": "first_ip"})
+        .hstack([*told, *answers, last_ms, part.known.literal(carried["host"]).alias("literal")])
+        .with_columns(literals(part))
+        .select(
+            "certificate_id",
+            "closed_ms",
+            "privacy_mode",
+            "answers",
+            _misdirected(rows, carried, told["misdirected"]),
+            pl.col("origin_set").alias("origins"),
+            pl.coalesce("server_ip", "first_ip").alias("peer"),
             pl.coalesce("opened_ms", "started_ms").alias("opened_ms"),
             pl.coalesce("established_ms", "connected_ms").alias("established_ms"),
-            pl.when("watched").then(pl.col("closed_ms").is_null()).alias("lasting"),
-            pl.when(~none).then(several).alias("misdirected"),
-        )
-        .join(known, on="certificate_id", how="left")
-        .join(places, on="peer", how="left")
-        .join(edges, on="host", how="left")
-        .join(answers.lazy(), on=["visit_id", "host"], how="left")
-        .with_columns(literals())
-        .with_columns(
-            pl.col("names_known").fill_null(value=False),
+            pl.when(pl.col("last_ms") != -np.inf).then("last_ms").alias("last_ms"),
+            pl.when(pl.col("source") == "netlog").then(pl.col("closed_ms").is_null()).alias("lasting"),
             pl.coalesce(pl.max_horizontal("started_ms", "answered_ms"), "ready_ms").alias("ready_ms"),
         )
-        .sort("visit_id", "opened_ms", "first", "connection_id")
-        .collect()
-        .with_row_index("number")
-        .select(
-            *("number", "visit_id", "connection_id", "host", "port", "protocol", "kind", "credentialed", "third_party"),
-            *(
-                "top_site",
-                "at_home",
-                "cross_site",
-                "cookies_blocked",
-                "browser",
-                "privacy_mode",
-                "peer",
-                "asn",
-                "site",
-                "edge",
-            ),
-            *("main_site", "opened_ms", "ready_ms", "established_ms", "last_ms", "closed_ms", "lasting", "origins"),
-            *("certificate_id", "names_known", "misdirected", "answers"),
-        )
     )
+    facts = facts.with_columns(
+        part.known.named(facts["certificate_id"]).alias("names_known"),
+        part.known.asns(facts["peer"]).alias("asn"),
+    )
+    own = carried.select(
+        *("visit_id", "connection_id", "host", "port", "protocol", "socket", "credentialed", "third_party", "top_site"),
+        *("at_home", "cross_site", "cookies_blocked", "browser", "site", "main_site", "first"),
+    ).hstack(facts)
+    order = own.select(pl.arg_sort_by("visit_id", "opened_ms", "first", "connection_id"))["visit_id"]
+    return own[order].drop("first").with_row_index("number")
+
+
+def _misdirected(rows: pl.DataFrame, carried: pl.DataFrame, told: pl.Series) -> pl.Series:
+    """Hosts that each connection answered 421 for, by its requests and by what its recorder says; NULL for none."""
+    refused = rows.filter("refused", pl.col("connection") >= 0).select("connection", "host")
+    several = told.list.len().fill_null(0) > 0
+    if refused.is_empty() and not several.any():
+        return pl.Series("misdirected", [None], dtype=told.dtype).new_from_index(0, told.len())
+    lists = refused.group_by("connection").agg(pl.col("host").unique())
+    seen = beside(carried, lists, ["connection"])["host"]
+    both = pl.concat_list(pl.lit(seen).fill_null([]), pl.lit(told).fill_null([])).list.unique()
+    some = pl.Series(seen.is_not_null() | several)
+    return pl.select(pl.when(some).then(both).alias("misdirected")).to_series()

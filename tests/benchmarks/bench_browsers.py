@@ -22,15 +22,17 @@ from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
 from originset.models.browsers import tables as browsers
+from originset.models.browsers.known import Known
 from originset.models.parts import parts
 
 # What browser_tables calls, by what it is for.
 STEPS = {
+    "read": ("read",),
+    "what was asked for": ("modes_of", "groups_of"),
     "replay and counts": (
-        *("_numbered", "modes_of", "asked", "with_servers", "with_at_once", "pairs", "replayed", "connections"),
-        *("_without_tls", "_prediction", "_counts", "planned_pairs"),
+        *("pairs", "planned_pairs", "ways", "replayed", "connections", "without_tls", "of_pages", "_counts"),
+        "_named",
     ),
-    "handshakes": ("handshakes", "with_chains"),
     "causes": ("redundant_connections",),
     "exposures": ("page_names",),
 }
@@ -52,7 +54,8 @@ def main() -> None:
         }
         begun = time.process_time()
         # Kept until the last part, as the models do.
-        kept = [browsers.browser_tables(part) for part in parts(tables)]
+        known = Known(tables)
+        kept = [browsers.browser_tables(part, known=known) for part in parts(tables)]
         whole = time.process_time() - begun
     scan_cost = spent.pop("scan")
     say(f"{'bare scan of 18 columns':<26} {scan_cost:8.2f} cpu-s {scan_cost / requests * 1e9:19.0f} ns/request")

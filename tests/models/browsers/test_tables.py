@@ -97,7 +97,7 @@ def test_after_a_plan(page) -> None:
 
 
 def test_names_that_the_path_sees(page) -> None:
-    rows = browser_tables(page())["page_names"]
+    rows = browser_tables(page())["page_names"].sort("host")
     seen = {row["host"]: row for row in rows.iter_rows(named=True)}
     assert [name for name in seen if seen[name]["measured_sni"]] == [CDN, STATIC, WWW]
     assert [name for name in seen if seen[name]["firefox_sni"]] == [STATIC, WWW]

@@ -1,0 +1,154 @@
+"""What a study knows of hosts, addresses and certificates: read once, looked up by number for parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from originset.models.coverage import covering_certificates
+from originset.models.network import is_address
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Known:
+    """The tables whose rows do not belong to visits.
+
+    Hosts, addresses and certificate ids are categories of its own (``hosts``, ``addresses`` and ``certificates`` are
+    their types), so that their numbers are small.
+    """
+
+    def __init__(self, tables: Mapping[str, pl.LazyFrame]) -> None:
+        self._tables = tables
+        self.hosts, self.addresses, self.certificates = (pl.Categorical(pl.Categories.random()) for _ in range(3))
+
+    def sites(self, hosts: pl.Series) -> pl.Series:
+        """The registrable domain of each; itself where none is known."""
+        return pl.select(pl.coalesce(self._of_hosts.of(hosts, "registrable_domain"), hosts)).to_series().alias("site")
+
+    def literal(self, hosts: pl.Series) -> pl.Series:
+        """Whether each is an address."""
+        distinct = hosts.drop_nulls().unique()
+        numbers = _numbers(distinct)
+        flags = np.zeros(int(numbers.max(initial=0)) + 2, np.bool_)
+        flags[numbers] = pl.select(is_address(pl.lit(distinct.cast(pl.String)))).to_series().to_numpy()
+        return pl.Series(flags[_numbers(hosts)])
+
+    def edges(self, hosts: pl.Series) -> pl.Series:
+        """The edge that each is on."""
+        return self._of_hosts.of(hosts, "edge")
+
+    def asns(self, addresses: pl.Series) -> pl.Series:
+        """The AS that each is in."""
+        return self._of_addresses.of(addresses, "asn")
+
+    def named(self, certificates: pl.Series) -> pl.Series:
+        """Whether the names of each are known."""
+        return self._of_certificates.of(certificates, "named").fill_null(value=False)
+
+    def chain_bytes(self, certificates: pl.Series) -> pl.Series:
+        """What a server with each sends; NULL where the size of a certificate of the chain is not known."""
+        return self._of_certificates.of(certificates, "chain_bytes")
+
+    def covering(self, hosts: pl.Series) -> pl.DataFrame:
+        """Every certificate that covers each of the ``hosts`` (distinct): ``host``, ``certificate_id``."""
+        starts, certificates = self._covering
+        numbers = _numbers(hosts)
+        seen = numbers < starts.size - 1
+        at = numbers[seen]
+        counts = starts[at + 1] - starts[at]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = pl.DataFrame(
+            {
+                "host": hosts.gather(np.repeat(np.flatnonzero(seen), counts)),
+                "certificate_id": certificates.gather(np.repeat(starts[at], counts) + within),
+            }
+        )
+        others = hosts.filter(pl.Series(~(seen & self._is_listed(numbers))))
+        if others.is_empty():
+            return found
+        return pl.concat([found, self._covering_of(others.cast(pl.String).to_frame("host").lazy())])
+
+    @cached_property
+    def _of_hosts(self) -> _Index:
+        rows = self._tables["hosts"].select(pl.col("host", "registrable_domain").cast(self.hosts), "edge").collect()
+        return _Index.by("host", rows.with_columns(pl.col("edge").cast(pl.Categorical)))
+
+    @cached_property
+    def _of_addresses(self) -> _Index:
+        return _Index.by("ip", self._tables["addresses"].select(pl.col("ip").cast(self.addresses), "asn").collect())
+
+    @cached_property
+    def _of_certificates(self) -> _Index:
+        rows = self._tables["certificates"].select("certificate_id", "chain", "der_bytes", "san_count")
+        known = rows.unique("certificate_id")
+        size = pl.col("der_bytes")
+        chains = (
+            known.select("certificate_id", "chain")
+            .explode("chain")
+            .join(known.select(pl.col("certificate_id").alias("chain"), "der_bytes"), on="chain", how="left")
+            .group_by("certificate_id")
+            .agg(pl.when(size.is_not_null().all()).then(size.sum()).alias("chain_bytes"))
+        )
+        named = rows.group_by("certificate_id").agg(pl.col("san_count").is_not_null().any().alias("named"))
+        found = named.join(chains, on="certificate_id", how="left").collect()
+        return _Index.by("certificate_id", found.with_columns(pl.col("certificate_id").cast(self.certificates)))
+
+    @cached_property
+    def _covering(self) -> tuple[Ints, pl.Series]:
+        """By a host's number where its certificates begin, and these."""
+        found = self._covering_of(self._tables["hosts"].select("host"))
+        numbers = _numbers(found["host"])
+        order = np.argsort(numbers, kind="stable")
+        ends = np.bincount(numbers, minlength=self._of_hosts.place.size).cumsum()
+        return np.concatenate([[0], ends]), found["certificate_id"].gather(order)
+
+    def _covering_of(self, hosts: pl.LazyFrame) -> pl.DataFrame:
+        found = covering_certificates(self._tables, hosts)
+        return found.select(pl.col("host").cast(self.hosts), pl.col("certificate_id").cast(self.certificates)).collect()
+
+    def _is_listed(self, numbers: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether ``hosts`` has a row for each."""
+        return self._of_hosts.has(numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Rows by the number of their key; ``place`` is -1 for numbers that no row has.
+
+    The keys are among the rows: categories have their numbers for as long as some series has the categories.
+    """
+
+    place: Ints
+    rows: pl.DataFrame
+
+    @classmethod
+    def by(cls, key: str, rows: pl.DataFrame) -> _Index:
+        numbers = _numbers(rows[key])
+        place = np.full(int(numbers.max(initial=-1)) + 1, -1)
+        place[numbers] = np.arange(numbers.size)
+        return cls(place, rows)
+
+    def has(self, numbers: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return self._places(numbers) >= 0
+
+    def of(self, keys: pl.Series, column: str) -> pl.Series:
+        """The column for each of the keys; NULL where there is no row."""
+        places = self._places(_numbers(keys))
+        return self.rows[column].gather(pl.select(pl.when(pl.lit(pl.Series(places)) >= 0).then(places)).to_series())
+
+    def _places(self, numbers: Ints) -> Ints:
+        places = np.full(numbers.size, -1)
+        here = (numbers >= 0) & (numbers < self.place.size)
+        places[here] = self.place[numbers[here]]
+        return places
+
+
+def _numbers(keys: pl.Series) -> Ints:
+    """Of categories; -1 for NULL."""
+    return keys.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
