@@ -54,7 +54,9 @@ def model_tables(
     visits = 0
     for part in parts(tables, part_rows):
         frames = of_part(part, known, parameters, visits)
-        for name, frame in (frames | browser_tables(part, frames["colocated"], of_study) if browsers else frames).items():
+        if browsers:
+            frames |= browser_tables(part, frames["colocated"], of_study)
+        for name, frame in frames.items():
             kept[name].append(frame)
         visits += kept["visits"][-1].height
     whole = {name: pl.concat(frames) for name, frames in kept.items()}
