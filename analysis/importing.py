@@ -14,7 +14,7 @@ from originset.analysis.import_batch import TABLES_WRITTEN, ImportSettings, Impo
 from originset.analysis.processes import shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
-from originset.data.shards import IMPORT, is_readable, read_shard, shard_path, shard_paths, write_shard
+from originset.data.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
 _REJECTS = "imports"
@@ -97,10 +97,7 @@ def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     for path in shard_paths(study, "visits"):
         if not path.stem.startswith(IMPORT):
             continue
-        sources: dict[str, str] = {}
-        if is_readable(path):
-            visits = read_shard(study, "visits", path).filter(pl.col("source_sha256").is_not_null())
-            sources = dict(visits.select("source", "source_sha256").unique().iter_rows())
+        sources = _sources(path)
         if _is_damaged(study, path.stem):
             damaged[path.stem] = sources
         else:
@@ -108,9 +105,19 @@ def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     return known, damaged
 
 
+def _sources(visits: Path) -> dict[str, str]:
+    """SHA-256 by source of a shard, of any version; nothing where it is damaged."""
+    try:
+        with visits.open("rb") as file:
+            rows = pl.read_parquet(file, columns=["source", "source_sha256"])
+    except (OSError, pl.exceptions.PolarsError):
+        return {}
+    return dict(rows.filter(pl.col("source_sha256").is_not_null()).unique().iter_rows())
+
+
 def _is_damaged(study: Study, shard: str) -> bool:
-    paths = [shard_path(study, table, shard) for table in TABLES_WRITTEN]
-    return not all(is_readable(path) for path in paths if path.exists())
+    there = [table for table in TABLES_WRITTEN if shard_path(study, table, shard).exists()]
+    return not all(is_usable(study, table, shard) for table in there)
 
 
 def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, str]) -> list[str]:
@@ -182,7 +189,7 @@ def _write_rejects(study: Study, summary: ImportSummary) -> None:
     """One shard for all imports: a source refused again has its latest reason, one imported since has none."""
     rows = reject_rows([*summary.refused, *summary.cut_off]).unique("source", keep="first", maintain_order=True)
     path = shard_path(study, "rejects", _REJECTS)
-    if path.exists() and is_readable(path):
+    if is_usable(study, "rejects", _REJECTS):
         earlier = read_shard(study, "rejects", path)
         settled = pl.col("source").is_in(list(summary.sources))
         rows = pl.concat([rows, earlier.filter(~settled)]).unique("source", keep="first", maintain_order=True)

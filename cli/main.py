@@ -12,6 +12,7 @@ import click
 
 import originset
 from originset.data.errors import OriginsetError
+from originset.data.files import disk_fault
 from originset.data.study import Study
 
 # One file a command, imported only when it is called: polars, DuckDB and selenium take a second to import together.
@@ -83,6 +84,7 @@ def run() -> None:
     debug = "--debug" in sys.argv[1:]
     try:
         code = main.main(prog_name="originset", standalone_mode=False)
+        sys.stdout.flush()
     except OriginsetError as error:
         code = _fail(f"error: {error}", error.exit_code, debug)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -96,11 +98,20 @@ def run() -> None:
         code = _fail("interrupted", INTERRUPTED, debug=False)
     except BrokenPipeError:
         # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         code = 0
     except Exception as error:  # noqa: BLE001 - the edge of the program
-        code = _fail(f"internal error: {error!r}; run it again with --debug and report it", 1, debug)
+        if (fault := disk_fault(error)) is not None:
+            code = _fail(f"error: {fault[0]}; {fault[1]}, then run the same again", 2, debug)
+            _leave_stdout()
+        else:
+            code = _fail(f"internal error: {error!r}; run it again with --debug and report it", 1, debug)
     sys.exit(code)
+
+
+def _leave_stdout() -> None:
+    """What could not be written is not tried again as the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(line: str, code: int, debug: bool) -> int:

@@ -77,11 +77,12 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
     return missing
 
 
-def is_readable(path: Path) -> bool:
-    """Whether a shard is a whole Parquet file, of whatever version."""
+def is_usable(study: Study, table: str, shard: str) -> bool:
+    """Whether a shard is there and can be read; columns that came later may be missing."""
+    path = shard_path(study, table, shard)
     try:
-        _schema(path)
-    except (OSError, pl.exceptions.PolarsError):
+        columns_missing(study, table, [path])
+    except StudyError:
         return False
     return True
 

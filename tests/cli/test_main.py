@@ -63,3 +63,11 @@ def test_a_strangers_text_in_an_error_stays_on_its_line(tmp_path: Path) -> None:
 def test_the_study_comes_from_the_environment(tmp_path: Path) -> None:
     done = originset("analyze", env={"ORIGINSET_STUDY": str(tmp_path / "E"), "PATH": "/usr/bin:/bin"})
     assert str(tmp_path / "E") in done.stderr
+
+
+def test_output_that_nobody_can_take_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        call = [sys.executable, "-m", "originset", "query", "--format", "json"]
+        done = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "originset: error: No space left on device; make room, then run the same again\n"
