@@ -58,7 +58,7 @@ def test_a_study_with_captures_goes_by_them(tmp_path: Path) -> None:
 def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
     study = Study(tmp_path)
     study.ledger_path.write_text("no ledger")
-    with pytest.raises(StudyError, match="cannot be read"):
+    with pytest.raises(StudyError, match="is damaged"):
         estimate(study, SITES, SETTINGS)
 
 
