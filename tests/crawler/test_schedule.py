@@ -123,3 +123,28 @@ def test_servers_are_paced_across_sites() -> None:
     assert set(order) == set(rows)
     assert time.monotonic() - start >= 0.4, "two more to the paced server, 0.2 s apart"
     assert sorted(asked) == ["a.test", "b.test", "free.test"]
+
+
+def test_several_at_once_are_of_different_sites() -> None:
+    rows = [row("a.test"), row("a.test", 2), row("b.test"), row("c.test"), row("d.test")]
+    schedule = Schedule(rows, lambda one: one.site)
+    assert schedule.take_some(never, 3) == [row("a.test"), row("b.test"), row("c.test")]
+    assert schedule.take_some(never, 3) == [row("d.test")]
+    assert not schedule.finished
+    for site in "abcd":
+        schedule.done(row(f"{site}.test"))
+    assert schedule.take_some(never, 3) == [row("a.test", 2)]
+    schedule.done(row("a.test", 2))
+    assert schedule.finished
+    assert schedule.take_some(never, 3) == []
+
+
+def test_what_is_given_up_is_left_over_and_not_waited_for() -> None:
+    schedule = Schedule([row("a.test"), row("a.test", 2)], lambda one: one.site)
+    assert schedule.take(never) == row("a.test")
+    schedule.give_up(row("a.test"))
+    assert (len(schedule), schedule.finished) == (2, False)
+    assert schedule.take(never) == row("a.test", 2)
+    schedule.done(row("a.test", 2))
+    assert (len(schedule), schedule.finished) == (1, True)
+    assert schedule.take(never) is None
