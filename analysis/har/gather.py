@@ -28,7 +28,6 @@ _COLUMNS: dict[str, pl.DataType] = {
     "told_protocol": pl.String(),
     "status": pl.Float64(),
     "error": pl.String(),
-    "response_error": pl.String(),
     "mime": pl.String(),
     "resource_type": pl.String(),
     "redirect": pl.String(),
@@ -57,6 +56,7 @@ _COLUMNS: dict[str, pl.DataType] = {
 }
 
 _ROWS_AT_ONCE = 1000
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ class Gathered:
         self.visits: list[VisitFacts] = []
         self.certificates: list[SecurityDetails | tuple[str, ...]] = []
         self.lookups: list[Lookup] = []
-        self._certificate_of: dict[tuple[object, ...], int] = {}
+        self._chain_of: dict[tuple[str, ...], int] = {}
+        self._details_of: dict[tuple[object, ...], list[tuple[int, list[str] | None]]] = {}
         self._lists: dict[str, list[object]] = {name: [] for name in _COLUMNS}
         self._frames: list[pl.DataFrame] = []
 
@@ -127,8 +128,10 @@ class Gathered:
             "response_protocol": [response.http_version for response in responses],
             "told_protocol": [entry.protocol for entry in entries] if recorder.extended else unknown,
             "status": [response.status for response in responses],
-            "error": [entry.error for entry in entries],
-            "response_error": [response.error or response.failure for response in responses],
+            "error": [
+                entry.error or response.error or response.failure
+                for entry, response in zip(entries, responses, strict=True)
+            ],
             "mime": [None if (content := response.content) is None else content.mime_type for response in responses],
             "resource_type": [entry.resource_type or entry.request_type for entry in entries],
             "redirect": [response.redirect_url or None for response in responses],
@@ -152,7 +155,7 @@ class Gathered:
             "send_ms": [timing.send for timing in timings],
             "wait_ms": [timing.wait for timing in timings],
             "receive_ms": [timing.receive for timing in timings],
-            "transferred": [entry.transfer_size for entry in entries],
+            "transferred": [entry.transfer_size for entry in entries] if recorder.extended else unknown,
             "response_transferred": [response.transfer_size for response in responses],
             "headers_size": [response.headers_size for response in responses],
             "body_size": [response.body_size for response in responses],
@@ -193,28 +196,27 @@ class Gathered:
         """The certificates themselves, where they are recorded, rather than what was read off them."""
         if entry.certificates:
             key = tuple(entry.certificates)
-            if (place := self._certificate_of.get(key)) is None:
-                place = self._certificate_of[key] = len(self.certificates)
+            if (place := self._chain_of.get(key)) is None:
+                place = self._chain_of[key] = len(self.certificates)
                 self.certificates.append(key)
             return place
         return None if entry.security is None else self._certificate(entry.security)
 
     def _certificate(self, details: SecurityDetails) -> int | None:
-        names = details.names
-        key = (
-            details.subject,
-            details.issuer,
-            details.valid_from,
-            details.valid_to,
-            None if names is None else tuple(names),
-        )
-        place = self._certificate_of.get(key)
-        if place is None:
-            if key[0] is None and names is None:
-                return None  # Playwright writes an empty object where there was no TLS
-            place = self._certificate_of[key] = len(self.certificates)
-            self.certificates.append(details)
-        return place
+        if details.subject is None and details.names is None:
+            return None  # Playwright writes an empty object where there was no TLS
+        key: tuple[object, ...] = (details.subject, details.issuer, details.valid_from, details.valid_to)
+        # Lists of names are long, and hardly any two certificates have all else in common: to compare costs less than
+        # to hash, unless somebody made up very many that do.
+        alike = self._details_of.setdefault(key, [])
+        if len(alike) >= _FEW:
+            alike = self._details_of.setdefault((*key, *(details.names or ())), [])
+        for place, names in alike:
+            if names == details.names:
+                return place
+        alike.append((len(self.certificates), details.names))
+        self.certificates.append(details)
+        return alike[-1][0]
 
 
 def _column(name: str, values: list[object]) -> pl.Series:

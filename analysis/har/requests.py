@@ -95,14 +95,12 @@ def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
 def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
     """Sorted by start within the visit; an entry without a time stays behind the one before it in the file."""
     visit = pl.col("visit")
-    return (
-        frame.with_columns(
-            pl.col("zero").fill_null(pl.col("started").min().over("visit")),
-            pl.col("started").forward_fill().over("visit").alias("order"),
-        )
-        .sort("visit", "order", "place", nulls_last=False)
-        .with_columns((pl.int_range(pl.len()).over(visit)).cast(pl.Int32).alias("request_id"))
+    frame = frame.with_columns(
+        pl.col("zero").fill_null(pl.col("started").min().over(visit)),
+        pl.col("started").forward_fill().over(visit).alias("order"),
     )
+    number = pl.int_range(pl.len()).over(visit).cast(pl.Int32).alias("request_id")
+    return frame.sort("visit", "order", "place", nulls_last=False).with_columns(number)
 
 
 def _phases(frame: pl.DataFrame) -> pl.DataFrame:
@@ -215,7 +213,7 @@ def _from_cache() -> pl.Expr:
 
 def _error_code() -> pl.Expr:
     """The code of a failure; free text, which may quote addresses and secrets, becomes ``other``."""
-    text = pl.coalesce("error", "response_error").str.strip_chars().replace("", None)
+    text = pl.col("error").str.strip_chars().replace("", None)
     code = text.str.extract(r"^([A-Za-z][A-Za-z0-9_:.-]{0,79})$")
     return pl.coalesce(
         code, text.str.extract(r"(net::ERR_\w+|NS_\w+)"), pl.when(text.is_not_null()).then(pl.lit("other"))

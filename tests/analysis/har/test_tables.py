@@ -364,3 +364,16 @@ def test_numbers_that_no_column_can_hold_count_as_absent(number):
     ]
     assert rows.height == 2
     assert rows["initiator_id"].to_list() == [None, None]
+
+
+def test_certificates_that_differ_in_their_names_alone_are_told_apart():
+    lists = [[f"{number}.example.com"] for number in range(12)] + [[], ["3.example.com"], ["11.example.com"]]
+    entries = [
+        entry(f"https://{number}.test/", number, connection=str(100 + number), _securityDetails=details)
+        for number, details in enumerate({"subjectName": "example.com", "sanList": names} for names in lists)
+    ]
+    tables = tables_of(har_of(*entries, creator="chrome-har"))
+    names = tables["certificate_names"].group_by("certificate_id").agg("name")
+    joined = tables["connections"].sort("connection_id").join(names, on="certificate_id", how="left")
+    assert joined.sort("connection_id")["name"].to_list() == [names or None for names in lists]
+    assert tables["certificates"].height == 13
