@@ -1,6 +1,6 @@
 # make demo   set up everything, crawl the testbed with real headless Chrome, print the savings
 # make test   set up everything, run the tests
-# make test-fast   the tests that need neither browser nor testbed
+# make test-fast   half of the tests in a few seconds: no browser, testbed, whole command, database or drawn cases
 # make check  style, types, layers, generated pages
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again
@@ -25,7 +25,7 @@ test: system-test $(READY)
 	@$(BIN)/pytest
 
 test-fast: $(READY)
-	@$(BIN)/pytest -q -m "not testbed and not browser and not soak"
+	@$(BIN)/pytest -q -m "not (testbed or browser or soak or slow)"
 
 soak: system-test $(READY)
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak

@@ -25,6 +25,26 @@ pytest_plugins = ["example_study", "testbed_study"]
 
 _WHY_NOT = "ORIGINSET_NO_TESTBED"
 
+# What is slow: whole commands, what needs a study with a database, drawn cases, real files, processes and patience.
+_SLOW_PATHS = (
+    "tests/analysis/har/test_recorders_golden.py",
+    "tests/analysis/test_http_archive.py",
+    "tests/analysis/test_importing",
+    "tests/analysis/test_kept_files.py",
+    "tests/benchmarks/",
+    "tests/cli/test_",
+    "tests/cli/writers/test_node.py",
+    "tests/crawler/test_manners.py",
+    "tests/crawler/test_resolver.py",
+    "tests/data/test_database.py",
+    "tests/models/test_experiment.py",
+    "tests/models/test_sensitivity.py",
+    "tests/queries/",
+    "tests/test_docs.py",
+    "tests/test_packaging.py",
+)
+_SLOW_FIXTURES = {"shared", "example_shards"}
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -40,8 +60,12 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "testbed" in getattr(item, "fixturenames", ()):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "testbed" in fixtures:
             item.add_marker("testbed")
+        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if drawn or fixtures & _SLOW_FIXTURES or item.nodeid.startswith(_SLOW_PATHS):
+            item.add_marker("slow")
     # The session's testbed stays up from its first use on; whoever needs the same addresses has to be done by then.
     items.sort(key=lambda item: item.get_closest_marker("alone") is None)
     if inside() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
