@@ -49,10 +49,11 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
     list of tldextract. ``jobs``: processes at once. Counts: captures read now, captures read before, captures refused,
     links left out if there are any.
     """
-    folders = list(_folders(study))
+    found = list(_folders(study))
+    folders = [folder for folder in found if folder.paths]
     _remove_shards_but(study, {CAPTURES + folder.name for folder in folders})
     counts = {"captures_read": 0, "captures_unchanged": 0, "captures_refused": 0}
-    if links := sum(folder.links for folder in folders):
+    if links := sum(folder.links for folder in found):
         counts["links_left_out"] = links
     task = progress.add_task("analyze captures", total=len(folders))
     changed: list[tuple[_Folder, str]] = []

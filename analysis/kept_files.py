@@ -6,7 +6,6 @@ import reads it, with its addresses redacted: what could hold a secret is not in
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -15,6 +14,7 @@ import zstandard
 from originset.analysis.har.initiators import called_by
 from originset.analysis.har.structs import Initiator, Log
 from originset.analysis.har.tables import decode_whole_entries
+from originset.data.files import replacing
 from originset.data.redaction import redact_url
 from originset.data.study import Study
 
@@ -28,11 +28,8 @@ def keep_file(study: Study, text: bytes, source: str, sha256: str, *, keep_secre
     """Keep a copy of a HAR, as it is if secrets are kept."""
     if not keep_secrets:
         text = msgspec.json.encode({"log": _redacted(decode_whole_entries(text, source)[0])})
-    path = kept_path(study, sha256)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    beside.write_bytes(zstandard.compress(text, 3))
-    beside.replace(path)
+    with replacing(kept_path(study, sha256), private=True) as beside:
+        beside.write_bytes(zstandard.compress(text, 3))
 
 
 def _redacted(log: Log) -> Log:

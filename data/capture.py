@@ -153,7 +153,7 @@ def pack_capture(har_log: dict[str, Any], extension: Extension) -> bytes:
 def write_packed(captures: Path, visit_id: str, packed: bytes) -> Path:
     """Put what :func:`pack_capture` gave in its place, by rename."""
     path = capture_path(captures, visit_id)
-    with replacing(path) as beside:
+    with replacing(path, private=True) as beside:  # addresses of pages hold what sessions are told by
         beside.write_bytes(packed)
     return path
 

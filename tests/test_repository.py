@@ -1,5 +1,6 @@
 """What the repository may not hold, whoever wrote it."""
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -47,3 +48,17 @@ def test_tests_mirror_the_packages() -> None:
             stems.add(folder.name)  # what all its modules have in common
             name = relative.stem.removeprefix("test_")
             assert any(name == stem or name.startswith(f"{stem}_") for stem in stems), relative
+
+
+def test_no_text_of_strangers_is_run_or_unpickled() -> None:
+    """No shell, no pickle, no eval: what comes from outside stays a value."""
+    folders = ("analysis", "cli", "crawler", "data", "models", "queries")
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+                assert not names & {"pickle", "shelve", "marshal", "dill", "cloudpickle", "yaml"}, path
+            if isinstance(node, ast.Call):
+                assert not any(word.arg == "shell" for word in node.keywords), path
+                called = ast.unparse(node.func)
+                assert called not in {"eval", "exec", "os.system", "os.popen", "subprocess.getoutput"}, path
