@@ -91,7 +91,8 @@ def modes_of(part: Part) -> pl.DataFrame:
     refused[group[(requests["status"] == MISDIRECTED).fill_null(value=False).to_numpy()]] = True
     phase[group[(requests["dns_ms"] > 0).fill_null(value=False).to_numpy()]] = True
     rows = requests[firsts].select(
-        *("visit_id", "host", "port", "protocol", "connection_id", "server_ip", "started_ms"),
+        *("visit_id", "host", "port", "protocol", "connection_id", "started_ms"),
+        pl.col("server_ip").cast(part.known.addresses),
         pl.col("request_id").alias("first"),
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),

@@ -5,10 +5,13 @@ Three values, as numbers: what is not known keeps both ways open (Kleene's logic
 
 from __future__ import annotations
 
+from functools import cache
+
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.models.browsers.known import Known
+from originset.models.browsers.part import earlier_alike, few, grouped, keyed, numbers
 
 NO, MAYBE, YES = 0, 1, 2
 
@@ -34,14 +37,14 @@ def pairs(known: Known, groups: pl.DataFrame, names: pl.DataFrame | None = None)
     of which the certificate is known not to cover the host are left out, and so are those of HTTP/1.1, which shares
     nothing. ``names``: hosts that certificates (certificate_id) cover besides what is known of them.
     """
-    narrow = groups.select("group", *_PAGE, "host", "protocol", "certificate_id", "names_known", "requests", "sockets")
+    page, _ = grouped(keyed(numbers(groups["visit_id"]), few(groups["port"])))
+    narrow = groups.select("group", "host", "protocol", "certificate_id", "names_known", "requests", "sockets")
     # One that is for a WebSocket over HTTP/1.1 carries nothing else.
-    shared = narrow.filter(pl.col("requests") > pl.col("sockets")).drop("requests", "sockets")
-    shared = shared.filter(pl.len().over(_PAGE) > 1)
+    shared = narrow.with_columns(pl.Series("page", page)).filter(pl.col("requests") > pl.col("sockets"))
+    shared = shared.drop("requests", "sockets").filter(pl.len().over("page") > 1)
     held = shared.filter(pl.col("protocol").ne_missing("h1")).rename(
         {name: f"{name}_held" for name in ("group", "host", "protocol", "certificate_id", "names_known")}
     )
-    later = pl.col("group_held") < pl.col("group")
     alike = pl.any_horizontal(
         (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True),
         *(
@@ -49,21 +52,33 @@ def pairs(known: Known, groups: pl.DataFrame, names: pl.DataFrame | None = None)
             for way in sorted(frozenset.union(*(each.carries_others for each in browser_rules().values())))
         ),
     )
-    other = pl.col("host") != pl.col("host_held")
-    several = shared.filter(pl.len().over(*_PAGE, "host") > 1)
-    same_host = several.join(held, left_on=[*_PAGE, "host"], right_on=[*_PAGE, "host_held"]).filter(later, alike)
+    later = (pl.col("group_held") < pl.col("group")) & (pl.col("host") != pl.col("host_held")) & alike
+    second, first = earlier_alike(keyed((shared["page"].to_numpy(), groups.height + 1), numbers(shared["host"])))
+    ends = shared.select("group", "protocol")
+    same_host = ends[second].hstack(ends.rename(lambda name: f"{name}_held")[first])
+    same_host = same_host.filter(pl.col("protocol_held").ne_missing("h1"), alike)
     covering = known.covering(shared["host"].unique())
     if names is not None:
         covering = pl.concat([covering, names.select(covering.columns)]).unique()
-    covering = covering.rename({"certificate_id": "certificate_id_held"})
-    covering = covering.join(held.select("certificate_id_held"), on="certificate_id_held", how="semi")
+    covering = covering.join(
+        held.select("certificate_id_held"), left_on="certificate_id", right_on="certificate_id_held", how="semi"
+    )
+    # A page and a certificate are one number to compare.
+    shown = pl.col("page") * 2**32 + pl.col("certificate_id").to_physical()
     by_name = (
-        shared.join(covering, on="host")
-        .join(held.filter("names_known_held"), on=[*_PAGE, "certificate_id_held"])
-        .filter(later, alike, other)
+        shared.drop("certificate_id", "names_known")
+        .join(covering, on="host")
+        .with_columns(shown.alias("shown"))
+        .join(
+            held.filter("names_known_held")
+            .rename({"certificate_id_held": "certificate_id"})
+            .select("group_held", "host_held", "protocol_held", shown.alias("shown")),
+            on="shown",
+        )
+        .filter(later)
     )
     # Of a certificate whose names are not known, only the address, where known, rules anything out.
-    unknown = shared.join(held.filter(~pl.col("names_known_held")), on=_PAGE).filter(later, alike, other)
+    unknown = shared.join(held.filter(~pl.col("names_known_held")), on="page").filter(later)
     found = pl.concat(
         frame.select(*_BOTH, pl.lit(covers, pl.Int8).alias("covers"))
         for frame, covers in ((same_host, YES), (by_name, YES), (unknown, MAYBE))
@@ -143,6 +158,7 @@ def in_place(found: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([found.join(near.select(_BOTH), on=_BOTH, how="anti"), near.select(found.columns)]).sort(_BOTH)
 
 
+@cache
 def joins(rules: BrowserRules) -> pl.Expr:
     """Whether a browser with ``rules`` would use the earlier connection, as an expression over rows of :func:`pairs`.
 
@@ -176,6 +192,7 @@ def _other_protocol(way: str) -> pl.Expr:
     return ((pl.col("protocol") == own) & (pl.col("protocol_held") == over_which)).fill_null(value=False)
 
 
+@cache
 def shares_host(rules: BrowserRules) -> pl.Expr:
     """Whether requests without credentials would use the connection that the same name has for those with them."""
     if not rules.modes_share_host:
@@ -186,16 +203,19 @@ def shares_host(rules: BrowserRules) -> pl.Expr:
     return pl.when("same_host").then(pl.min_horizontal(ways)).otherwise(pl.lit(NO, pl.Int8))
 
 
+@cache
 def in_time() -> pl.Expr:
     """Whether the earlier connection is established when the later one's name is there."""
     return three(pl.col("connected_ms_held") <= pl.col("ready_ms"))
 
 
+@cache
 def looked_up(rules: BrowserRules) -> pl.Expr:
     """Whether the later one's name is looked up although it uses the earlier connection."""
     return ~(_listed() & over(rules.origin_skips_lookup))
 
 
+@cache
 def same_pool(pool: frozenset[str]) -> pl.Expr:
     """Whether both are alike in all that a browser's pools of connections go by."""
     held = {name: pl.col(f"{name}_held") for name in ("credentialed", "third_party", "top_site", "cross_site")}
@@ -221,6 +241,7 @@ def three(known: pl.Expr) -> pl.Expr:
     return pl.when(known).then(YES).when(~known).then(NO).otherwise(MAYBE).cast(pl.Int8)
 
 
+@cache
 def over(protocols: frozenset[str]) -> pl.Expr:
     """Whether the connection is of one of these protocols."""
     return pl.coalesce("protocol_held", "protocol").is_in(list(protocols)).fill_null(value=False)
@@ -237,12 +258,14 @@ def _framed() -> pl.Expr:
     return pl.col("origins_held").is_not_null() & in_time.fill_null(value=True)
 
 
+@cache
 def origin_of() -> pl.Expr:
     """The later one's origin as RFC 6454 section 6.2 writes it."""
     host, default = pl.col("host").cast(pl.String), pl.col("port") == 443
     return pl.when(default).then("https://" + host).otherwise(pl.format("https://{}:{}", host, "port"))
 
 
+@cache
 def reaches(*, answers: bool) -> pl.Expr:
     """Whether the earlier one's address is among the later host's answers; ``answers``: some are known."""
     peer, peers, own = pl.col("peer_held"), pl.col("answers_held"), pl.col("answers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ import polars as pl
 from originset.data.reference.browser_rules import browser_rules
 from originset.models.browsers.candidates import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
 from originset.models.browsers.fixes import fixable_by, with_fix
-from originset.models.browsers.part import Part
+from originset.models.browsers.part import Ints, Part, earlier_alike, few, grouped, keyed, numbers
 from originset.models.browsers.sander import sander_causes
 from originset.models.browsers.used import used_connections
 
@@ -89,64 +90,68 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
 
 def _candidates(part: Part, used: pl.DataFrame) -> pl.DataFrame:
     """Each connection with the earlier ones of its page that it has something in common with; theirs end in _held."""
-    own = ["number", "visit_id"]
-    several = used.select(*own, "host", "port", "peer", "certificate_id", "asn", "protocol").filter(
+    several = used.select("number", "visit_id", "host", "port", "peer", "certificate_id", "asn", "protocol").filter(
         pl.len().over("visit_id") > 1
     )
-    earlier = several.select(
-        "visit_id",
-        *(pl.col(name).alias(f"{name}_held") for name in ("number", "host", "port", "peer", "certificate_id")),
-    )
-    later = pl.col("number_held") < pl.col("number")
-    both = ["number", "number_held"]
-    same_host = several.select(*own, "host", "port").join(
-        earlier, left_on=["visit_id", "host", "port"], right_on=["visit_id", "host_held", "port_held"]
-    )
-    covering = part.known.covering(several["host"].unique()).rename({"certificate_id": "certificate_id_held"})
-    shown = earlier.select("certificate_id_held")
-    covered = (
-        several.select(*own, "host")
-        .join(covering.join(shown, on="certificate_id_held", how="semi"), on="host")
-        .join(earlier, on=["visit_id", "certificate_id_held"])
-    )
-    answered = used.select(*own, "answers").filter(pl.col("answers").is_not_null())
-    reachable = pl.concat(
-        [
-            several.select(*own, pl.col("peer").alias("peer_held")),
-            answered.select(*own, pl.col("answers").alias("peer_held")).explode("peer_held"),
-        ]
-    )
-    near = reachable.drop_nulls("peer_held").join(earlier, on=["visit_id", "peer_held"])
-    shares = pl.col("protocol").is_in(["h2", "h3"]).fill_null(value=False)
+    visit = numbers(several["visit_id"])
+    by_host = earlier_alike(keyed(visit, numbers(several["host"]), few(several["port"])))
+    located = several.filter(pl.col("peer").is_not_null())
+    by_address = earlier_alike(keyed(numbers(located["visit_id"]), numbers(located["peer"])))
+    in_as = several.filter(pl.col("asn").is_not_null())
+    of_as, firsts = grouped(keyed(numbers(in_as["visit_id"]), numbers(in_as["asn"])))
     # Of an AS the first that can be shared stands for all.
-    number = pl.col("number")
-    first_of_as = (
-        several.drop_nulls("asn")
-        .group_by("visit_id", "asn")
-        .agg(pl.coalesce(number.filter(shares).min(), number.min()).alias("number_held"))
+    sharing = np.flatnonzero(in_as["protocol"].is_in(["h2", "h3"]).fill_null(value=False).to_numpy())[::-1]
+    firsts = firsts.copy()
+    firsts[of_as[sharing]] = sharing
+    row = in_as["number"].to_numpy()
+    found = [
+        (several["number"].to_numpy()[by_host[0]], several["number"].to_numpy()[by_host[1]]),
+        (located["number"].to_numpy()[by_address[0]], located["number"].to_numpy()[by_address[1]]),
+        (row, row[firsts[of_as]]),
+        _answering(used, located),
+    ]
+    # A visit and a certificate are one number to compare.
+    shown = pl.col("visit_id").cast(pl.Int64) * 2**32 + pl.col("certificate_id").to_physical()
+    earlier = several.select(pl.col("number").alias("number_held"), shown.alias("shown"))
+    covering = part.known.covering(several["host"].unique())
+    covering = covering.join(several.select("certificate_id"), on="certificate_id", how="semi")
+    covered = (
+        several.select("number", "visit_id", "host")
+        .join(covering, on="host")
+        .select("number", shown.alias("shown"))
+        .join(earlier, on="shown")
+        .filter(pl.col("number_held") < pl.col("number"))
     )
-    in_as = several.select(*own, "asn").join(first_of_as, on=["visit_id", "asn"])
-    covers = covered.filter(later).select(both)
-    found = pl.concat([frame.filter(later).select(both) for frame in (same_host, near, in_as)])
     # Pairs as one number, so that each is there once.
-    pair = number.cast(pl.Int64) * used.height + pl.col("number_held")
-    certain = covers.select(pair.alias("pair"))["pair"].unique()
-    others = found.select(pair.alias("pair"))["pair"].unique()
-    others = others.filter(~others.is_in(certain.implode()))
-    every = pl.concat([certain, others]).to_numpy()
     count = max(used.height, 1)
-    numbers, held = np.divmod(every, count)
+    certain = (covered["number"].cast(pl.Int64) * count + covered["number_held"]).unique()
+    pairs = [np.where(second > first, second.astype(np.int64) * count + first, -1) for second, first in found]
+    others = pl.Series("pair", np.concatenate(pairs)).unique().to_frame()
+    others = others.filter(pl.col("pair") >= 0).join(certain.to_frame("pair"), on="pair", how="anti")
+    every = np.concatenate([certain.to_numpy(), others["pair"].to_numpy()])
+    second, first = np.divmod(every, count)
     return (
         pl.DataFrame(
             {
-                "number": pl.Series(numbers, dtype=pl.UInt32),
-                "number_held": pl.Series(held, dtype=pl.UInt32),
+                "number": pl.Series(second, dtype=pl.UInt32),
+                "number_held": pl.Series(first, dtype=pl.UInt32),
                 "covered": np.arange(every.size) < certain.len(),
             }
         )
-        .hstack(used.select(_OWN)[numbers])
-        .hstack(used.select(pl.col(_HELD).name.suffix("_held"))[held])
+        .hstack(used.select(_OWN)[second])
+        .hstack(used.select(pl.col(_HELD).name.suffix("_held"))[first])
     )
+
+
+def _answering(used: pl.DataFrame, located: pl.DataFrame) -> tuple[Ints, Ints]:
+    """Connections whose host's answers have the address that others of the page lead to; the others."""
+    answered = used.select("number", "visit_id", "answers").filter(pl.col("answers").is_not_null())
+    found = (
+        answered.rename({"answers": "peer"})
+        .explode("peer")
+        .join(located.select("visit_id", "peer", pl.col("number").alias("number_held")), on=["visit_id", "peer"])
+    )
+    return found["number"].to_numpy().astype(np.int64), found["number_held"].to_numpy().astype(np.int64)
 
 
 def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
@@ -166,6 +171,11 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
         listed.alias("listed"),
         (pl.col("socket") | pl.col("socket_held")).alias("socket"),
     )  # fmt: skip
+    return found.with_columns(_values())
+
+
+@cache
+def _values() -> list[pl.Expr]:
     permitted, restricted = _by_browser("origin_permits"), _by_browser("origin_restricts")
     waived = pl.col("listed") & permitted
     lacking, away = YES - pl.col("covers"), YES - pl.col("reaches")
@@ -198,9 +208,10 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
         "LIFETIME": YES - alive,
         "SPECIAL": pl.when("socket").then(YES).otherwise(NO),
     }  # fmt: skip
-    return found.with_columns(value.cast(pl.Int8).alias(f"is_{name}") for name, value in values.items())
+    return [value.cast(pl.Int8).alias(f"is_{name}") for name, value in values.items()]
 
 
+@cache
 def _modes_agree() -> pl.Expr:
     """Whether both carry requests of one credentials mode: Chromium's own word for it first."""
     told = three(pl.col("privacy_mode") == pl.col("privacy_mode_held"))
@@ -208,6 +219,7 @@ def _modes_agree() -> pl.Expr:
     return pl.when(told != MAYBE).then(told).otherwise(inferred)
 
 
+@cache
 def _partitions_agree() -> pl.Expr:
     return _by_rules(frozenset({"top_site", "cross_site_frame", "home_from_foreign_frame"}))
 
@@ -221,6 +233,7 @@ def _by_rules(aspects: frozenset[str]) -> pl.Expr:
     )
 
 
+@cache
 def _by_browser(rule: str) -> pl.Expr:
     rules = browser_rules()
     return (
@@ -241,6 +254,7 @@ _MISSING = {
 }
 
 
+@cache
 def _needs() -> dict[str, pl.Expr]:
     """What was missing to decide, whatever else is known."""
     unsure = {
@@ -268,6 +282,7 @@ def _listed(rows: pl.DataFrame, column: str, applies: Mapping[str, pl.Expr]) -> 
     return rows.join(pl.DataFrame(lists, schema=schema, orient="row"), on="which", how="left").drop("which")
 
 
+@cache
 def _detail() -> pl.Expr:
     """What the primary cause is more exactly."""
     same_as = pl.col("asn") == pl.col("asn_held")

@@ -32,12 +32,10 @@ def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFr
     of_group, of_plain, of_query, of_connection = np.split(name, np.cumsum([groups.height, plain.height, asked.height]))
 
     def any_of(of: Ints, flags: pl.Series) -> _Flags:
-        found = np.zeros(firsts.size, np.bool_)
-        found[of[flags.fill_null(value=False).to_numpy()]] = True
-        return found
+        return _any(of, flags.fill_null(value=False).to_numpy(), firsts.size)
 
     def there(of: Ints) -> _Flags:
-        return any_of(of, pl.Series([True]).new_from_index(0, of.size))
+        return _any(of, np.ones(of.size, np.bool_), firsts.size)
 
     encrypted = asked["resolver"].str.contains("^(https|tls|quic)://").fill_null(value=False)
     looked_up, secure, shaken = there(of_query), there(of_group), there(of_connection)
@@ -46,30 +44,47 @@ def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFr
     crawled = part.visits["crawled"].to_numpy()[of_page]
     recorded = np.zeros(part.visits.height, np.bool_)
     recorded[part.connections["visit_id"].to_numpy()] = True
-    offered = _offered(part, every[firsts], crawled)
-    best = any_of(of_group, pl.Series(_first_of_place(part, groups)))
-    columns: dict[str, pl.Series] = {
-        "measured_dns": _known(crawled | phase, np.where(crawled, looked_up, phase)),
-        "measured_sni": _known(recorded[of_page], shaken),
-        "dns_clear": _known(looked_up, any_of(of_query, ~encrypted)),
-        "sni_clear": _known(shaken, any_of(of_connection, ~opened["ech"])),
-        "ech_offered": offered,
+    best = _any(of_group, _first_of_place(part, groups), firsts.size)
+    everywhere = np.ones(firsts.size, np.bool_)
+    # What is told, and where it is known.
+    columns: dict[str, tuple[_Flags, _Flags]] = {
+        "measured_dns": (np.where(crawled, looked_up, phase), crawled | phase),
+        "measured_sni": (shaken, recorded[of_page]),
+        "dns_clear": (any_of(of_query, ~encrypted), looked_up),
+        "sni_clear": (any_of(of_connection, ~opened["ech"]), shaken),
         # A name that only http asked for, or that does not exist, is looked up whatever browser and plan.
-        "best_case_dns": pl.Series(best | ~secure),
-        "best_case_sni": pl.Series(best),
+        "best_case_dns": (best | ~secure, everywhere),
+        "best_case_sni": (best, everywhere),
     }
-    for browser, rules in browser_rules().items():
-        # Without encrypted DNS, a browser that needs it hides no name with the keys that are offered.
-        hides = not rules.ech_needs_encrypted_dns
-        columns[f"{browser}_sni_clear"] = ~offered if hides else pl.Series([True]).new_from_index(0, offered.len())
     for model, of_model in replays.items():
-        opens, lookups = of_model["opens"], of_model["looked_up"]
-        opened_for, perhaps = any_of(of_group, opens == YES), any_of(of_group, opens != NO)
+        opens, lookups = of_model["opens"].to_numpy(), of_model["looked_up"]
+        opened_for, perhaps = _any(of_group, opens == YES, firsts.size), _any(of_group, opens != NO, firsts.size)
         told, untold = any_of(of_group, lookups), any_of(of_group, lookups.is_null())
-        columns[f"{model}_sni"] = _known(opened_for | ~perhaps, opened_for)
-        columns[f"{model}_dns"] = _known(told | ~untold, told | ~secure)
-    rows = every[firsts].hstack([series.alias(column) for column, series in columns.items()])
-    return rows.filter(~part.known.literal(rows["host"]), pl.col("host").is_not_null())
+        columns[f"{model}_sni"] = opened_for, opened_for | ~perhaps
+        columns[f"{model}_dns"] = told | ~secure, told | ~untold
+    names = every[firsts]
+    offered = _offered(part, names, crawled)
+    hidden = {
+        # Without encrypted DNS, a browser that needs it hides no name with the keys that are offered.
+        f"{browser}_sni_clear": pl.lit(value=True) if rules.ech_needs_encrypted_dns else ~pl.col("ech_offered")
+        for browser, rules in browser_rules().items()
+    }
+    facts = pl.DataFrame(
+        {name: value for name, (value, _) in columns.items()}
+        | {f"{name}_known": known for name, (_, known) in columns.items()}
+        | {"ech_offered": offered, "literal": part.known.literal(names["host"])}
+    )
+    return (
+        names.hstack(facts)
+        .filter(~pl.col("literal"), pl.col("host").is_not_null())
+        .select(*_NAME, "ech_offered", *(pl.when(f"{name}_known").then(name).alias(name) for name in columns), **hidden)
+    )
+
+
+def _any(of: Ints, flags: _Flags, names: int) -> _Flags:
+    found = np.zeros(names, np.bool_)
+    found[of[flags]] = True
+    return found
 
 
 def _known(known: _Flags, values: _Flags) -> pl.Series:

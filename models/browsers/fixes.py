@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import polars as pl
 
 
+@cache
 def fixable_by() -> pl.Expr:
     """site, host_owner, cdn, browser or nobody; NULL where the cause is not known. Over rows of a cause and two hosts.
 
@@ -107,6 +110,7 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.concat([none, *parts]).sort("row")["fix"])
 
 
+@cache
 def _filled(text: str) -> pl.Expr:
     parts = text.replace("{held}", "\0held\0").replace("{}", "\0own\0").split("\0")
     names = {"held": pl.col("host_held").cast(pl.String), "own": pl.col("host").cast(pl.String)}

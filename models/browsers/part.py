@@ -47,15 +47,14 @@ class Part:
 
 def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
     """Takes memory for all of ``tables``: give it parts of a large study."""
-    host, address = pl.col("host").cast(known.hosts), pl.col("server_ip").cast(known.addresses)
+    host = pl.col("host").cast(known.hosts)
     requests = (
         network_requests(tables)
         .filter(pl.col("host").is_not_null())
         .select(
             *("visit_id", "request_id", "port", "status", "resource_type", "initiator_id", "credentials"),
-            *("connection_id", "started_ms", *_PHASES, "secure"),
+            *("connection_id", "server_ip", "started_ms", *_PHASES, "secure"),
             host,
-            address,
             pl.col("frame_site").cast(known.hosts),
             (pl.col("scheme") == SECURE[1]).alias("socket"),
             pl.coalesce(protocol(), pl.when(pl.col("scheme") == SECURE[1]).then(pl.lit("h1", PROTOCOLS))).alias(
@@ -183,6 +182,17 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     number = np.empty(key.size, np.int64)
     number[firsts] = np.arange(firsts.size)
     return number[first], firsts
+
+
+def earlier_alike(key: Ints) -> tuple[Ints, Ints]:
+    """Every two rows with the same key: the later ones, and the earlier ones."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    rows = np.arange(key.size)
+    begins = np.maximum.accumulate(np.where(np.diff(ordered, prepend=-1) != 0, rows, 0))
+    before = rows - begins
+    within = np.arange(before.sum()) - np.repeat(np.cumsum(before) - before, before)
+    return np.repeat(order, before), order[np.repeat(begins, before) + within]
 
 
 def places(rows: Ints) -> pl.Series:

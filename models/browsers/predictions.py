@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ _Numbers = Ints | np.ndarray[Any, np.dtype[np.float64]]
 
 def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     """``opens`` (:func:`originset.models.browsers.replay.replayed`) with ``low`` and ``high``: connections of each."""
+    return opens.with_columns(_low_and_high(rules))
+
+
+@cache
+def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     modes = unknown_modes(rules)
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
@@ -45,7 +51,7 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
         .then(most)
         .otherwise(pl.when(pl.col("opens") > NO).then(pl.max_horizontal(modes, perhaps)).otherwise(0))
     )
-    return opens.with_columns(low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high"))
+    return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
 
 
 def with_handshakes(part: Part, groups: pl.DataFrame) -> pl.DataFrame:

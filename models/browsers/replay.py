@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 
@@ -33,6 +35,7 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     )
 
 
+@cache
 def _way() -> pl.Expr:
     # What its own host's connection can carry, that or the one which it shares carries.
     return (
@@ -111,6 +114,7 @@ def opened(
     return np.array(opens, dtype=np.int8), np.array(used, dtype=np.int64)
 
 
+@cache
 def unknown_modes(rules: BrowserRules) -> pl.Expr:
     """How many pools the requests of a group may be spread over, as what decides it is not known; at least 1."""
     ways = pl.lit(1)
