@@ -27,6 +27,7 @@ from originset.crawler.book import Book, Made, Run
 from originset.crawler.cluster_security import require_trusted, security_of
 from originset.crawler.cluster_worker import BATCH_S, Answer, Order, make_batch, packed_order
 from originset.crawler.settings import Cluster
+from originset.data.capture_store import staged_key
 from originset.data.errors import ClusterError
 from originset.data.identity import crawl_visit_id
 from originset.data.ledger import Row
@@ -85,6 +86,7 @@ class _Crew:
         self._address = address
         self._workers: dict[tuple[str, str], _Worker] = {}
         self._threads: list[threading.Thread] = []
+        self._looked = time.monotonic()
 
     @property
     def slots(self) -> int:
@@ -120,12 +122,16 @@ class _Crew:
             return False
         self._require_trusted(told)
         now = time.monotonic()
+        # While the scheduler did not answer, or we did not ask, nobody could be heard.
+        deaf = max(0.0, now - self._looked - 2 * _LOOK_S)
+        self._looked = now
         # A worker that was started again may have the address of its predecessor, but no folder of it.
         there = {(address, str(facts["local_directory"])): facts for address, facts in told["workers"].items()}
         for key in self._workers.keys() - there.keys():
             self._lose(self._workers.pop(key))
         for key, facts in there.items():
             worker = self._workers.setdefault(key, _Worker(key[0], heard=now))
+            worker.heard += deaf
             if worker.seen != facts["last_seen"]:
                 worker.seen, worker.heard = facts["last_seen"], now
             worker.makers = [maker for maker in worker.makers if maker.thread.is_alive()]
@@ -134,11 +140,10 @@ class _Crew:
             elif worker.refused is None and facts["status"] == "running":
                 slots = min(int(facts["resources"].get(RESOURCE, 0)), int(facts["nthreads"]))
                 for _ in range(slots - len(worker.makers)):
-                    worker.makers.append(_Maker(self, book, worker))
+                    maker = _Maker(self, book, worker)
+                    worker.makers.append(maker)
+                    self._threads.append(maker.thread)
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        self._threads += {maker.thread for worker in self._workers.values() for maker in worker.makers} - {
-            *self._threads
-        }
         return True
 
     def _require_trusted(self, told: dict[str, Any]) -> None:
@@ -188,7 +193,8 @@ class _Maker:
 
     def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
         """Raises ``ClusterError`` for an answer that is none to these rows."""
-        answer = self._ask(rows)
+        name = uuid.uuid4().hex
+        answer = self._ask(name, rows)
         if answer is None:
             self.over = True
             return
@@ -199,14 +205,16 @@ class _Maker:
             wanted = crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat)
             if made is not None and made.visit.visit_id != wanted:
                 raise ClusterError(self._worker.address, f"it was asked for visit {wanted} and made another")
+            if made is not None and made.staged not in {None, staged_key(name, wanted)}:
+                raise ClusterError(self._worker.address, f"it names a capture that is not its own: {made.staged!r}")
             yield row, made
 
     def close(self) -> None:
         """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker is told."""
 
-    def _ask(self, rows: list[Row]) -> Answer | None:
-        """What the worker answers; None if it does not, or the crawl ended."""
-        book, name = self._book, uuid.uuid4().hex
+    def _ask(self, name: str, rows: list[Row]) -> Answer | None:
+        """What the worker answers to a batch of this name; None if it does not, or the crawl ended."""
+        book = self._book
         place = None if book.store is None else book.store.place
         # Where our keys lie is nobody's business.
         settings = replace(book.settings, cluster=None)

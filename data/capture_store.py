@@ -11,7 +11,6 @@ recorded and removes the rest. So what comes late from a worker that was given u
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 from collections.abc import Iterator
@@ -74,8 +73,8 @@ class FolderStore:
 
     def sweep(self) -> None:
         """Remove all that was staged and not accepted; call while the study is held."""
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self._folder / INCOMING)
+        # A worker that comes late may write while this goes on: what it leaves, the next crawl removes.
+        shutil.rmtree(self._folder / INCOMING, ignore_errors=True)
 
     def write(self, visit_id: str, packed: bytes) -> None:
         """Put a capture in its place."""
