@@ -20,6 +20,8 @@ from originset.data.study import Study
 _REJECTS = "imports"
 # What one process is given at a time: enough to make good shards of, little enough to share out evenly.
 _SHARE_BYTES = 64 << 20
+_LEAST_SHARE_BYTES = 16 << 20
+_SHARES_EACH = 8
 _SHARE_FILES = 500
 _DEFAULTS = ImportSettings()
 
@@ -56,7 +58,8 @@ def import_hars(
         done += len(read)
         progress.update(task, advance=sum(sizes[file] for file in read), files=done)
 
-    shares = list(_shares(files, sizes))
+    evenly = sum(sizes.values()) // (jobs * _SHARES_EACH)
+    shares = list(_shares(files, sizes, min(max(evenly, _LEAST_SHARE_BYTES), _SHARE_BYTES)))
     if jobs <= 1 or len(shares) <= 1:
         summary.add(import_files(study, files, dict(known), settings, lambda file: advance([file])))
     else:
@@ -74,11 +77,11 @@ def import_hars(
     return summary
 
 
-def _shares(files: list[HarFile], sizes: dict[HarFile, int]) -> Iterator[list[HarFile]]:
+def _shares(files: list[HarFile], sizes: dict[HarFile, int], most: int) -> Iterator[list[HarFile]]:
     share: list[HarFile] = []
     size = 0
     for file in files:
-        if share and (size + sizes[file] > _SHARE_BYTES or len(share) >= _SHARE_FILES or file.source == STDIN):
+        if share and (size + sizes[file] > most or len(share) >= _SHARE_FILES or file.source == STDIN):
             yield share
             share, size = [], 0
         share.append(file)

@@ -21,7 +21,7 @@ from originset.data.errors import InputError
 Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
-class _Struct(msgspec.Struct, kw_only=True, gc=False):
+class _Struct(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """Never part of a reference cycle: the garbage collector need not look."""
 
 

@@ -242,18 +242,51 @@ def processes(hars: list[bytes]) -> None:
 
 
 _IMPORT = """
-import sys
+import resource, sys, time
 from pathlib import Path
 from rich.progress import Progress
 from originset.analysis.importing import import_hars
 from originset.data.study import Study
 study = Study(Path(sys.argv[1]))
+begun, before = time.perf_counter(), time.process_time()
 with study.changing("import", {}), Progress(disable=True) as progress:
-    summary = import_hars(study, [Path(sys.argv[2])], progress)
+    summary = import_hars(study, [Path(sys.argv[2])], progress, jobs=int(sys.argv[3]))
+wall, own = time.perf_counter() - begun, time.process_time() - before
+others = resource.getrusage(resource.RUSAGE_CHILDREN)
 # Not getrusage: a child's peak begins with its parent's.
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-print(summary.imported, summary.requests, int(peak.split()[1]) >> 10)
+print(summary.imported, summary.requests, int(peak.split()[1]) >> 10, wall, own, others.ru_utime + others.ru_stime)
 """
+
+
+def imported(study: Path, folder: Path, jobs: int = 1) -> list[str]:
+    """What an import says: files, requests, peak MiB, seconds by the clock, CPU seconds of it and of its processes."""
+    command = [sys.executable, "-c", _IMPORT, str(study), str(folder), str(jobs)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def jobs(hars: list[bytes]) -> None:
+    """``import --jobs 2`` of a large folder against one process, with what is done alone, and the start of the two."""
+    number = 6 * len(hars)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "hars")
+        folder.mkdir()
+        for place in range(number):
+            file = folder / f"{place}.har"
+            if place < len(hars):
+                file.write_bytes(hars[place])
+            else:
+                file.hardlink_to(folder / f"{place % len(hars)}.har")
+        best = {1: (float("inf"), float("inf")), 2: (float("inf"), float("inf"))}
+        for turn in range(2):
+            for count in (1, 2):
+                *_, wall, own, others = map(float, imported(Path(name, f"study{count}-{turn}"), folder, count))
+                best[count] = min(best[count][0], wall), min(best[count][1], own + others / count)
+    (wall_1, cpu_1), (wall_2, cpu_2) = best[1], best[2]
+    say(
+        f"import --jobs 2 of {number} files: {wall_1 / wall_2:.2f} x one by the clock (goal 1.8, if nothing else runs),"
+    )
+    say(f"  {cpu_1 / cpu_2:.2f} by CPU: what is done alone, and half of what two processes use, their start included")
 
 
 def memory(hars: list[bytes]) -> None:
@@ -264,13 +297,7 @@ def memory(hars: list[bytes]) -> None:
             folder.mkdir()
             for place in range(number):
                 (folder / f"{place}.har").write_bytes(hars[place % len(hars)])
-            done = subprocess.run(
-                [sys.executable, "-c", _IMPORT, str(Path(name, f"study{number}")), str(folder)],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            files, entries, peak = done.stdout.split()
+            files, entries, peak, *_ = imported(Path(name, f"study{number}"), folder)
             say(f"import of {files} files, {entries} requests: peak {peak} MiB")
             for file in folder.iterdir():
                 file.unlink()
@@ -287,6 +314,7 @@ def main() -> None:
     hars = list(generated_hars())
     compare("generated files", hars, 1.8, 4)
     processes(hars)
+    jobs(hars)
     memory(hars)
 
 
