@@ -4,64 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from originset.models.network import is_address
 
 
-def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.LazyFrame, *, wildcards: bool = True) -> pl.LazyFrame:
-    """``pairs`` (``certificate_id``, ``host``) without repetition, with columns ``covered`` and ``common_name_alone``.
+def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcards: bool = True) -> pl.Series:
+    """Of each row of ``pairs`` (``certificate_id``, ``host``) whether the certificate covers the host.
 
-    ``covered`` is NULL where the certificate or its names are not known. RFC 9525 section 6.3: a name covers the host
-    that equals it, or, if its left-most label is ``*``, a host with any one label in that place. No partial wildcards,
-    no common name (section 6.1.2), no wildcard for an address. ``common_name_alone``: no name covers the host, but the
-    subject's common name would, which clients of long ago took for one; NULL where ``covered`` is. Without
-    ``wildcards`` a certificate's wildcard names cover nothing.
+    NULL where the certificate or its names are not known. RFC 9525 section 6.3: a name covers the host that equals it,
+    or, if its left-most label is ``*``, a host with any one label in that place. No partial wildcards, no common name
+    (section 6.1.2), no wildcard for an address. Without ``wildcards`` a certificate's wildcard names cover nothing.
     """
-    pairs = pairs.select("certificate_id", "host").unique()
-    known = tables["certificates"].filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
-    names = tables["certificate_names"].select("certificate_id", "name").unique()
+    rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
+    with_names = tables["certificates"].filter(pl.col("san_count").is_not_null())
+    names = tables["certificate_names"].select("certificate_id", "name")
     if not wildcards:
         names = names.filter(~pl.col("name").str.starts_with("*"))
-    matches = _matching(names, pairs).with_columns(pl.lit(value=True).alias("match"))
-    common_names = tables["certificates"].select(
-        "certificate_id", pl.col("subject_cn").str.to_lowercase().alias("name")
-    )
-    by_common_name = _matching(common_names.drop_nulls().unique(), pairs).with_columns(pl.lit(value=True).alias("cn"))
-    return (
-        pairs.join(known.with_columns(pl.lit(value=True).alias("known")), on="certificate_id", how="left")
-        .join(matches, on=["certificate_id", "host"], how="left")
-        .join(by_common_name, on=["certificate_id", "host"], how="left")
-        .select(
-            "certificate_id",
-            "host",
-            pl.when("known").then(pl.col("match").fill_null(value=False)).alias("covered"),
-            pl.when("known").then(pl.col("match").is_null() & pl.col("cn").is_not_null()).alias("common_name_alone"),
-        )
-    )
+    known = rows.join(with_names, on="certificate_id", how="semi")
+    matching = names.join(_wanted(rows), on=["certificate_id", "name"])
+    known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")])
+    answer = np.full(pairs.height, -1)
+    answer[known_rows["row"].to_numpy()] = 0
+    of_known = matching_rows["row"].to_numpy()
+    answer[of_known] = np.where(answer[of_known] < 0, -1, 1)
+    return pl.Series("covered", answer).replace(-1, None).cast(pl.Boolean)
 
 
 def covering_certificates(tables: Mapping[str, pl.LazyFrame], hosts: pl.LazyFrame) -> pl.LazyFrame:
     """Every certificate of the study that covers a host of ``hosts``: ``host``, ``certificate_id``, each pair once."""
-    return _matching(tables["certificate_names"].select("certificate_id", "name").unique(), hosts)
+    names = tables["certificate_names"].select("certificate_id", "name")
+    return names.join(_wanted(hosts.select("host").unique()), on="name").select("host", "certificate_id").unique()
 
 
-def _matching(names: pl.LazyFrame, hosts: pl.LazyFrame) -> pl.LazyFrame:
-    """Each host with each certificate of ``names`` (``certificate_id``, ``name``) of which a name covers it."""
+def _wanted(hosts: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows with a ``host`` with each ``name`` of a certificate that covers it."""
     # An absolute name, with its final dot, names the same host; a host with a star in it is nobody's name.
-    wanted = (
-        hosts.select("host")
-        .unique()
-        .filter(~pl.col("host").str.contains("*", literal=True))
-        .with_columns(pl.col("host").str.strip_suffix(".").alias("exact"))
+    exact = hosts.filter(~pl.col("host").str.contains("*", literal=True)).with_columns(
+        pl.col("host").str.strip_suffix(".").alias("name")
     )
-    parent = pl.col("exact").str.splitn(".", 2).struct.field("field_1")
-    by_wildcard = wanted.filter(~is_address(pl.col("exact")), ~pl.col("exact").str.starts_with(".")).select(
-        "host", ("*." + parent).alias("name")
+    parent = pl.col("name").str.splitn(".", 2).struct.field("field_1")
+    by_wildcard = exact.filter(~is_address(pl.col("name")), ~pl.col("name").str.starts_with(".")).with_columns(
+        ("*." + parent).alias("name")
     )
-    return (
-        pl.concat([wanted.select("host", pl.col("exact").alias("name")), by_wildcard])
-        .join(names, on="name")
-        .select("host", "certificate_id")
-        .unique()
-    )
+    return pl.concat([exact, by_wildcard.filter(pl.col("name").is_not_null())])

@@ -99,13 +99,20 @@ def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl
     ``level`` is that of the best evidence, 0 where there is none or something contradicts, 5 for a host and itself.
     ``same_owner``: both have one registrable domain; NULL where one of them has none.
     """
-    owner = tables["hosts"].select("host", pl.col("registrable_domain").alias("owner"))
     asked = (
         pairs.select("server", "host")
         .unique()
         .with_columns(
             pl.min_horizontal("server", "host").alias("host_a"), pl.max_horizontal("server", "host").alias("host_b")
         )
+        .collect()
+        .lazy()  # used twice
+    )
+    named = pl.concat([asked.select("host"), asked.select(pl.col("server").alias("host"))])
+    owner = (
+        tables["hosts"]
+        .select("host", pl.col("registrable_domain").alias("owner"))
+        .join(named, on="host", how="semi")
         .collect()
         .lazy()  # used twice
     )

@@ -12,7 +12,7 @@ from originset.data.columns import Table
 from originset.data.schema import MODEL_SENSITIVITY, PAGE_COUNTS, TABLES
 from originset.models.browsers.known import Known
 from originset.models.browsers.tables import browser_tables
-from originset.models.colocated import colocated_hosts
+from originset.models.colocated import at_documents, colocated_hosts
 from originset.models.documents import documents
 from originset.models.evidence import SAME_EDGE, colocation_evidence, misdirected_hosts, pair_levels
 from originset.models.keys import Keys, keys
@@ -25,7 +25,7 @@ from originset.models.proposals import announcements, proposals
 from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
 from originset.models.timeline import page_load_times, timed
-from originset.models.uses import pages
+from originset.models.uses import known_connections, pages, shared
 
 # What evidence and merging need of the uses of all pages.
 _KEPT = ("host", "server_ip", "asn", "key", "connection_id", "certain", "secure", "requests", "refused")
@@ -95,22 +95,25 @@ def of_part(
     ``visits``: how many visits are in the parts before; they number those of this part. Texts that repeat are
     categories.
     """
+    part = {**part, "visits": part["visits"].collect().lazy()}  # used several times
     read = pages(part)
     uses = known.of(read.uses)
     started = timed(read)
     of_started = uses if started is read else known.of(started.uses)
-    own = documents(part, read, uses)
-    origins = first_connections(part, read, uses)
+    connections = known_connections(part, read)
+    own = documents(part, read, uses, connections)
+    origins = first_connections(read, uses, connections)
+    here = at_documents(uses, own)
     began = part["visits"].select("visit_id", pl.col("started_at").alias("at")).collect()
     visit = (pl.col("page") + visits).cast(pl.Int32).alias("visit")
     return {
         "page_load_times": page_load_times(part, started, of_started, parameters),
         "page_counts": page_counts(part, read, uses, origins).with_columns(visit),
         "documents": own,
-        "colocated": colocated_hosts(uses, own),
-        "carried": carried(uses, own),
-        "origins": origins.select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32)),
-        "uses": uses.select(visit, *_KEPT).cast(dict.fromkeys(("asn", "requests", "refused"), pl.UInt32)),
+        "colocated": colocated_hosts(here),
+        "carried": carried(here),
+        "origins": shared(origins.select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32))),
+        "uses": shared(uses.select(visit, *_KEPT).cast(dict.fromkeys(("asn", "requests", "refused"), pl.UInt32))),
         "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
         .select(visit, "visit_id", "at", "server"),

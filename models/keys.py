@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from originset.models.parameters import Colocation
+from originset.models.uses import first_on_page, rows_at, shared
 
 # Of what a host has, not its address.
 _OF_HOSTS = ("edge", "tenant")
@@ -15,24 +17,33 @@ _OF_HOSTS = ("edge", "tenant")
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of a study's addresses and hosts, once each."""
+    """The keys of a study's addresses and hosts, each in the row that is its category's number.
+
+    ``addresses``: ``asn`` and ``key``. ``hosts``: ``key``, or None where keys are of addresses.
+    """
 
     addresses: pl.DataFrame
     hosts: pl.DataFrame | None
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """``rows`` (``host``, ``server_ip``: categories) in the same order, with ``asn``, ``key`` and ``keyless``.
+        """``rows`` (``page``, ``host``, ``server_ip``: categories) in the same order, with more columns.
 
-        Rows with one ``key`` are at one server. It is NULL where the address is not known; an address of which what
-        makes servers one is not known (``keyless``) is its own key.
+        These are ``asn``, ``key``, ``keyless``, ``new_address`` and ``new_key`` (the first of its page with its address
+        or key). Rows with one ``key`` are at one server. It is NULL where the address is not known; an address of which
+        what makes servers one is not known (``keyless``) is its own key.
         """
         addressed = pl.col("server_ip").is_not_null()
-        found = rows.join(self.addresses, on="server_ip", how="left", maintain_order="left")
+        found = rows.with_columns(_of(rows["server_ip"], self.addresses))
         if self.hosts is not None:
-            found = found.drop("key").join(self.hosts, on="host", how="left", maintain_order="left")
-        return found.with_columns(
+            found = found.with_columns(_of(shared(rows.select("host"))["host"], self.hosts))
+        found = found.with_columns(
             (addressed & pl.col("key").is_null()).alias("keyless"),
             pl.when(addressed).then(pl.coalesce("key", "server_ip")).alias("key"),
+        )
+        located, page = found["server_ip"].is_not_null().to_numpy(), found["page"].to_numpy()
+        return found.with_columns(
+            pl.Series("new_address", first_on_page(page, found["server_ip"]) & located),
+            pl.Series("new_key", first_on_page(page, found["key"]) & located),
         )
 
 
@@ -40,16 +51,26 @@ def keys(tables: Mapping[str, pl.LazyFrame], colocation: Colocation) -> Keys:
     """The keys by ``colocation`` (:class:`originset.models.parameters.Parameters`)."""
     # No address is all digits or begins with an equals sign, so none can be taken for another key.
     key = {"asn": pl.col("asn").cast(pl.String), "ip": pl.col("ip"), "org": "=" + pl.col("organisation")}
-    addresses = tables["addresses"].select(
-        pl.col("ip").cast(pl.Categorical).alias("server_ip"),
-        "asn",
-        key.get(colocation, pl.lit(None, pl.String)).cast(pl.Categorical).alias("key"),
-    )
+    asn_and_key = ("asn", key.get(colocation, pl.lit(None, pl.String)).cast(pl.Categorical).alias("key"))
+    addresses = _by_number(tables["addresses"].select(pl.col("ip").cast(pl.Categorical).alias("of"), *asn_and_key))
     if colocation not in _OF_HOSTS:
-        return Keys(addresses.collect(), None)
+        return Keys(addresses, None)
     edge = pl.concat_str(pl.lit("="), "edge")
     owned = pl.concat_str(edge, pl.lit("="), "registrable_domain")
     # A host with several CDNs is on this edge at times, and nobody knows when.
     of_host = pl.when(pl.col("multi_cdn").ne_missing(other=True)).then(edge if colocation == "edge" else owned)
-    hosts = tables["hosts"].select(pl.col("host").cast(pl.Categorical), of_host.cast(pl.Categorical).alias("key"))
-    return Keys(addresses.collect(), hosts.collect())
+    hosts = tables["hosts"].select(pl.col("host").cast(pl.Categorical).alias("of"), of_host.alias("key"))
+    return Keys(addresses, _by_number(hosts.cast({"key": pl.Categorical})))
+
+
+def _by_number(known: pl.LazyFrame) -> pl.DataFrame:
+    """``known`` (``of``, a category, once each; facts) with each row at its category's number."""
+    rows = known.filter(pl.col("of").is_not_null()).collect()
+    number = rows["of"].to_physical().to_numpy()
+    row = np.full(int(number.max(initial=0)) + 1, -1)
+    row[number] = np.arange(number.size)
+    return rows_at(rows.drop("of"), row)
+
+
+def _of(texts: pl.Series, facts: pl.DataFrame) -> pl.DataFrame:
+    return facts.select(pl.all().gather(texts.to_physical(), null_on_oob=True))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 SECURE = ("https", "wss")
-_NETWORK = (*SECURE, "http", "ws")
+NETWORK = (*SECURE, "http", "ws")
 
 
 def network_requests(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
@@ -18,7 +18,7 @@ def network_requests(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     return (
         tables["requests"]
         .filter(
-            pl.col("scheme").is_in(_NETWORK),
+            pl.col("scheme").is_in(NETWORK),
             ~pl.col("from_cache").fill_null(value=False),
             pl.col("status").is_not_null() | pl.col("connection_id").is_not_null(),
         )

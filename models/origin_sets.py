@@ -40,14 +40,13 @@ def origin_sets(
         .join(site_visits, on="site")
         .join(certificates, on=["site", "server"], how="left")
         .cast({"server": pl.String, "host": pl.String})
-        .collect(engine="streaming")  # used three times below
-        .lazy()
+        .collect(engine="streaming")
     )
-    coverage = covered(tables, members.filter(pl.col("certificate_id").is_not_null()))
+    members = members.with_columns(covered(tables, members))
     misdirected = misdirected.with_columns(pl.lit(value=True).alias("misdirected"))
     return (
-        members.join(coverage, on=["certificate_id", "host"], how="left")
-        .join(levels(tables, evidence, members), on=["server", "host"])
+        members.lazy()
+        .join(levels(tables, evidence, members.lazy()), on=["server", "host"])
         .join(misdirected, on="host", how="left")
         .with_columns(
             pl.col("covered").alias("covered_by_certificate"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from originset.models.merging import merged_counts
 from originset.models.parameters import Coverage
-from originset.models.uses import Pages
+from originset.models.uses import Flags, Ints, Pages, distinct, first_of, rows_at
 
-_ORIGIN = ("scheme", "host", "port")
 _COUNTED = pl.col("secure") & pl.col("connection_id").is_not_null()
 _ADDRESSED = pl.col("server_ip").is_not_null()
 
@@ -27,16 +27,10 @@ def page_counts(
     page shows no DNS phase at all, ``wire_dns`` and ``opened_tls`` outside captures. A page that sent nothing needs 0
     connections.
     """
-    counted = (
-        pages.numbers.lazy()
-        .join(_use_counts(uses.lazy()), on="page", how="left")
-        .join(_origin_counts(origins.lazy()), on="page", how="left")
-        .join(_lookups_seen(pages.requests.lazy()), on="page", how="left")
-    )
     per_page = (
         tables["visits"]
         .select("visit_id", (pl.col("source") == "crawl").fill_null(value=False).alias("crawled"))
-        .join(counted, on="visit_id", how="left")
+        .join(_counts(pages, uses, origins).lazy(), on="visit_id", how="left")
         .join(_lookups(tables["dns_queries"]), on="visit_id", how="left")
         .join(_handshakes(tables["connections"]), on="visit_id", how="left")
     )
@@ -123,72 +117,91 @@ def with_merges(
     )
 
 
-def first_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame) -> pl.DataFrame:
+def first_connections(pages: Pages, uses: pl.DataFrame, connections: pl.DataFrame) -> pl.DataFrame:
     """One row per page and origin of its https and wss requests with a known connection.
 
+    ``uses``: those of ``pages`` with keys. ``connections``: of :func:`originset.models.uses.known_connections`.
     Columns: page, host, ``first`` (a number for the connection that was opened first of those that served the origin,
     that is, did not only answer it with 421), ``refused`` (none served it), ``server_ip`` and ``key`` (of that
     connection's first request with an address). All other connections are duplicates: every origin that they served
     already had one.
     """
-    opened = tables["connections"].select("visit_id", "connection_id", "opened_ms")
-    opened = opened.join(pages.numbers.lazy(), on="visit_id")
-    counted = uses.lazy().filter(_COUNTED)
-    located = counted.filter(_ADDRESSED).unique(["page", "connection_id"], keep="first", maintain_order=True)
-    located = located.select("page", "connection_id", "server_ip", "key")
-    connections = (
-        counted.join(opened, on=["page", "connection_id"], how="left", maintain_order="left")
-        .group_by("page", "connection_id")
-        .agg(
-            pl.coalesce(pl.col("opened_ms").min(), pl.col("started_ms").min()).alias("opened"),
-            pl.col("request_id").min(),
-        )
-        .join(located, on=["page", "connection_id"], how="left")
-        # One request has one connection, so its number decides between connections opened at one time.
-        .sort("page", "opened", "request_id", "connection_id")
-        .with_columns(pl.int_range(pl.len()).alias("first"))
-        .collect()
-        .lazy()  # used twice
-    )
-    refused = (pl.col("refused") == pl.col("requests")).cast(pl.Int64) * 2**40
-    return (
-        counted.select("page", "connection_id", *_ORIGIN, refused.alias("refused"))
-        .join(connections.select("page", "connection_id", "first"), on=["page", "connection_id"])
-        .group_by("page", *_ORIGIN)
-        .agg((pl.col("first") + pl.col("refused")).min())
-        .with_columns(pl.col("first") % 2**40, (pl.col("first") >= 2**40).alias("refused"))
-        .join(connections.select("first", "server_ip", "key"), on="first")
-        .select("page", "host", "first", "refused", "server_ip", "key")
-        .collect()
-    )
+    counted = np.flatnonzero(uses.select(_COUNTED).to_series().to_numpy())
+    some = uses[counted]
+    connection = pages.connection[some["first"].to_numpy()]
+    first_use = first_of(connection, connections.height)
+    seen = np.flatnonzero(first_use >= 0)
+    started = np.full(connections.height, np.inf)
+    number = np.full(connections.height, np.iinfo(np.int64).max)
+    np.minimum.at(started, connection, some["started_ms"].fill_null(float("inf")).to_numpy())
+    np.minimum.at(number, connection, some["request_id"].to_numpy().astype(np.int64))
+    # One request has one connection, so its number decides between connections opened at one time.
+    opening = pl.DataFrame(
+        {
+            "page": some["page"].gather(first_use[seen]),
+            "opened": connections["opened_ms"].gather(seen),
+            "started": started[seen],
+            "request_id": number[seen],
+        }
+    ).with_columns(pl.coalesce("opened", pl.when(pl.col("started").is_finite()).then("started")).alias("opened"))
+    order = opening.select(pl.arg_sort_by("page", "opened", "request_id")).to_series().to_numpy()
+    rank = np.full(connections.height, -1)
+    rank[seen[order]] = np.arange(seen.size)
+    # Those that only refused come after all others.
+    refused = (some["refused"] == some["requests"]).to_numpy()
+    by_rank = np.argsort(rank[connection] + refused * np.int64(seen.size), kind="stable")
+    firsts = by_rank[pl.Series(pages.origin[counted][by_rank]).is_first_distinct().to_numpy()]
+    addressed = np.flatnonzero(some["server_ip"].is_not_null().to_numpy())
+    located = first_of(connection[addressed], connections.height)
+    place = np.append(addressed, -1)[located][connection[firsts]]
+    by_address = rows_at(some.select("server_ip", "key"), place)
+    numbers = pl.Series("first", rank[connection[firsts]]), pl.Series("refused", refused[firsts])
+    return rows_at(some.select("page", "host"), firsts).with_columns(*numbers, *by_address.iter_columns())
 
 
-def _use_counts(uses: pl.LazyFrame) -> pl.LazyFrame:
-    return uses.group_by("page").agg(
-        pl.col("requests").sum(),
-        pl.col("requests").filter(~_ADDRESSED).sum().alias("left_out"),
-        pl.col("host").filter(_ADDRESSED).n_unique().alias("hosts"),
-        pl.col("requests").filter("secure").sum().alias("secure_requests"),
-        pl.col("connection_id").filter(_COUNTED).n_unique().alias("tls"),
-        pl.col("connection_id").filter(_COUNTED & _ADDRESSED).n_unique().alias("addressed_tls"),
-        pl.col("server_ip").filter(_ADDRESSED).n_unique().alias("ip"),
-        pl.col("key").filter(_ADDRESSED).n_unique().alias("origin"),
-        pl.col("server_ip").filter(_ADDRESSED & pl.col("asn").is_null()).n_unique().alias("without_asn"),
-        pl.col("server_ip").filter("keyless").n_unique().alias("without_key"),
-    )
+def _counts(pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame) -> pl.DataFrame:
+    """Of each page what its requests, their uses and their origins say, 0 where it has none of a kind."""
+    size = pages.visits.len()
+    page, requests = uses["page"].to_numpy(), uses["requests"].to_numpy()
+    addressed, secure = uses["server_ip"].is_not_null().to_numpy(), uses["secure"].to_numpy()
+    counted = uses.select(_COUNTED).to_series().to_numpy()
+    connection = pages.connection[uses["first"].to_numpy()]
+    page_of_head = pages.requests["page"].to_numpy()[pages.heads]
 
+    def sums(of: Flags) -> Ints:
+        return np.bincount(page[of], requests[of], size).astype(np.int64)
 
-def _origin_counts(origins: pl.LazyFrame) -> pl.LazyFrame:
-    return origins.group_by("page").agg(
-        pl.col("first").n_unique(),
-        pl.col("server_ip").n_unique().alias("paired_ip"),
-        pl.col("key").n_unique().alias("paired_origin"),
-    )
+    def connections(of: Flags) -> Ints:
+        carries = np.zeros(pages.heads.size, np.bool_)
+        carries[connection[of]] = True
+        return np.bincount(page_of_head[carries], minlength=size)
 
+    def values(name: str, of: Flags) -> Ints:
+        return distinct(page[of], uses[name].filter(of), size)
 
-def _lookups_seen(requests: pl.LazyFrame) -> pl.LazyFrame:
+    of_origins = origins["page"].to_numpy()
+    opened = origins.select(pl.col("first").is_first_distinct()).to_series().to_numpy()
     # A phase that took no time was no lookup: recorders that do not know "none" write 0 for it.
-    return requests.group_by("page").agg((pl.col("dns_ms") > 0).sum().alias("dns_phases"))
+    looked_up = (pages.requests["dns_ms"] > 0).fill_null(value=False).to_numpy()
+    return pages.numbers.with_columns(
+        pl.Series(name, counts)
+        for name, counts in {
+            "requests": np.bincount(page, requests, size).astype(np.int64),
+            "left_out": sums(~addressed),
+            "secure_requests": sums(secure),
+            "dns_phases": np.bincount(pages.requests["page"].to_numpy()[looked_up], minlength=size),
+            "hosts": values("host", addressed),
+            "tls": connections(counted),
+            "addressed_tls": connections(counted & addressed),
+            "ip": np.bincount(page[uses["new_address"].to_numpy()], minlength=size),
+            "origin": np.bincount(page[uses["new_key"].to_numpy()], minlength=size),
+            "without_asn": values("server_ip", addressed & uses["asn"].is_null().to_numpy()),
+            "without_key": values("server_ip", uses["keyless"].to_numpy()),
+            "first": np.bincount(of_origins[opened], minlength=size),
+            "paired_ip": distinct(of_origins, origins["server_ip"], size),
+            "paired_origin": distinct(of_origins, origins["key"], size),
+        }.items()
+    )
 
 
 def _lookups(dns_queries: pl.LazyFrame) -> pl.LazyFrame:

@@ -11,6 +11,9 @@ from originset.models.browsers.savings import SAVINGS, totals
 from originset.models.evidence import SAME_EDGE
 from originset.models.origins import NotAnOriginError, check_host
 
+# Most names are nothing but labels of letters, digits and inner hyphens, and certainly are host names.
+_PLAIN = r"^(?:[a-z0-9](?:[a-z0-9]|-[a-z0-9]){0,30}\.){1,3}[a-z]{2,63}$"
+
 
 def proposals(
     tables: Mapping[str, pl.LazyFrame], additions: pl.DataFrame, misdirected: pl.DataFrame, saved: pl.DataFrame | None
@@ -21,7 +24,8 @@ def proposals(
     of the study; None where browsers were left out.
     """
     elsewhere = tables["hosts"].filter("multi_cdn").select("host").collect()["host"].implode()
-    unfit = [name for name in additions["name"].unique() if not _is_name(name)]
+    names = additions.select(pl.col("name").unique())
+    unfit = [name for name in names.filter(~pl.col("name").str.contains(_PLAIN))["name"] if not _is_name(name)]
     blocked = (
         pl.when(pl.col("name").is_in(misdirected["host"].implode()))
         .then(pl.lit("misdirected"))

@@ -21,21 +21,16 @@ NAMES = 10
 TRIED = 12
 
 
-def carried(uses: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+def carried(here: pl.DataFrame) -> pl.DataFrame:
     """Connections beside the document's to servers with its key, by the hosts that they carried.
 
-    ``uses``: of :class:`originset.models.uses.Pages`, with keys. ``documents``: rows of
-    :func:`originset.models.documents.documents`. Columns: site, key and asn (the document's), hosts (list, sorted),
-    connections. Only where the recorder gives connection ids; without connections that carried something for a bare
-    address, since no name can be added for it.
+    ``here``: rows of :func:`originset.models.colocated.at_documents`. Columns: site, key and asn (the document's),
+    hosts (list, sorted), connections. Only where the recorder gives connection ids; without connections that carried
+    something for a bare address, since no name can be added for it.
     """
-    own = documents.filter("secure", pl.col("key").is_not_null()).select(
-        "page", "key", "site", pl.col("asn").alias("of_site"), pl.col("connection_id").alias("document_connection")
-    )
     return (
-        uses.lazy()
-        .filter("secure", pl.col("connection_id").is_not_null())
-        .join(own.lazy(), on=["page", "key"])
+        here.lazy()
+        .filter(pl.col("connection_id").is_not_null())
         .filter(pl.col("connection_id").ne_missing(pl.col("document_connection")))
         .select("page", "connection_id", "key", "site", pl.col("of_site").alias("asn"), "host")
         .unique(["page", "connection_id", "key", "host"])
@@ -89,8 +84,8 @@ def provider_changes(
         .join(whole, on="provider")
         .join(names, on="asn", how="left")
         .with_columns(pl.coalesce("as_name", pl.format("AS{}", "asn"), "key").alias("provider"))
+        .sort("provider", "asn", "rank", "name", "key")
         .select(pl.col(name).cast(kind) for name, kind in PROVIDER_CHANGES.polars_schema.items())
-        .sort("provider", "asn", "rank", "name")
     )
 
 
@@ -100,11 +95,11 @@ def _lacking(
     """``site``, ``key``, ``asn``, ``provider`` (number), ``names`` that connections lack (sorted), ``connections``."""
     certificates = own_certificates(documents.filter("secure"), ["site"]).collect()
     rows = connections.join(certificates, on="site").with_row_index("row")
-    each = rows.select("row", "certificate_id", pl.col("hosts").alias("host")).explode("host")
-    known = covered(tables, each.lazy(), wildcards=parameters.wildcards == "cover").collect()
+    each = rows.select("row", "certificate_id", pl.col("hosts").alias("host")).explode("host").drop_nulls("host")
+    known = covered(tables, each, wildcards=parameters.wildcards == "cover")
     # Where the certificate's names are not known, nobody knows what it lacks.
     missing = (
-        each.join(known, on=["certificate_id", "host"])
+        each.with_columns(known)
         .group_by("row")
         .agg(
             pl.col("host").filter(~pl.col("covered")).sort().alias("names"),

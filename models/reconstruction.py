@@ -18,6 +18,7 @@ from originset.models.parameters import Parameters, Predecessor
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
+Chains = list[tuple[Ints, Ints]]
 
 NONE = -1
 
@@ -53,7 +54,8 @@ class Requests:
 class Timeline:
     """What is the same whoever coalesces: ``predecessor`` are rows, ``NONE`` where there is none.
 
-    The requests ``waited`` queued while their ``opener`` had a DNS or connect phase: the last request before them in
+    The rows ``after`` have one, and start ``gap`` ms after it; ``chains`` (:func:`_chains`) lead to the first. The
+    requests ``waited`` queued while their ``opener`` had a DNS or connect phase: the last request before them in
     their lane that had one.
     """
 
@@ -62,6 +64,9 @@ class Timeline:
     first_byte: Floats
     ended: Floats
     predecessor: Ints
+    after: Ints
+    gap: Floats
+    chains: Chains
     waited: Ints
     opener: Ints
 
@@ -86,12 +91,17 @@ def timeline(requests: Requests, predecessor: Predecessor) -> Timeline:
     begun = requests.started + requests.blocked
     established = begun + requests.dns + requests.connect
     first_byte = established + requests.send + requests.wait
+    before = _predecessors(requests, first_byte, predecessor)
+    after = np.flatnonzero(before != NONE)
     return Timeline(
         begun,
         established,
         first_byte,
         first_byte + requests.receive,
-        _predecessors(requests, first_byte, predecessor),
+        before,
+        after,
+        requests.started[after] - requests.started[before[after]],
+        _chains(before, after),
         *_openers(requests, begun, established),
     )
 
@@ -116,10 +126,8 @@ def reconstruct(requests: Requests, times: Timeline, coalesced: Flags, parameter
         blocked[behind] = np.maximum(0.0, np.minimum(overlap, dns[opener] + connect[opener]))
     own = dns + connect + blocked
     step = np.zeros_like(own)
-    after = np.flatnonzero(times.predecessor != NONE)
-    before = times.predecessor[after]
-    step[after] = np.minimum(own[before], requests.started[after] - requests.started[before])
-    return Changes(_along(times.predecessor, step), dns, connect, blocked)
+    step[times.after] = np.minimum(own[times.predecessor[times.after]], times.gap)
+    return Changes(_along(times.chains, step), dns, connect, blocked)
 
 
 def load_times(requests: Requests, times: Timeline, total: Floats, measured: Floats) -> Floats:
@@ -171,7 +179,7 @@ def _initiators(requests: Requests) -> Ints:
 
 def _by_time(requests: Requests, first_byte: Floats, rows: Ints) -> Ints:
     """For each of ``rows`` the request of its page whose first byte came last before its start."""
-    order = _by_arrival(requests.page, first_byte)
+    order, scale = _by_arrival(requests.page, first_byte)
     arrived = first_byte[order]
     low = requests.starts[requests.page[rows]]
     started = requests.started[rows]
@@ -180,19 +188,28 @@ def _by_time(requests: Requests, first_byte: Floats, rows: Ints) -> Ints:
         at, when = arrived[middle], started[searching]
         return np.asarray((at < when) | ((at == when) & (order[middle] < rows[searching])), np.bool_)
 
-    # No first byte precedes its request's start, so at most as many came before as rows stand before.
-    last = _bisect(low, rows, came_before) - 1
+    # Sums of page and time find nearly all places; what rounding made equal is searched for again. No first byte
+    # precedes its request's start, so at most as many came before as rows stand before.
+    end = np.searchsorted(requests.page[order] * scale + arrived, requests.page[rows] * scale + started, side="right")
+    end = np.clip(end, low, rows)
+    every = np.arange(rows.size)
+    sure = (end == low) | came_before(np.maximum(end - 1, low), every)
+    sure &= (end == rows) | ~came_before(np.minimum(end, order.size - 1), every)
+    again = np.flatnonzero(~sure)
+    end[again] = _bisect(low[again], rows[again], lambda middle, which: came_before(middle, again[which]))
+    last = end - 1
     return np.where(last >= low, order[np.maximum(last, 0)], NONE)
 
 
-def _by_arrival(page: Ints, first_byte: Floats) -> Ints:
-    """Rows by page, first byte and place."""
+def _by_arrival(page: Ints, first_byte: Floats) -> tuple[Ints, float]:
+    """Rows by page, first byte and place; and how far pages lie apart where both are added up to one number."""
+    scale = 2.0 * float(first_byte.max(initial=0.0)) + 1.0
     # Sums keep the order but for what rounding makes equal, and sorting what is nearly sorted is cheap.
-    order = np.argsort(page * (2.0 * first_byte.max(initial=0.0) + 1.0) + first_byte, kind="stable")
+    order = np.argsort(page * scale + first_byte, kind="stable")
     arrived, of = first_byte[order], page[order]
     if np.any((arrived[1:] < arrived[:-1]) & (of[1:] == of[:-1])) or np.any(of[1:] < of[:-1]):
-        return np.lexsort((first_byte, page))
-    return order
+        return np.lexsort((first_byte, page)), scale
+    return order, scale
 
 
 def _openers(requests: Requests, begun: Floats, established: Floats) -> tuple[Ints, Ints]:
@@ -250,14 +267,21 @@ def _shorten(requests: Requests, times: Timeline, dns: Floats) -> None:
     dns[shortest["row"].to_numpy()] = shortest["shortest"].to_numpy()
 
 
-def _along(predecessor: Ints, step: Floats) -> Floats:
-    """The sum of ``step`` over each row and all that precede it, by pointer doubling."""
-    total, pointer = step.copy(), predecessor.copy()
-    moving = np.flatnonzero(pointer != NONE)
+def _chains(predecessor: Ints, after: Ints) -> Chains:
+    """By pointer doubling: rows, and for each the row up to which nothing is summed yet, step by step."""
+    pointer, moving, steps = predecessor.copy(), after, []
     while moving.size:
         at = pointer[moving]
-        gained, further = total[at], pointer[at]
-        total[moving] += gained
+        steps.append((moving, at))
+        further = pointer[at]
         pointer[moving] = further
         moving = moving[further != NONE]
+    return steps
+
+
+def _along(chains: Chains, step: Floats) -> Floats:
+    """The sum of ``step`` over each row and all that precede it."""
+    total = step.copy()
+    for moving, at in chains:
+        total[moving] += total[at]
     return total

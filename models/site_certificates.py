@@ -51,37 +51,34 @@ def certificate_additions(
         .with_columns(pl.col("name").cast(pl.String))
         .filter(~is_address(pl.col("name")))
         .join(own_certificates(documents.filter("secure"), ["site"]), on="site")
-        .collect(engine="streaming")  # used three times below
-        .lazy()
+        .collect(engine="streaming")
     )
     asked = names.select("certificate_id", pl.col("name").alias("host"))
-    coverage = covered(tables, asked, wildcards=parameters.wildcards == "cover").rename({"host": "name"})
-    missing = names.join(coverage, on=["certificate_id", "name"]).filter(~pl.col("covered")).collect().lazy()
+    known = covered(tables, asked, wildcards=parameters.wildcards == "cover")
+    missing = names.filter(~known).lazy()
     pairs = (
-        colocated.select("site", "server", "host")
+        colocated.select("site", "server", pl.col("host").alias("name"))
+        .join(missing.select("site", "name"), on=["site", "name"])
         .unique()
-        .cast({"server": pl.String, "host": pl.String})
-        .join(missing.select("site", pl.col("name").alias("host")), on=["site", "host"], how="semi")
+        .rename({"name": "host"})
+        .collect()
+        .lazy()  # used twice
     )
     best = (
         pairs.join(levels(tables, evidence, pairs), on=["server", "host"])
         .group_by("site", pl.col("host").alias("name"))
         .agg(pl.col("level").max(), pl.col("same_owner").max())
     )
-    worth = pl.struct(
-        -pl.col("connections_saved_paper").fill_null(-1),
-        -pl.col("visits").cast(pl.Int64).alias("by_visits"),
-        -pl.col("requests").alias("by_requests"),
-        "name",
-    )
+    # By what each saves, then by how often it is asked for.
+    order = ["connections_saved_paper", "visits", "requests"]
     return (
         missing.join(best, on=["site", "name"])
-        .with_columns(worth.rank("ordinal").over("site").alias("rank"))
+        .sort("site", *order, "name", descending=[False, True, True, True, False], nulls_last=[False, *[True] * 4])
+        .with_columns(pl.int_range(1, pl.len() + 1).over("site").alias("rank"))
         .select(
             pl.col(name).cast(kind) if name in _FROM_HERE else pl.lit(None, kind).alias(name)
             for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items()
         )
-        .sort("site", "rank")
         .collect(engine="streaming")
     )
 

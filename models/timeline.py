@@ -34,7 +34,7 @@ from originset.models.reconstruction import (
     reconstruct,
     timeline,
 )
-from originset.models.uses import Pages, pages, reduced
+from originset.models.uses import Pages, first_on_page, pages, reduced
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
 
@@ -166,8 +166,7 @@ def _lanes(pages: Pages) -> Ints:
     unnumbered = pages.connection < 0
     if not unnumbered.any():
         return pages.connection
-    origins = pages.uses.select(pl.struct("page", "scheme", "host", "port").rank("dense")).to_series()
-    lanes = pages.connection.max() + origins.to_numpy().astype(np.int64)
+    lanes = pages.connection.max() + pl.Series(pages.origin).rank("dense").to_numpy().astype(np.int64)
     lanes[(pages.uses["host"].is_null() | pages.uses["port"].is_null()).to_numpy()] = NONE
     return np.where(unnumbered, lanes[pages.use], pages.connection)
 
@@ -175,17 +174,17 @@ def _lanes(pages: Pages) -> Ints:
 def _coalesced(pages: Pages, uses: pl.DataFrame, requests: Requests, parameters: Parameters) -> dict[str, Flags]:
     """By column, the requests that opened a connection although their page had asked the same server before."""
     opened = requests.dns + requests.connect > 0
-    servers = {"ip_ms": (pl.col("server_ip"), pl.lit(value=True)), "origin_ms": (pl.col("key"), pl.lit(value=True))}
+    servers = {"ip_ms": uses.select("first", asked="server_ip", new="new_address")}
+    servers["origin_ms"] = uses.select("first", asked="key", new="new_key")
     if parameters.provider_asns:
         of_provider = pl.col("asn").is_in(parameters.provider_asns).fill_null(value=False)
-        servers["provider_ms"] = (pl.col("key"), of_provider)
+        own = uses.select("page", "first", pl.when(of_provider).then("key").alias("asked"))
+        new = first_on_page(own["page"].to_numpy(), own["asked"])
+        servers["provider_ms"] = own.with_columns(pl.Series("new", new))
     found = {}
-    for name, (server, counts) in servers.items():
-        known = uses.select(server.is_not_null() & counts).to_series().to_numpy()
-        asked = pl.col("page") * 2**32 + server.to_physical().cast(pl.Int64)
-        first = uses.filter(known).filter(asked.is_first_distinct())
-        flags = opened & known[pages.use]
-        flags[first["first"].to_numpy()] = False
+    for name, server in servers.items():
+        flags = opened & server["asked"].is_not_null().to_numpy()[pages.use]
+        flags[server["first"].filter(server["new"]).to_numpy()] = False
         found[name] = flags
     return found
 
