@@ -12,6 +12,7 @@ from originset.data.schema_browsers import (
     BROWSER_COUNTS,
     BROWSER_PREDICTIONS,
     EXPOSURES,
+    PAGE_ADDRESSES,
     PAGE_NAMES,
     REDUNDANT_CONNECTIONS,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "LIVE_HANDSHAKES",
     "MODEL_SENSITIVITY",
     "ORIGIN_SETS",
+    "PAGE_ADDRESSES",
     "PAGE_COUNTS",
     "PAGE_LOAD_TIMES",
     "PAGE_NAMES",
@@ -358,6 +360,7 @@ TABLES: dict[str, Table] = {
         REDUNDANT_CONNECTIONS,
         BROWSER_PREDICTIONS,
         PAGE_NAMES,
+        PAGE_ADDRESSES,
         EXPOSURES,
         SITE_CERTIFICATES,
         CERTIFICATE_ADDITIONS,

@@ -110,6 +110,25 @@ PAGE_NAMES = table(
 )
 
 
+PAGE_ADDRESSES = table(
+    "page_addresses",
+    Stage.MODELLED,
+    "visit_id ip",
+    "The addresses that each page's connections lead to, measured and by each browser; exposures is made of it.",
+    VISIT_ID,
+    Column("ip", "VARCHAR", "the address"),
+    Column("measured", "BOOLEAN", "the page was in contact with it"),
+    *(
+        Column(
+            model,
+            "BOOLEAN",
+            f"a connection leads there by the model {model}; NULL where that is not known",
+        )
+        for model in (*_MODELS, "best_case")
+    ),
+)
+
+
 def _exposed() -> str:
     ways = [
         ("dns", "dns_clear", "measured_dns", "measured"),
@@ -124,11 +143,12 @@ def _exposed() -> str:
         f"'{model}' AS model FROM page_names WHERE {told} IS DISTINCT FROM false"
         for channel, clear, told, model in ways
     ]
-    address = (
-        "SELECT DISTINCT visit_id, server_ip AS host, 'ip' AS channel, true AS clear, 'measured' AS model "
-        "FROM connections WHERE server_ip IS NOT NULL"
-    )
-    return " UNION ALL ".join([*parts, address])
+    addresses = [
+        f"SELECT visit_id, ip AS host, 'ip' AS channel, CASE WHEN {model} THEN true END AS clear, '{model}' AS model "  # noqa: S608 - from here
+        f"FROM page_addresses WHERE {model} IS DISTINCT FROM false"
+        for model in ("measured", *_MODELS, "best_case")
+    ]
+    return " UNION ALL ".join([*parts, *addresses])
 
 
 EXPOSURES = table(
@@ -138,12 +158,12 @@ EXPOSURES = table(
     "Names of a page that an observer on the path sees: in DNS, in the server name of handshakes, by the address.",
     VISIT_ID,
     Column("host", "VARCHAR", "the name; for channel ip the address"),
-    Column("channel", "VARCHAR", "dns, sni or ip (as measured alone)"),
+    Column("channel", "VARCHAR", "dns, sni or ip"),
     Column(
         "clear",
         "BOOLEAN",
-        "readable on the path: plain DNS, a handshake without Encrypted Client Hello; NULL where that, or whether it "
-        "is told at all, is not known",
+        "readable on the path: plain DNS, a handshake without Encrypted Client Hello, any address; NULL where that, or "
+        "whether it is told at all, is not known",
     ),
     Column("model", "VARCHAR", "measured, chromium, firefox, planned_chromium, planned_firefox or best_case"),
     view=_exposed(),

@@ -1,8 +1,8 @@
--- Names that an observer on the path sees, by where and under which model, over pages that did not fail. What is encrypted
--- (DNS over HTTPS, Encrypted Client Hello) is told but not seen.
+-- Names and addresses that an observer on the path sees, by where and under which model, over pages that did not fail. What
+-- is encrypted (DNS over HTTPS, Encrypted Client Hello) is told but not seen.
 -- model: measured, chromium, firefox, planned_chromium, planned_firefox or best_case
--- channel: dns or sni
--- names: names told, over all pages
+-- channel: dns, sni or ip
+-- names: names (of ip: addresses) told, over all pages
 -- clear: those of them that are readable on the path
 -- unknown: those of which that, or whether they are told at all, is not known
 -- clear_per_page: readable ones a page, mean
@@ -21,7 +21,6 @@ SELECT
   (SELECT count(*) FROM pages) AS pages
 FROM exposures AS e
 JOIN pages USING (visit_id)
-WHERE e.channel != 'ip'
 GROUP BY e.model, e.channel
 ORDER BY
   list_position(

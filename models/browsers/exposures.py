@@ -1,4 +1,4 @@
-"""Which names of a page an observer on the path sees: as measured, for each browser, after a plan, at best."""
+"""What of a page an observer on the path sees, names and addresses: measured, by browser, after a plan, at best."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFr
     recorded = np.zeros(part.visits.height, np.bool_)
     recorded[part.connections["visit_id"].to_numpy()] = True
     best = _any(of_group, _first_of_place(part, groups), firsts.size)
+    in_clear = any_of(of_connection, ~opened["ech"])
     everywhere = np.ones(firsts.size, np.bool_)
     # What is told, and where it is known.
     columns: dict[str, tuple[_Flags, _Flags]] = {
         "measured_dns": (np.where(crawled, looked_up, phase), crawled | phase),
         "measured_sni": (shaken, recorded[of_page]),
         "dns_clear": (any_of(of_query, ~encrypted), looked_up),
-        "sni_clear": (any_of(of_connection, ~opened["ech"]), shaken),
+        "sni_clear": (in_clear, shaken & (in_clear | ~any_of(of_connection, opened["ech"].is_null()))),
         # A name that only http asked for, or that does not exist, is looked up whatever browser and plan.
         "best_case_dns": (best | ~secure, everywhere),
         "best_case_sni": (best, everywhere),
@@ -78,6 +79,47 @@ def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFr
         names.hstack(facts)
         .filter(~pl.col("literal"), pl.col("host").is_not_null())
         .select(*_NAME, "ech_offered", *(pl.when(f"{name}_known").then(name).alias(name) for name in columns), **hidden)
+    )
+
+
+def page_addresses(
+    part: Part, rows: pl.DataFrame, groups: pl.DataFrame, replays: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """Rows of ``page_addresses``, likewise. Where the address that a connection leads to is not known, it has none.
+
+    ``rows``: of :func:`originset.models.browsers.asked.modes_of`.
+    """
+    # What is of one connection went to one address.
+    alone = part.requests.filter(pl.col("connection_id").is_null() | ~pl.col("secure")).select(
+        "visit_id", "secure", pl.col("server_ip").cast(part.known.addresses).alias("ip")
+    )
+    led = pl.concat(
+        frame.select("visit_id", pl.col("server_ip").alias("ip")) for frame in (rows, part.connections)
+    ).vstack(alone.select("visit_id", "ip"))
+    plain = alone.filter(~pl.col("secure")).select("visit_id", "ip")
+    peers = groups.select("visit_id", pl.col("peer").alias("ip"))
+    every = pl.concat([peers, plain, led])
+    place, firsts = grouped(keyed(*(numbers(every[name]) for name in ("visit_id", "ip"))))
+    of_group, of_plain, of_led = np.split(place, np.cumsum([peers.height, plain.height]))
+    # What goes without TLS goes there whatever browser and plan.
+    always = _any(of_plain, np.ones(plain.height, np.bool_), firsts.size)
+    columns = {
+        "measured": _any(of_led, np.ones(led.height, np.bool_), firsts.size),
+        "best_case": always | _any(of_group, _first_of_place(part, groups), firsts.size),
+    }
+    for model, of_model in replays.items():
+        opens = of_model["opens"].to_numpy()
+        certain = always | _any(of_group, opens == YES, firsts.size)
+        columns[model] = certain
+        columns[f"{model}_known"] = certain | ~_any(of_group, opens != NO, firsts.size)
+    return (
+        every[firsts]
+        .hstack(pl.DataFrame(columns))
+        .filter(pl.col("ip").is_not_null())
+        .select(
+            *("visit_id", "ip", "measured", "best_case"),
+            *(pl.when(f"{model}_known").then(model).alias(model) for model in replays),
+        )
     )
 
 

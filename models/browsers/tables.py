@@ -8,12 +8,18 @@ import polars as pl
 
 from originset.data.columns import Table
 from originset.data.reference.browser_rules import browser_rules
-from originset.data.schema import BROWSER_COUNTS, BROWSER_PREDICTIONS, PAGE_NAMES, REDUNDANT_CONNECTIONS
+from originset.data.schema import (
+    BROWSER_COUNTS,
+    BROWSER_PREDICTIONS,
+    PAGE_ADDRESSES,
+    PAGE_NAMES,
+    REDUNDANT_CONNECTIONS,
+)
 from originset.data.schema import polars_type as kind_of
 from originset.models.browsers.asked import asked, modes_of
 from originset.models.browsers.candidates import YES, pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
-from originset.models.browsers.exposures import page_names
+from originset.models.browsers.exposures import page_addresses, page_names
 from originset.models.browsers.http1 import with_at_once
 from originset.models.browsers.known import Known
 from originset.models.browsers.part import Part, read
@@ -39,9 +45,10 @@ def browser_tables(
     ``browser_counts`` has one row per visit and BROWSER_COUNTS, columns of ``page_counts``: ``_low`` and ``_high`` hold
     for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that sent nothing over TLS needs 0.
     ``_dns`` counts names, those of requests over http and of names that do not exist included. An ORIGIN frame that no
-    recorder saw is taken not to have been sent. The others are tables: ``browser_predictions``, ``page_names`` and
-    ``redundant_connections``. With ``colocated`` (:func:`originset.models.colocated.colocated_hosts`) there is also
-    ``saved_connections`` (:func:`originset.models.browsers.savings.saved_connections`). Rows are in any order.
+    recorder saw is taken not to have been sent. The others are tables: ``browser_predictions``, ``page_names``,
+    ``page_addresses`` and ``redundant_connections``. With ``colocated``
+    (:func:`originset.models.colocated.colocated_hosts`) there is also ``saved_connections``
+    (:func:`originset.models.browsers.savings.saved_connections`). Rows are in any order.
 
     Takes memory for all requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`),
     and all of them one ``known``, made of the same study.
@@ -73,6 +80,7 @@ def browser_tables(
         "browser_counts": _counts(predicted),
         "browser_predictions": _rows(predicted, BROWSER_PREDICTIONS),
         "page_names": _rows(page_names(part, groups, replays), PAGE_NAMES),
+        "page_addresses": _rows(page_addresses(part, rows, groups, replays), PAGE_ADDRESSES),
         "redundant_connections": _rows(redundant_connections(part, rows), REDUNDANT_CONNECTIONS),
     }
     named_pages = {name: _named(frame, part.visits["visit_id"]) for name, frame in found_of_pages.items()}

@@ -1,5 +1,6 @@
 """Counts, predictions and names exposed of one page worked out by hand, and where each browser's rules part."""
 
+import polars as pl
 import pytest
 
 from originset.models.browsers.tables import browser_tables
@@ -107,3 +108,40 @@ def test_names_that_the_path_sees(page) -> None:
     # The HTTPS record has keys: Chromium hides the name with them, Firefox only where DNS is encrypted.
     assert (seen[CDN]["chromium_sni_clear"], seen[CDN]["firefox_sni_clear"]) == (False, True)
     assert (seen[WWW]["chromium_sni_clear"], seen[WWW]["sni_clear"], seen[WWW]["dns_clear"]) == (True, True, True)
+
+
+def test_addresses_that_the_path_sees(page) -> None:
+    tables = page()
+    plain = tables["requests"].collect().row(0, named=True) | {
+        "request_id": 3, "host": "plain.one.test", "scheme": "http", "port": 80, "server_ip": "104.16.0.3",
+        "connection_id": None, "resource_type": "image",
+    }  # fmt: skip
+    requests = tables["requests"].collect()
+    more = requests.vstack(type(requests)([plain], schema=requests.schema))
+    rows = browser_tables({**tables, "requests": more.lazy()})["page_addresses"].sort("ip")
+    seen = {name: [row["ip"] for row in rows.iter_rows(named=True) if row[name]] for name in rows.columns[2:]}
+    everywhere = [A, B, "104.16.0.3"]
+    assert seen["measured"] == seen["chromium"] == seen["firefox"] == seen["planned_chromium"] == everywhere
+    # What ORIGIN spares is the second address; what goes without TLS goes on going there.
+    assert seen["planned_firefox"] == seen["best_case"] == [A, "104.16.0.3"]
+
+
+def test_where_a_connection_may_lead_is_not_known(page) -> None:
+    # Without word of the cookies Chromium may or may not open a connection for cdn.two.test, which is at an address
+    # that another connection leads to in any case; here it is at one of its own.
+    tables = page(cookies=None)
+    moved = {
+        name: tables[name].with_columns(
+            pl.when(pl.col(of) == CDN).then(pl.lit("104.16.0.9")).otherwise("server_ip").alias("server_ip")
+        )
+        for name, of in (("requests", "host"), ("connections", "first_host"))
+    }
+    rows = browser_tables({**tables, **moved})["page_addresses"].filter(ip="104.16.0.9")
+    assert rows.select("measured", "chromium", "firefox").rows() == [(True, None, False)]
+
+
+def test_whether_a_name_was_hidden_is_not_known_without_word_of_it(page) -> None:
+    def clear(ech):
+        return set(browser_tables(page(ech=ech))["page_names"]["sni_clear"])
+
+    assert (clear(None), clear(ech=True), clear(ech=False)) == ({None}, {False}, {True})
