@@ -33,7 +33,7 @@ _KEPT = ("host", "server_ip", "asn", "key", "connection_id", "certain", "secure"
 # Just below the largest that glibc's mallopt(3) adapts its thresholds to.
 _KEPT_BYTES = 31 * 2**20
 
-_OF_BROWSERS = ("browser_predictions", "page_names", "redundant_connections")
+_OF_BROWSERS = ("browser_predictions", "page_names", "page_addresses", "redundant_connections")
 
 
 def model_tables(
