@@ -3,7 +3,7 @@
 # make test-fast   half of the tests in a few seconds: no browser, testbed, whole command, database or drawn cases
 # make check  style, types, layers, generated pages
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
-# make docs   write the generated pages again
+# make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
 # make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one)
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check types bench soak docs rules system-demo system-test
+.PHONY: help audit demo test test-fast check types bench soak docs rules system-demo system-test
 .NOTPARALLEL:
 
 help:
@@ -32,6 +32,11 @@ soak: system-test $(READY)
 
 bench: system-test $(READY)
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+# Asks the Python Packaging Advisory Database: the one target that needs the internet, and so none that others depend on.
+audit: $(READY)
+	@test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && build/audit/bin/pip install -q pip-audit; }
+	@build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # Pages that are made from their source: the module that writes each, and where to.
 PAGES := originset.data.schema_page:docs/schema.md originset.cli.commands_page:docs/commands.md \
