@@ -80,7 +80,15 @@ class Body:
 def body(resource: Resource) -> Body:
     """A resource's body; the same every time, filled up to its size with what its readers pass over."""
     made = _body(resource)
-    return Body(made.media_type, made.content + b"\n" * (resource.bytes - len(made.content)))
+    return Body(made.media_type, made.content + _filling(made.media_type, resource.bytes - len(made.content)))
+
+
+def _filling(media_type: str, size: int) -> bytes:
+    # After a document with hundreds of thousands of line ends Firefox's load event comes late or never.
+    opened, closed = b"<!--", b"-->"
+    if media_type.startswith("text/html") and size >= len(opened + closed):
+        return opened + b" " * (size - len(opened + closed)) + closed
+    return b"\n" * size
 
 
 def _body(resource: Resource) -> Body:
