@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from example_study import connection_row, request_row, tables_of
 
-from originset.analysis.live import SHARD, Shown, lacking, merge, store
+from originset.analysis.live import Shown, lacking, merge, store
 from originset.data.capture import DnsQuery
-from originset.data.shards import scan, write_shard
+from originset.data.shards import LIVE, scan, write_shard
 from originset.data.study import Study
 
 HOME = "104.16.0.1"
@@ -89,7 +89,7 @@ def test_later_answers_replace_earlier_ones(study: Study) -> None:
     for _ in range(2):
         query = DnsQuery(lookup_id=1, host="bare.test", rtype="A", source="live")
         store(study, lacking(study, again=True), BEGAN, [query], [shown("bare.test", HOME)])
-    assert pl.read_parquet(study.tables / "dns_queries" / f"{SHARD}.parquet").height == 2
+    assert pl.read_parquet(study.tables / "dns_queries" / f"{LIVE}.parquet").height == 2
     assert scan(study, "live_handshakes").collect().height == 1
 
 
