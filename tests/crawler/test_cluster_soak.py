@@ -99,10 +99,10 @@ def test_workers_that_are_killed_frozen_and_cut_off(tmp_path: Path, scratch: Pat
         sites.write_text("\n".join(testbed.sites))
         with cluster(tmp_path, scratch, testbed) as (address, papers, workers):
             for number in range(RUNS):
-                wait_until(lambda: all(worker.processes() for worker in workers), "worker")
+                wait_until(lambda: all(worker.keep_running() for worker in workers), "worker")
                 study = Study(tmp_path / f"study{number}")
                 said = crawl_once(address, papers, workers, study, sites, random.Random(number))  # noqa: S311 - moments
-                check_once(study, set(testbed.sites), workers)
+                check_once(study, set(testbed.sites))
                 print(f"run {number + 1} of {RUNS}: {said}", flush=True)  # noqa: T201
                 shutil.rmtree(study.root)
 
@@ -133,11 +133,9 @@ def crawl_once(  # noqa: PLR0917 - what a run consists of
     return f"{', '.join(faults.struck)}; {again} leases more than visits; {time.monotonic() - began:.0f} s"
 
 
-def check_once(study: Study, sites: set[str], workers: list[Worker]) -> None:
+def check_once(study: Study, sites: set[str]) -> None:
     visits = [decode_extension(read_capture_bytes(path), str(path)).visit for path in capture_paths(study.captures)]
     assert Counter(visit.site for visit in visits) == Counter(sites)
     assert {visit.status for visit in visits} == {"ok"}
     assert [(site, state) for site, state, _ in ledger(study)] == sorted((site, "done") for site in sites)
     assert list(study.root.rglob("*.tmp")) == []
-    for worker in workers:
-        worker.keep_running()
