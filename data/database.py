@@ -20,12 +20,16 @@ import duckdb
 import polars as pl
 
 from originset.data.errors import StudyError
+from originset.data.files import disk_fault
 from originset.data.schema import TABLES, Table
 from originset.data.shards import columns_missing, shard_paths
 from originset.data.study import Study
 
 # The tables that grow with every page; their rows need no choosing among shards.
 LARGE = ("visits", "requests", "connections", "dns_queries")
+
+# Rows inserted at a time.
+_AT_ONCE = 500_000
 # One row a key: a certificate seen by two shards is still one certificate.
 _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
@@ -106,10 +110,13 @@ def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
 def _insert(connection: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
     if rows.is_empty():
         return
-    rows = rows.match_to_schema(table.polars_schema).select(table.polars_schema.names())
-    connection.register("_rows", rows)
-    connection.execute(f"INSERT INTO {_identifier(table.name)} SELECT * FROM _rows")  # noqa: S608 - from the schema
-    connection.unregister("_rows")
+    texts = {name: kind for name, kind in table.polars_schema.items() if kind in (pl.String, pl.List(pl.String))}
+    # Models give texts that repeat as categories: written out, a large table takes several times the memory.
+    for some in rows.iter_slices(_AT_ONCE):
+        written = some.cast({name: kind for name, kind in texts.items() if name in some.columns})
+        connection.register("_rows", written.match_to_schema(table.polars_schema).select(table.polars_schema.names()))
+        connection.execute(f"INSERT INTO {_identifier(table.name)} SELECT * FROM _rows")  # noqa: S608 - from the schema
+        connection.unregister("_rows")
 
 
 def _runs(study: Study) -> pl.DataFrame:
@@ -157,7 +164,14 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
             connection.execute(f"SET allowed_paths = [{', '.join(map(literal, shards))}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        yield connection
+        try:
+            yield connection
+        except (duckdb.IOException, duckdb.FatalException) as error:
+            problem, advice = disk_fault(error) or (
+                f"study.duckdb is damaged ({' '.join(str(error).split())})",
+                analyze,
+            )
+            raise StudyError(study.root, problem, advice) from error
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:

@@ -43,7 +43,8 @@ def model_tables(
 
     Pure: the same rows give the same tables, whatever their order. Requests are read once, about ``part_rows`` at a
     time, and kept as their uses. Without ``browsers`` the tables and columns of the browsers' rules are left out; the
-    others do not depend on them. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it).
+    others do not depend on them. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it). Texts
+    that repeat are categories in some.
     """
     # The C library then keeps what temporary columns used for the next ones; else a third of the time goes into pages
     # of memory that come and go.

@@ -22,6 +22,13 @@ CAUSES = (
     *("H1", "PROTO_MIX", "CRED", "PARTITION", "PORT_SCHEME", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED"),
     *("ORIGIN_UNSUPPORTED", "RACE", "MISDIRECTED", "LIFETIME", "SPECIAL"),
 )
+# What there are few of is kept as that.
+_CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
+_DETAIL = pl.Enum(
+    ["SAME_HOST_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS", "OTHER_AS", "SAME_HOST"]
+)
+_FIXER = pl.Enum(["site", "host_owner", "cdn", "browser", "nobody"])
+
 _PREFIX = r"^([0-9]+\.[0-9]+\.[0-9]+)\."
 
 # Of two connections, what decides; and what is told of those that are chosen.
@@ -69,7 +76,7 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
         _listed(known, "needs", _needs())
         .with_columns(
             pl.coalesce(
-                pl.col("causes").list.first(),
+                pl.col("causes").list.first().cast(pl.String),
                 pl.when(pl.col("needs").list.len() > 0).then(pl.lit(NOT_DECIDABLE)),
                 pl.lit(UNKNOWN),
             ).alias("cause")
@@ -79,8 +86,9 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     )
     return with_fix(rows.with_columns(fixable_by().alias("fixable_by"))).select(
         *("visit_id", "connection_id", pl.col("connection_id_held").alias("reusable_connection_id"), "host"),
-        *(pl.col("host_held").alias("reusable_host"), "same_host", "cause", "detail", "causes", "needs", "fixable_by"),
-        "fix",
+        *(pl.col("host_held").alias("reusable_host"), "same_host", pl.col("cause").cast(_CAUSE)),
+        *(pl.col("detail").cast(_DETAIL), "causes", "needs", pl.col("fixable_by").cast(_FIXER)),
+        pl.col("fix").cast(part.known.texts),
         # Tables do not tell what is live in them: originset.models.live does, of the rows.
         pl.lit(value=False).alias("based_on_live"),
         "sander_immediate",
@@ -278,7 +286,7 @@ def _listed(rows: pl.DataFrame, column: str, applies: Mapping[str, pl.Expr]) -> 
     lists = [
         (number, [name for bit, name in enumerate(applies) if number >> bit & 1]) for number in rows["which"].unique()
     ]
-    schema = {"which": rows.schema["which"], column: pl.List(pl.String)}
+    schema = {"which": rows.schema["which"], column: pl.List(pl.Enum(list(applies)))}
     return rows.join(pl.DataFrame(lists, schema=schema, orient="row"), on="which", how="left").drop("which")
 
 

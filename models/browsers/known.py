@@ -20,12 +20,15 @@ class Known:
     """The tables whose rows do not belong to visits.
 
     Hosts, addresses and certificate ids are categories of its own (``hosts``, ``addresses`` and ``certificates`` are
-    their types), so that their numbers are small.
+    their types), so that their numbers are small. ``visits`` and ``texts`` are types for what is told of a study, which
+    then takes a fraction of the memory.
     """
 
     def __init__(self, tables: Mapping[str, pl.LazyFrame]) -> None:
         self._tables = tables
-        self.hosts, self.addresses, self.certificates = (pl.Categorical(pl.Categories.random()) for _ in range(3))
+        self.hosts, self.addresses, self.certificates, self.visits, self.texts = (
+            pl.Categorical(pl.Categories.random()) for _ in range(5)
+        )
 
     def sites(self, hosts: pl.Series) -> pl.Series:
         """The registrable domain of each; itself where none is known."""

@@ -44,7 +44,10 @@ def sander_causes(found: pl.DataFrame, connections: int) -> pl.DataFrame:
     bits = found.select(
         "number", *(pl.when(candidate & lives[name]).then(cause).otherwise(0).alias(name) for name in SANDER)
     )
-    sets = pl.Series([[name for bit, name in enumerate(_CAUSES) if one >> bit & 1] for one in range(1 << len(_CAUSES))])
+    sets = pl.Series(
+        [[name for bit, name in enumerate(_CAUSES) if one >> bit & 1] for one in range(1 << len(_CAUSES))],
+        dtype=pl.List(pl.Enum(_CAUSES)),
+    )
     lists = {}
     for name in SANDER:
         of = np.zeros(connections, np.int64)

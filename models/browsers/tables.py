@@ -36,6 +36,8 @@ from originset.models.browsers.servers import with_servers
 
 TODAY, PLANNED = "today", "planned"
 
+_BROWSER, _MODEL = pl.Enum(list(browser_rules())), pl.Enum([TODAY, PLANNED])
+
 
 def browser_tables(
     tables: Mapping[str, pl.LazyFrame], colocated: pl.DataFrame | None = None, known: Known | None = None
@@ -48,7 +50,8 @@ def browser_tables(
     recorder saw is taken not to have been sent. The others are tables: ``browser_predictions``, ``page_names``,
     ``page_addresses`` and ``redundant_connections``. With ``colocated``
     (:func:`originset.models.colocated.colocated_hosts`) there is also ``saved_connections``
-    (:func:`originset.models.browsers.savings.saved_connections`). Rows are in any order.
+    (:func:`originset.models.browsers.savings.saved_connections`). Rows are in any order; texts that repeat are
+    categories.
 
     Takes memory for all requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`),
     and all of them one ``known``, made of the same study.
@@ -72,7 +75,7 @@ def browser_tables(
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
             predictions.append(
                 of_pages(part, opens, others, rules, added).with_columns(
-                    pl.lit(browser).alias("browser"), pl.lit(model).alias("model")
+                    pl.lit(browser, _BROWSER).alias("browser"), pl.lit(model, _MODEL).alias("model")
                 )
             )
     predicted = pl.concat(predictions)
@@ -83,7 +86,9 @@ def browser_tables(
         "page_addresses": _rows(page_addresses(part, rows, groups, replays), PAGE_ADDRESSES),
         "redundant_connections": _rows(redundant_connections(part, rows), REDUNDANT_CONNECTIONS),
     }
-    named_pages = {name: _named(frame, part.visits["visit_id"]) for name, frame in found_of_pages.items()}
+    ids = part.visits["visit_id"].cast(known.visits)
+    named_pages = {name: _named(frame, ids) for name, frame in found_of_pages.items()}
+    named_pages["browser_counts"] = named_pages["browser_counts"].cast({"visit_id": pl.String})
     if colocated is None:
         return named_pages
     beside = colocated.select("site", "server", "visit_id", pl.col("host").cast(pl.String).cast(known.hosts), "port")
@@ -110,9 +115,10 @@ def _named(rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 
 
 def _rows(found: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """A table's columns with their types, visits as they are."""
+    """A table's columns with their types, but for texts, which are as they are."""
     return found.select(
-        pl.col(name) if name == "visit_id" else pl.col(name).cast(kind) for name, kind in table.polars_schema.items()
+        pl.col(name) if kind in (pl.String, pl.List(pl.String)) else pl.col(name).cast(kind)
+        for name, kind in table.polars_schema.items()
     )
 
 
