@@ -166,12 +166,17 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
         connection.execute("SET lock_configuration = true")
         try:
             yield connection
-        except (duckdb.IOException, duckdb.FatalException) as error:
-            problem, advice = disk_fault(error) or (
-                f"study.duckdb is damaged ({' '.join(str(error).split())})",
-                analyze,
-            )
-            raise StudyError(study.root, problem, advice) from error
+        except duckdb.Error as error:
+            if not is_of_the_file(error):
+                raise
+            damage = f"study.duckdb is damaged ({' '.join(str(error).split())})"
+            raise StudyError(study.root, *(disk_fault(error) or (damage, analyze))) from error
+
+
+def is_of_the_file(error: duckdb.Error) -> bool:
+    """Whether the database or the disk is at fault, not the statement."""
+    damaged = type(error) is duckdb.Error and str(error).startswith("Corrupt database file")
+    return damaged or isinstance(error, duckdb.IOException | duckdb.FatalException)
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:

@@ -7,6 +7,7 @@ ends with an error that says which command makes it whole.
 
 from __future__ import annotations
 
+import io
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,8 +48,11 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     rows = rows.match_to_schema(TABLES[table].polars_schema) if rows.width else TABLES[table].polars_schema.to_frame()
     rows = rows.select(TABLES[table].polars_schema.names())
     path = shard_path(study, table, shard)
+    # Not straight into the file: of a disk that is full polars does not always say so.
+    made = io.BytesIO()
+    rows.write_parquet(made, compression="zstd", compression_level=1, statistics=True)
     with replacing(path) as beside:
-        rows.write_parquet(beside, compression="zstd", compression_level=1, statistics=True)
+        beside.write_bytes(made.getbuffer())
     return path
 
 

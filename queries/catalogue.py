@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
+from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
 from originset.queries.intervals import register
 
@@ -115,6 +116,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
     Raises:
         UsageError: it is empty, does more than read, DuckDB refuses it (in one line, with DuckDB's own words), or its
             rows have a type that no output format holds.
+        duckdb.Error: the database is damaged, or the disk full.
     """
     try:
         statements = duckdb.extract_statements(sql)
@@ -126,6 +128,8 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         register(connection)
         rows: pl.DataFrame = connection.sql(sql, params=dict(parameters) if parameters else None).pl()
     except duckdb.Error as error:
+        if is_of_the_file(error):
+            raise  # open_database says what to do
         raise UsageError(f"SQL: {' '.join(str(error).split())}") from error
     except pl.exceptions.PolarsError as error:
         raise UsageError("SQL: a column of the result has a type that cannot be shown", "cast it to VARCHAR") from error

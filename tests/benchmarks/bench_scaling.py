@@ -129,6 +129,8 @@ def middle_cost(pages: Pages, number: int, requests: int) -> Cost:
     """The middle of several studies of one size, stage by stage."""
     made = [cost_of(pages, number, requests) for _ in range(RUNS.get(number, 1))]
     made[0].cpu = {stage: float(np.median([cost.cpu[stage] for cost in made])) for stage in STAGES}
+    spent = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in made[0].cpu.items())
+    say(f"{number:,} pages of {requests} requests: {spent} CPU seconds, the start included")
     return made[0]
 
 

@@ -102,7 +102,7 @@ def test_a_query_gets_no_way_out(study: Study, tmp_path: Path, statement: str) -
 
 
 def test_before_analyze_it_says_so(study: Study) -> None:
-    with pytest.raises(StudyError, match="run: originset --study .* analyze"), database.open_database(study):
+    with pytest.raises(StudyError, match=r"run: originset --study .* analyze"), database.open_database(study):
         pass
 
 
@@ -110,3 +110,20 @@ def test_a_damaged_database_is_one_clear_error(study: Study) -> None:
     study.database_path.write_bytes(b"not a database at all, but long enough to be looked at" * 100)
     with pytest.raises(StudyError, match="cannot be opened"), database.open_database(study):
         pass
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_damage_within_is_found_by_who_reads_it(study: Study, damage: str) -> None:
+    """The file's beginning is whole, so that it can be opened."""
+    names = pl.DataFrame({"certificate_id": [f"{n:064x}" for n in range(50_000)]}).pipe(full, "certificates")
+    write_shard(study, "certificates", "a", names)
+    database.build(study, {})
+    content = bytearray(study.database_path.read_bytes())
+    if damage == "cut":
+        del content[len(content) // 2 :]
+    else:
+        content[len(content) // 2] ^= 0xFF
+    study.database_path.write_bytes(content)
+    says = r"study.duckdb (is damaged|cannot be opened) .*; run: originset --study \S+ analyze$"
+    with pytest.raises(StudyError, match=says), database.open_database(study) as connection:
+        connection.execute("SELECT max(certificate_id || subject_cn) FROM certificates").fetchall()
