@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
@@ -22,6 +23,9 @@ from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import MissingDependency
 
 pytest_plugins = ["example_study", "testbed_study"]
+
+settings.register_profile("originset", deadline=None)  # no test asserts a time
+settings.load_profile("originset")
 
 _WHY_NOT = "ORIGINSET_NO_TESTBED"
 

@@ -87,7 +87,12 @@ def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
                 for facts in visits
             ],
         },
-        schema_overrides={"zero": pl.Datetime("us"), "visit_id": pl.String, "connection_source": pl.String},
+        schema_overrides={
+            "visit_id": pl.String,
+            "zero": pl.Datetime("us"),
+            **dict.fromkeys(("ssl_outside", "zero_is_none", "protocol_made_up", "by_devtools"), pl.Boolean),
+            "connection_source": pl.String,
+        },
     )
     return facts[visit].get_columns() if len(visit) else facts.clear().get_columns()
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import zstandard
 from rich.progress import Progress
 
 from originset.analysis.captures import read_captures
@@ -217,6 +219,32 @@ def test_damaged_captures_are_rejects_and_the_others_are_read(study):
     write(study, "ab00000000000002")
     assert read(study)["captures_refused"] == 0
     assert scan(study, "rejects").collect().is_empty()
+
+
+def test_a_capture_of_a_later_version_or_none_is_a_reject(study):
+    path = write(study, "ab00000000000001")
+    text = json.loads(zstandard.decompress(path.read_bytes()))
+    for version, reason in ((None, "not-capture"), (99, "version")):
+        if version is None:
+            extension = text["log"].pop("_originset")
+        else:
+            text["log"]["_originset"] = {**extension, "version": version}
+        path.write_bytes(zstandard.compress(json.dumps(text).encode()))
+        assert read(study)["captures_refused"] == 1
+        assert scan(study, "rejects").collect()["reason"].to_list() == [reason]
+
+
+def test_certificates_that_are_not_what_their_ids_say(study):
+    path = write(study, "ab00000000000001")
+    text = json.loads(zstandard.decompress(path.read_bytes()))
+    other = hashlib.sha256(b"another").hexdigest()
+    text["log"]["_originset"]["certificates"] = {LEAF: "no base64", other: base64.b64encode(DER).decode()}
+    path.write_bytes(zstandard.compress(json.dumps(text).encode()))
+    read(study)
+    rows = scan(study, "certificates").sort("problem").select("certificate_id", "problem").collect().rows()
+    assert rows[0] == (LEAF, "not base64")
+    assert rows[1][0] == other
+    assert rows[1][1].startswith("recorded under an id that is not its SHA-256; ")
 
 
 def test_blocked_cookies_do_not_tell_what_was_asked_for(study):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +40,7 @@ def made(key, *names: x509.GeneralName, subject: str = "leaf.test") -> bytes:
     )
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    digest = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    digest = None if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey) else hashes.SHA256()
     return builder.sign(key, digest).public_bytes(serialization.Encoding.DER)
 
 
@@ -74,6 +74,7 @@ def test_a_certificate_in_full():
         (rsa.generate_private_key(65537, 2048), "RSA-2048"),
         (ec.generate_private_key(ec.SECP384R1()), "EC-P384"),
         (ed25519.Ed25519PrivateKey.generate(), "Ed25519"),
+        (ed448.Ed448PrivateKey.generate(), "Ed448"),
     ],
 )
 def test_kinds_of_keys_and_no_names_at_all(key, name):

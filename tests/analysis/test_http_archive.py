@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import resource
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from rich.progress import Progress
 
 from originset.analysis import http_archive
-from originset.analysis.import_batch import ImportSummary
+from originset.analysis.import_batch import ImportSettings, ImportSummary
 from originset.analysis.importing import import_hars
 from originset.crawler.testbed.authority import Authority
 from originset.data.shards import scan
@@ -266,6 +268,49 @@ def test_bad_rows_are_refused_by_themselves(study, tmp_path):
     )
     assert scan(study, "requests").collect().height == 4
     assert scan(study, "rejects").collect().height == 6
+
+
+def test_a_field_of_the_wrong_type_costs_its_own_field_alone(study, tmp_path):
+    rows = [ROWS[0], request_row(EXAMPLE, 1, "cdn.test", 95, _ip_addr={"of": "cdn.test"})]
+    assert run(study, write(tmp_path / "requests.json", rows)).refused == []
+    assert scan(study, "requests").sort("request_id").collect()["server_ip"].to_list() == ["192.0.2.7", None]
+
+
+def test_an_export_that_was_cut_off_keeps_the_rows_before(study, tmp_path):
+    rows = [request_row(f"https://{number}.test/", number, secrets.token_hex(30), 1) for number in range(400)]
+    packed = gzip.compress(write(tmp_path / "whole.json", rows).read_bytes())
+    (tmp_path / "whole.json").unlink()
+    (tmp_path / "cut.json.gz").write_bytes(packed[: len(packed) * 9 // 10])
+    summary = run(study, tmp_path)
+    assert [(error.source, error.reason) for error in summary.refused] == [(f"{tmp_path.name}/cut.json.gz", "damaged")]
+    assert 100 < scan(study, "requests").collect().height < 400
+
+
+def test_what_is_no_row_at_all(study, tmp_path, monkeypatch):
+    pq.write_table(pa.table({"page": ["https://a.test/"]}), tmp_path / "other.parquet")
+    file = write(tmp_path / "long.json", [ROWS[0], {**ROWS[3], "summary": "x" * 9000}, ROWS[1]])
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\n\n", 1))
+    monkeypatch.setattr(http_archive, "_MAX_LINE", 8000)
+    summary = run(study, tmp_path / "other.parquet", file)
+    assert [(error.source, error.reason) for error in summary.refused] == [
+        ("other.parquet", "not-har"),
+        ("long.json", "too-large"),
+    ]
+    assert scan(study, "requests").collect().height == 1
+
+
+def test_a_copy_of_each_page_is_kept_if_asked_for(tmp_path):
+    study, again = Study(tmp_path / "study"), Study(tmp_path / "again")
+    file = write(tmp_path / "requests.json", ROWS)
+    with study.changing("import", {}), Progress(disable=True) as progress:
+        import_hars(study, [file], progress, ImportSettings(keep_files=True))
+    copies = sorted((study.root / "files").rglob("*.har.zst"))
+    assert len(copies) == 2
+    assert all(b"S3CRET" not in zstandard.decompress(copy.read_bytes()) for copy in copies)
+    run(again, *copies)
+    columns = ("url", "host", "server_ip", "connection_id", "status", "wait_ms")
+    rows = [scan(one, "requests").select(columns).sort("url", "connection_id").collect() for one in (study, again)]
+    assert rows[0].equals(rows[1])
 
 
 def test_no_secret_of_a_row_is_kept(study, tmp_path):

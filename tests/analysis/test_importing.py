@@ -144,7 +144,7 @@ def test_a_file_that_was_cut_off_keeps_its_whole_entries(study, folder):
     packed = gzip.compress(json.dumps({"log": {"entries": many}}).encode())
     (folder / "c.har.gz").write_bytes(packed[: len(packed) // 2])
     summary = run(study, folder)
-    rows = scan(study, "requests").join(scan(study, "visits"), on="visit_id").collect()
+    rows = scan(study, "requests").join(scan(study, "visits"), on="visit_id").sort("request_id").collect()
     kept = rows.filter(source="hars/a.har")
     assert kept["host"].to_list() == ["0.test", "1.test"]
     assert kept["quality"][0].to_list().count("truncated") == 1
@@ -184,6 +184,28 @@ def test_patterns_and_stdin(study, folder, monkeypatch):
     assert hosts(study) == ["a.test", "d.test", "other.test", "piped.test"]
     with pytest.raises(UsageError, match="matches nothing"):
         find_files([folder / "*.none"])
+
+
+def test_rows_of_a_table_are_not_read_from_a_pipe(study, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"page": "https://a.test/", "payload": "{}"}\n')))
+    assert [error.reason for error in run(study, Path("-")).refused] == ["not-har"]
+
+
+def test_damaged_archives(study, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.har", har("a.test"))
+        archive.writestr("b.har", har("b.test"))
+    content = bytearray(packed.getvalue())
+    (tmp_path / "cut.zip").write_bytes(content[: len(content) // 2])
+    content[40:60] = bytes(20)  # within the first member
+    (tmp_path / "spoilt.zip").write_bytes(content)
+    summary = run(study, tmp_path / "cut.zip", tmp_path / "spoilt.zip")
+    assert [(error.source, error.reason) for error in summary.refused] == [
+        ("cut.zip", "damaged"),
+        ("spoilt.zip/a.har", "damaged"),
+    ]
+    assert hosts(study) == ["b.test"]
 
 
 def test_two_files_of_one_name_need_their_folders(study, tmp_path):

@@ -276,6 +276,7 @@ def test_fields_of_wrong_types_count_as_absent():
         (b'{"log": []}', "not-har", None),
         (b'{"log": {"pages": []}}', "not-har", None),
         (b'{"log": {"entries": {}}}', "not-har", None),
+        (b'{"log": {"entries": [], "_originset": {"version": "one"}}}', "not-capture", None),
         (b'{"log": {"entries": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", "too-deep", None),
     ],
 )
@@ -377,3 +378,31 @@ def test_certificates_that_differ_in_their_names_alone_are_told_apart():
     joined = tables["connections"].sort("connection_id").join(names, on="certificate_id", how="left")
     assert joined.sort("connection_id")["name"].to_list() == [names or None for names in lists]
     assert tables["certificates"].height == 13
+
+
+def test_webpagetest_is_told_by_its_sockets_where_nothing_else_tells():
+    page = {
+        "id": "p",
+        "_browser_name": "Chrome",
+        "_browser_version": "126.0",
+        "startedDateTime": "2024-01-01T00:00:00Z",
+    }
+    har = {"log": {"pages": [page, {"title": "without an id"}], "entries": [entry("https://a.test/", _socket=7)]}}
+    tables = tables_of(har)
+    assert tables["visits"].select("recorder", "browser", "browser_version").row(0) == (
+        "webpagetest",
+        "chromium",
+        "126.0",
+    )
+    assert tables["requests"].select("connection_id", "connection_source").rows() == [(7, "inferred")]
+
+
+def test_a_chain_that_is_none_is_no_certificate():
+    pem = "-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----"
+    entries = [
+        entry(f"https://{number}.test/", number, _socket=number + 1, _certificates=[pem % body])
+        for number, body in enumerate(("?", "", "AAA"))
+    ]
+    tables = tables_of(har_of(*entries, creator="WebPagetest"))
+    assert tables["certificates"].is_empty()
+    assert tables["connections"]["certificate_id"].to_list() == [None] * 3

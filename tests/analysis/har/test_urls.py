@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.analysis.har.urls import split_authority, url_columns
+from originset.analysis.har.urls import resolve_reference, split_authority, url_columns
 from originset.data.redaction import redact_url
 
 
@@ -24,6 +24,23 @@ from originset.data.redaction import redact_url
 )
 def test_authorities(authority, expected):
     assert split_authority(authority) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "reference", "expected"),
+    [
+        ("https://a.test/x/y?q", "https://b.test/z?b#f", "https://b.test/z?b"),
+        ("https://a.test:8/x/y?q=/", "/z?b=1#f", "https://a.test:8/z?b=1"),
+        ("http://a.test?q=/", "/z", "http://a.test/z"),
+        ("https://a.test/x", "//b.test/z?", "https://b.test/z?"),
+        ("https://a.test/x/y", "z", "https://a.test/x/z"),
+        ("https://a.test/x/y", "/a/../z", "https://a.test/z"),
+        ("https://a.test/x/y", "?q=1", "https://a.test/x/y?q=1"),
+        ("https://[::1/x", "y", None),
+    ],
+)
+def test_targets_of_redirects(base, reference, expected):
+    assert resolve_reference(base, reference) == expected
 
 
 _URLISH = st.one_of(
