@@ -92,6 +92,27 @@ def test_what_is_no_origin(text: str, reason: str) -> None:
     assert reason in error.value.reason
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("http://a.test", "only https origins can be announced"),
+        ("https://[::1]", "an IP address is not a host name"),
+        ("https://a.test/", "an origin has no path"),
+        ("https://u@a.test", "it is more than scheme, host and port"),
+        ("https://a.test:443", "an origin leaves out port 443"),
+        ("https://127.1", "an IP address is not a host name"),
+        (f"https://{LONGEST_LABEL}a.test", "a label has at most 63 characters"),
+        (f"https://{LONGEST_HOST}a", "a host name has 1 to 253 characters"),
+        ("https://-a.test", "a host name has lower-case letters, digits and inner hyphens"),
+        ("https://xn--a.test", "xn-- without a valid internationalised label behind it"),
+    ],
+)
+def test_a_refusal_is_words_for_a_person(text: str, told: str) -> None:
+    with pytest.raises(NotAnOriginError) as error:
+        parse(text)
+    assert (error.value.reason, str(error.value)) == (told, told)
+
+
 @given(st.text())
 def test_whatever_passes_is_inert_everywhere(host: str) -> None:
     try:

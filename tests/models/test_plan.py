@@ -92,6 +92,24 @@ def test_what_is_left_out_and_why(facts: dict[str, Any], requests: list[dict[str
     assert [left.reason for left in server.left_out] == [reason]
 
 
+@pytest.mark.parametrize(
+    ("facts", "requests", "told"),
+    [
+        ({"misdirected": True}, [], "a server answered 421 for it"),
+        ({"covered_by_certificate": False}, [], "the server's certificate does not cover it"),
+        ({"covered_by_certificate": None}, [], "the names of the server's certificate are not known"),
+        ({"port": 8443}, [], "it is reached through another port than the server"),
+        ({"visits": 1, "seen_share": 0.05}, [], "it was seen in 1 visit only"),
+        ({}, [request("x.test", scheme="http", protocol="http/1.1")], "it was asked for without TLS only"),
+        ({}, [request("x.test", protocol="http/1.1")], "it was seen over HTTP/1 only: another kind of server"),
+        ({"host": "192.0.2.7"}, [], "an IP address is not a host name"),
+    ],
+)
+def test_the_reason_is_words_for_a_person(facts: dict[str, Any], requests: list[dict[str, Any]], told: str) -> None:
+    (left,) = only(planned([member(SITE), member("x.test") | facts], requests)).left_out
+    assert left.detail == told
+
+
 @pytest.mark.parametrize("protocols", [["h2", "http/1.1"], ["h3"], [None]])
 def test_one_request_over_http1_or_an_unknown_protocol_is_no_reason(protocols: list[str | None]) -> None:
     requests = [request("x.test", protocol=protocol) for protocol in protocols]
