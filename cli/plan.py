@@ -13,8 +13,10 @@ import polars as pl
 
 from originset.cli import inventory_plan
 from originset.cli.client_mix import read_client_mix
+from originset.cli.config import read_plan
 from originset.cli.files import write_text
 from originset.cli.output import format_option, note, write_rows
+from originset.cli.plan_prediction import prediction
 from originset.cli.provider_plan import provider_plan
 from originset.cli.site_plan import site_plan
 from originset.cli.writers.name_list import USUAL_LIMIT
@@ -61,6 +63,12 @@ _TO_ADD = {
     metavar="FILE",
     help="Certificates of a whole CDN (CSV or Parquet): certificate, names, key_holder, ca, owner, shared, opt_out, "
     "multi_cdn, caa.",
+)
+@click.option(
+    "--predict",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What each browser needs for the site's pages today and after the plan that --out wrote.",
 )
 @click.option(
     "--pairs",
@@ -113,6 +121,7 @@ def command(
     site: str | None,
     provider: str | None,
     inventory: Path | None,
+    predict: Path | None,
     pairs: Path | None,
     max_additions: int | None,
     exclude: tuple[str, ...],
@@ -137,6 +146,11 @@ def command(
 
     Example: originset --study S plan --site www.example.com --out plan.json
     """
+    if predict is not None:
+        if site is not None or provider is not None or inventory is not None:
+            raise click.UsageError("--predict is for a plan that is there: without --site, --provider, --inventory.")
+        write_rows(prediction(study, read_plan(predict)), output_format)
+        return
     _check(site, provider, inventory, pairs, exclude=exclude, client_mix=client_mix)
     excluded = frozenset(host.lower() for host in exclude)
     if inventory is not None and pairs is not None:
@@ -173,7 +187,7 @@ def _check(
     client_mix: Path | None,
 ) -> None:
     if [site, provider, inventory].count(None) != 2 or (inventory is None) != (pairs is None):
-        raise click.UsageError("Give --site, or --provider, or --inventory with --pairs.")
+        raise click.UsageError("Give --site, or --provider, or --inventory with --pairs, or --predict.")
     if client_mix is not None and site is None:
         raise click.UsageError("--client-mix is for --site.")
     if exclude and inventory is not None:

@@ -75,7 +75,7 @@ def deployments(plan: Plan) -> dict[str, Deployment | None]:
 
 
 def planned_connections(tables: Mapping[str, pl.LazyFrame], plan: Plan) -> PlannedConnections:
-    """What the rules say of the pages of ``plan.site`` in ``tables``, before and after the plan.
+    """What the rules say of the pages of ``plan.site`` in ``tables`` that did not fail, before and after the plan.
 
     A set is taken to be sent with SETTINGS, over HTTP/2 and HTTP/3, in place of what the server sends today; a browser
     that heeds it keeps hosts off that it lacks. The added names are in every certificate that the plan's servers
@@ -108,7 +108,8 @@ def _origin(host: str, port: int | None) -> str:
 
 
 def _of_site(tables: Mapping[str, pl.LazyFrame], site: str) -> dict[str, pl.LazyFrame]:
-    visits = tables["visits"].filter(pl.col("site") == site).collect().lazy()
+    of_site = (pl.col("site") == site) & pl.col("status").ne_missing("failed")
+    visits = tables["visits"].filter(of_site).collect().lazy()
     own = {
         name: tables[name].join(visits.select("visit_id"), on="visit_id", how="semi").collect().lazy()
         for name in _PER_VISIT[1:]
