@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 import polars as pl
 
 from originset.data.schema import COLOCATION_EVIDENCE
 from originset.models.coverage import covering_certificates
 
 SAME_EDGE, SAME_TENANT = 2, 3
+
+# Uses looked at together.
+SLICE = 1_000_000
 
 _PAIR = ["host_a", "host_b"]
 _ROW = [*_PAIR, "source", "observed_at"]
@@ -35,20 +39,21 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame
     """
     names = _names(tables, uses)
     all_hosts, addresses = _hosts(tables, names), _addresses(tables)
-    seen = _seen(visits, uses, names)
-    groups = _groups(seen, all_hosts, addresses)
-    lists = _lists(groups)
-    servers = visits.lazy().select("visit", pl.col("server").cast(names)).drop_nulls()
-    own = groups.join(servers, on="visit").filter(pl.col("host").list.contains(pl.col("server")))
-    beside = _beside(own).collect().lazy()
-    last = seen.group_by("host").agg(pl.col("at").max()).collect().lazy()
+    of_visits = [
+        _of_visits(visits, _seen(visits, some, names), all_hosts, addresses, names) for some in by_visits(uses)
+    ]
+    seen = {name: pl.concat([part[name] for part in of_visits]) for name in of_visits[0]}
+    del of_visits
+    for place in ("server_ip", "asn", "organisation"):
+        seen[place] = seen[place].group_by("host", "place").agg(pl.col("at").max())
+    lists = _numbered(seen.pop("groups").unique("text")).lazy()
+    beside = _numbered(seen.pop("beside").unique().select(pl.concat_list("server", "host").alias("host"))).lazy()
+    last = seen["hosts"].group_by("host").agg(pl.col("at").max()).lazy()
     hosts = all_hosts.join(last, on="host")
-    served = seen.filter("secure", "answered").join(addresses, on="server_ip")
-    served = served.filter(pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
     # A host with several CDNs is on this edge at times, and nobody knows when.
     on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
     same_edge = _sharing(lists, on_edge.select("host", "at", pl.col("edge").alias("place")), "")
-    shared_address = _sharing(lists, _places(served, "server_ip"), "address ")
+    shared_address = _sharing(lists, seen["server_ip"].lazy(), "address ")
     same_edge, shared_address = (frame.collect().lazy() for frame in (same_edge, shared_address))  # used twice
     certified = (
         covering_certificates(tables, lists.select(pl.col("host").cast(pl.String)).unique())
@@ -57,16 +62,15 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame
     )
     owners = _sharing(lists, hosts.select("host", "at", pl.col("registrable_domain").alias("place")), "")
     together = pl.concat([same_edge, shared_address]).select(_PAIR).unique()
-    of_organisation = seen.join(addresses, on="server_ip").filter(pl.col("organisation").is_not_null())
     found = [
-        (0, "same_as", _sharing(beside, _places(seen, "asn"), "AS")),
-        (1, "same_organisation", _sharing(beside, _places(of_organisation, "organisation"), "")),
+        (0, "same_as", _sharing(beside, seen["asn"].lazy(), "AS")),
+        (1, "same_organisation", _sharing(beside, seen["organisation"].lazy(), "")),
         (2, "same_edge", same_edge),
         (2, "shared_address", shared_address),
         (3, "certificate", _sharing(lists, certified, "certificate ")),
         (3, "owner_on_edge", owners.join(together, on=_PAIR, how="semi")),
-        (5, "coalesced", _coalesced(seen, visits)),
-        (0, "misdirected", _misdirected(tables, seen, visits, names)),
+        (5, "coalesced", _latest(seen["coalesced"].lazy())),
+        (0, "misdirected", _misdirected(tables, uses, visits, names)),
     ]
     rows = [
         frame.select(
@@ -160,6 +164,53 @@ def _addresses(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     return known.cast(dict.fromkeys(texts, pl.Categorical)).collect().lazy()
 
 
+def by_visits(rows: pl.DataFrame, size: int = SLICE) -> Iterator[pl.DataFrame]:
+    """``rows``, by ``visit``, some whole visits after another: slices of about ``size`` rows, at least one."""
+    visit, first = rows["visit"].to_numpy(), 0
+    while first == 0 or first < rows.height:
+        end = min(first + size, rows.height)
+        end = int(np.searchsorted(visit, visit[end - 1], side="right")) if end > first else end
+        yield rows.slice(first, end - first)
+        first = max(end, 1)
+
+
+def _of_visits(
+    visits: pl.DataFrame, seen: pl.LazyFrame, hosts: pl.LazyFrame, addresses: pl.LazyFrame, names: pl.Enum
+) -> dict[str, pl.DataFrame]:
+    """What some visits say, so that it can be put together with what others say.
+
+    ``groups``: ``text`` and ``host``, each distinct group of hosts once. ``beside``: ``server`` and ``host``, each
+    document's host with each other host of a group of its page. ``server_ip``, ``asn`` and ``organisation``: ``host``,
+    ``place`` and when the host was last seen there. ``hosts``: ``host``, ``at``. ``coalesced``: pairs, their source.
+    """
+    groups = _groups(seen, hosts, addresses)
+    servers = visits.lazy().select("visit", pl.col("server").cast(names)).drop_nulls()
+    own = groups.join(servers, on="visit").filter(pl.col("host").list.contains(pl.col("server")))
+    # Not at addresses that may be a proxy's.
+    served = seen.filter("secure", "answered").join(addresses, on="server_ip")
+    served = served.filter(pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
+    of_organisation = seen.join(addresses, on="server_ip").filter(pl.col("organisation").is_not_null())
+    text = pl.col("host").list.eval(pl.element().to_physical().cast(pl.String)).list.join(" ")
+    return {
+        "groups": groups.select(text.alias("text"), "host").unique("text").collect(),
+        "beside": own.select("server", "host")
+        .explode("host")
+        .filter(pl.col("host") != pl.col("server"))
+        .unique()
+        .collect(),
+        "server_ip": _places(served, "server_ip").collect(),
+        "asn": _places(seen, "asn").collect(),
+        "organisation": _places(of_organisation, "organisation").collect(),
+        "hosts": seen.group_by("host").agg(pl.col("at").max()).collect(),
+        "coalesced": _coalesced(seen, visits).collect(),
+    }
+
+
+def _numbered(lists: pl.DataFrame) -> pl.DataFrame:
+    """``list`` and ``host``, a row for each host of each list."""
+    return lists.select(pl.int_range(pl.len()).alias("list"), "host").explode("host")
+
+
 def _seen(visits: pl.DataFrame, uses: pl.DataFrame, names: pl.Enum) -> pl.LazyFrame:
     """Each host at each address and connection of each visit, and when it was."""
     return (
@@ -205,31 +256,6 @@ def _groups(seen: pl.LazyFrame, hosts: pl.LazyFrame, addresses: pl.LazyFrame) ->
     return pl.concat(groups).lazy()
 
 
-def _lists(groups: pl.LazyFrame) -> pl.LazyFrame:
-    """``list`` and ``host``: each distinct group once, as pages repeat one another."""
-    text = pl.col("host").list.eval(pl.element().to_physical().cast(pl.String)).list.join(" ")
-    return (
-        groups.select("host", text.alias("text"))
-        .unique("text")
-        .select(pl.int_range(pl.len()).alias("list"), "host")
-        .explode("host")
-        .collect()
-        .lazy()
-    )
-
-
-def _beside(own: pl.LazyFrame) -> pl.LazyFrame:
-    """``list`` and ``host``: each document's host with each other host of its group, a list for each such pair."""
-    return (
-        own.select("server", "host")
-        .explode("host")
-        .filter(pl.col("host") != pl.col("server"))
-        .unique()
-        .select(pl.int_range(pl.len()).alias("list"), pl.concat_list("server", "host").alias("host"))
-        .explode("host")
-    )
-
-
 def _places(seen: pl.LazyFrame, name: str) -> pl.LazyFrame:
     """``host``, ``place`` and when the host was last seen there."""
     return seen.filter(pl.col(name).is_not_null()).group_by("host", pl.col(name).alias("place")).agg(pl.col("at").max())
@@ -273,12 +299,14 @@ def _coalesced(seen: pl.LazyFrame, visits: pl.DataFrame) -> pl.LazyFrame:
 
 
 def _misdirected(
-    tables: Mapping[str, pl.LazyFrame], seen: pl.LazyFrame, visits: pl.DataFrame, names: pl.Enum
+    tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame, visits: pl.DataFrame, names: pl.Enum
 ) -> pl.LazyFrame:
     """Each host that a connection answered 421 for, against the connection's own and the others it answered."""
     place = ["visit", "connection_id"]
     of_visits = visits.lazy().select("visit", "visit_id", "at")
-    by_status = seen.filter(~pl.col("answered"), pl.col("connection_id").is_not_null())
+    answered = pl.col("refused") < pl.col("requests")
+    certain = uses.lazy().filter("certain", pl.col("host").is_not_null(), pl.col("connection_id").is_not_null())
+    by_status = certain.filter(~answered).select(*place, pl.col("host").cast(names).alias("refused"))
     logged = (
         tables["connections"]
         .filter(pl.col("misdirected").list.len() > 0)
@@ -289,15 +317,17 @@ def _misdirected(
         .drop_nulls()
         .with_columns(pl.col("refused").cast(names))
     )
-    refused = pl.concat([logged, by_status.select(*place, pl.col("host").alias("refused"))]).unique().collect().lazy()
+    refused = pl.concat([logged, by_status]).unique().collect().lazy()
+    here = refused.select(place).unique()
     opened = (
         tables["connections"]
         .select("visit_id", "connection_id", "first_host")
         .join(of_visits, on="visit_id")
-        .join(refused.select(place).unique(), on=place)
+        .join(here, on=place)
         .select(*place, pl.col("first_host").cast(names, strict=False).alias("host"))
     )
-    others = pl.concat([opened, seen.filter("answered", pl.col("connection_id").is_not_null()).select(*place, "host")])
+    others = certain.filter(answered).join(here, on=place, how="semi").select(*place, pl.col("host").cast(names))
+    others = pl.concat([opened, others])
     pairs = (
         refused.join(others.unique().drop_nulls(), on=place)
         .filter(pl.col("refused") != pl.col("host"))
@@ -315,13 +345,10 @@ def _misdirected(
 def _last(rows: pl.LazyFrame, visits: pl.DataFrame) -> pl.LazyFrame:
     """Of several connections that show the same the latest; of equally late ones the first by name."""
     chosen = pl.concat_str(pl.lit("connection "), "connection_id", pl.lit(" of visit "), "visit_id")
-    return (
-        rows.join(visits.lazy().select("visit", "visit_id"), on="visit")
-        .with_columns(chosen.alias("source"))
-        .group_by(_PAIR)
-        .agg(
-            pl.col("source").sort_by(["at", "source"], descending=[True, False], nulls_last=True).first(),
-            pl.col("at").max(),
-        )
-        .rename({"at": "observed_at"})
-    )
+    named = rows.join(visits.lazy().select("visit", "visit_id"), on="visit")
+    return _latest(named.select(*_PAIR, chosen.alias("source"), pl.col("at").alias("observed_at")))
+
+
+def _latest(rows: pl.LazyFrame) -> pl.LazyFrame:
+    latest = pl.col("source").sort_by(["observed_at", "source"], descending=[True, False], nulls_last=True).first()
+    return rows.group_by(_PAIR).agg(latest, pl.col("observed_at").max())

@@ -65,12 +65,11 @@ def model_tables(
         whole["redundant_connections"] = marked(whole["redundant_connections"], live)
     evidence = colocation_evidence(tables, whole["visits"], whole["uses"])
     levels = pair_levels(evidence.lazy(), SAME_EDGE).collect()
-    located = whole["uses"].filter(pl.col("server_ip").is_not_null())
-    counts = with_merges(whole["page_counts"], located, whole["origins"], levels, parameters.coverage)
+    counts = with_merges(whole["page_counts"], whole["uses"], whole["origins"], levels, parameters.coverage)
     if browsers:
         counts = counts.join(whole["browser_counts"], on="visit_id")
     misdirected = misdirected_hosts(tables, whole["uses"]).lazy()
-    del located, whole["uses"], whole["origins"]
+    del whole["uses"], whole["origins"]
     own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()
     saved = whole["saved_connections"] if browsers else None
     additions = certificate_additions(tables, evidence.lazy(), own, colocated, parameters)

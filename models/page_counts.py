@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from originset.models.evidence import by_visits
 from originset.models.merging import merged_counts
 from originset.models.parameters import Coverage
 from originset.models.uses import Flags, Ints, Pages, distinct, first_of, rows_at
@@ -87,20 +88,26 @@ def page_counts(
 
 
 def with_merges(
-    counts: pl.DataFrame, located: pl.DataFrame, origins: pl.DataFrame, levels: pl.DataFrame, coverage: Coverage
+    counts: pl.DataFrame, uses: pl.DataFrame, origins: pl.DataFrame, levels: pl.DataFrame, coverage: Coverage
 ) -> pl.DataFrame:
     """All that ``page_counts`` says but what browsers would need.
 
-    ``counts``: rows of :func:`page_counts`; ``located``: uses with an address; ``origins``: rows of
-    :func:`first_connections`; all with ``visit`` in place of ``page``. ``levels``: of pairs of hosts, as
-    :func:`originset.models.evidence.pair_levels` gives them.
+    ``counts``: rows of :func:`page_counts`; ``uses``: those of all pages, with keys; ``origins``: rows of
+    :func:`first_connections`; all with ``visit``, by which they are ordered, in place of ``page``. ``levels``: of pairs
+    of hosts, as :func:`originset.models.evidence.pair_levels` gives them.
     """
     of_host = pl.col("host").to_physical().cast(pl.Int64).alias("unit")
-    ideal = merged_counts(located.select("visit", "key", "host", of_host), levels, coverage)
-    addressed = origins.filter(pl.col("key").is_not_null())
     # Evidence about a host that a connection only refused says nothing of that connection.
     told = pl.when(~pl.col("refused")).then("host").alias("host")
-    paired = merged_counts(addressed.select("visit", "key", told, pl.col("first").alias("unit")), levels, coverage)
+    unit = pl.col("first").alias("unit")
+
+    def merged(rows: pl.DataFrame, known: str, *columns: pl.Expr) -> pl.DataFrame:
+        return pl.concat(
+            merged_counts(some.filter(pl.col(known).is_not_null()).select("visit", "key", *columns), levels, coverage)
+            for some in by_visits(rows)
+        )
+
+    ideal, paired = merged(uses, "server_ip", pl.col("host"), of_host), merged(origins, "key", told, unit)
     known = {
         "addresses_known": ("ideal_edge", "ideal_deployable"),
         "paired_known": ("paired_ideal_edge", "paired_ideal_deployable"),
@@ -118,7 +125,7 @@ def with_merges(
 
 
 def first_connections(pages: Pages, uses: pl.DataFrame, connections: pl.DataFrame) -> pl.DataFrame:
-    """One row per page and origin of its https and wss requests with a known connection.
+    """One row per page and origin of its https and wss requests with a known connection, by page.
 
     ``uses``: those of ``pages`` with keys. ``connections``: of :func:`originset.models.uses.known_connections`.
     Columns: page, host, ``first`` (a number for the connection that was opened first of those that served the origin,
@@ -150,7 +157,7 @@ def first_connections(pages: Pages, uses: pl.DataFrame, connections: pl.DataFram
     # Those that only refused come after all others.
     refused = (some["refused"] == some["requests"]).to_numpy()
     by_rank = np.argsort(rank[connection] + refused * np.int64(seen.size), kind="stable")
-    firsts = by_rank[pl.Series(pages.origin[counted][by_rank]).is_first_distinct().to_numpy()]
+    firsts = np.sort(by_rank[pl.Series(pages.origin[counted][by_rank]).is_first_distinct().to_numpy()])
     addressed = np.flatnonzero(some["server_ip"].is_not_null().to_numpy())
     located = first_of(connection[addressed], connections.height)
     place = np.append(addressed, -1)[located][connection[firsts]]

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import originset  # isort: skip  # before polars, for which it sets something: as the command does
+
 import duckdb
 from generated_study import generate
 
@@ -32,12 +34,12 @@ PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
 
 # What model_tables calls, by the part of the models that it belongs to.
 STEPS = {
-    "read": ("keys", "pages"),
+    "read": ("keys", "pages", "known_connections"),
     "page counts": ("first_connections", "page_counts"),
-    "certificates": ("documents", "colocated_hosts", "certificate_additions", "site_certificates"),
+    "certificates": ("documents", "at_documents", "colocated_hosts", "certificate_additions", "site_certificates"),
     "timeline": ("timed", "page_load_times"),
     "provider changes": ("carried", "provider_changes"),
-    "evidence between hosts": ("colocation_evidence", "pair_levels"),
+    "evidence between hosts": ("shared", "colocation_evidence", "pair_levels"),
     "merging by evidence": ("with_merges",),
     "ORIGIN sets": ("misdirected_hosts", "origin_sets"),
 }
@@ -102,7 +104,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("ORIGINSET_BENCH_FOLDER")) as folder:
         study = Study(Path(folder) / "study")
         requests = generate_apart(study)
-        say(f"synthetic: {PAGES} pages, {requests} requests; peak memory before {peak():.0f} MiB")
+        say(f"originset {originset.__version__}, synthetic: {PAGES} pages, {requests} requests")
+        say(f"peak memory before {peak():.0f} MiB")
         with timed("scan"):
             bare_scan(study)
         say(f"peak memory of the scan {peak():.0f} MiB")
