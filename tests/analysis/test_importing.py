@@ -8,6 +8,7 @@ import secrets
 import zipfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 import zstandard
 from rich.progress import Progress
@@ -17,7 +18,7 @@ from originset.analysis.har_files import find_files
 from originset.analysis.importing import ImportSummary, import_hars
 from originset.data.errors import UsageError
 from originset.data.schema import TABLES
-from originset.data.shards import scan, shard_paths
+from originset.data.shards import scan, shard_path, shard_paths
 from originset.data.study import Study
 
 
@@ -304,6 +305,30 @@ def test_many_shards_hold_what_one_holds(tmp_path, folder, monkeypatch):
     for table in ("visits", "requests"):
         rows = [scan(study, table).sort("visit_id").collect() for study in (whole, parts)]
         assert rows[0].equals(rows[1])
+
+
+@pytest.mark.parametrize("again", ["alone", "with others"])
+def test_what_a_damaged_shard_held_is_read_again(study, folder, monkeypatch, again):
+    monkeypatch.setattr(import_batch, "_BYTES", 1)  # a shard a file
+    run(study, folder)
+    held = {pl.read_parquet(path)["source"][0]: path for path in shard_paths(study, "visits")}
+    for source in ("hars/a.har", "hars/d.har"):
+        shard_path(study, "requests", held[source].stem).write_bytes(b"PAR1 and nothing")
+    if again == "with others":
+        monkeypatch.setattr(import_batch, "_BYTES", 1 << 30)
+    summary = run(study, folder)
+    assert (summary.imported, summary.already, summary.lost) == (2, 4, [])
+    assert hosts(study) == [f"{letter}.test" for letter in "abcdef"]
+
+
+def test_what_a_damaged_shard_held_and_is_not_there_is_said(study, folder, monkeypatch):
+    monkeypatch.setattr(import_batch, "_BYTES", 1)
+    run(study, folder)
+    held = {pl.read_parquet(path)["source"][0]: path for path in shard_paths(study, "visits")}
+    shard_path(study, "requests", held["hars/a.har"].stem).unlink()
+    shard_path(study, "connections", held["hars/d.har"].stem).write_bytes(b"")
+    held["hars/c.har.gz"].write_bytes(b"")
+    assert sorted(run(study, folder / "deeper").lost) == ["hars/d.har", f"those of {held['hars/c.har.gz']}"]
 
 
 def test_paths_that_do_not_exist(tmp_path):

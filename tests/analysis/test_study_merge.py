@@ -1,5 +1,7 @@
 """Merging: the parts of a crawl and of an import give what one would have given; nothing twice, no link followed."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from originset.data.capture import Extension, Visit, write_capture
 from originset.data.errors import StudyError, UsageError
 from originset.data.ledger import Ledger, Row
 from originset.data.schema import TABLES
-from originset.data.shards import scan
+from originset.data.shards import scan, shard_paths
 from originset.data.study import Study
 
 HARS = Path(__file__).parents[1] / "fixtures" / "hars"
@@ -87,6 +89,32 @@ def test_imports(tmp_path: Path) -> None:
 
 def _names(table: str) -> list[str]:
     return TABLES[table].polars_schema.names()
+
+
+def test_captures_on_another_disk_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def across_disks(*_: object, **__: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", across_disks)
+    part = crawled(tmp_path / "part", A, B)
+    study, summary = merged(tmp_path / "whole", part)
+    assert (summary.captures, visits(study)) == (2, [A, B])
+    assert not list(study.captures.glob("*/.*"))
+
+
+def test_shards_of_one_name_and_different_rows_are_both_kept(tmp_path: Path) -> None:
+    first, second = Study(tmp_path / "1"), Study(tmp_path / "2")
+    for study, folder in ((first, "playwright"), (second, "firefox")):
+        with study.changing("import", {}):
+            import_hars(study, [HARS / folder], DISPLAY)
+    expected = scan(first, "visits").collect().height + scan(second, "visits").collect().height
+    (name,), (other,) = ([path.stem for path in shard_paths(study, "visits")] for study in (first, second))
+    for path in second.tables.glob(f"*/{other}.parquet"):
+        path.rename(path.with_stem(name))
+    second.tables.joinpath("dns_queries", f"{name}.parquet").unlink()
+    study, summary = merged(tmp_path / "whole", first, second)
+    assert summary.imported_visits == scan(study, "visits").collect().height == expected
+    assert len(shard_paths(study, "visits")) == 2
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
