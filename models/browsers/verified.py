@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import polars as pl
 
+from originset.models.origins import NotAnOriginError, parse
 from originset.models.plan import Addition, Plan, Server
 
 #: Of a load, how many connections carried each host, by the host that they were opened for.
@@ -69,9 +69,8 @@ def _announced(
 ) -> Iterator[_Verified]:
     total: int | None = 0
     for entry in server.announce:
-        place = urlsplit(entry.origin)
-        host = place.hostname or entry.origin
-        row = beside.get((server.server, host, place.port or 443))
+        host, port = _place(entry.origin)
+        row = beside.get((server.server, host, port))
         if row is None:
             total = None
             yield None, "firefox", host, f"announced by {server.server}", "not in the study beside it", False
@@ -83,6 +82,14 @@ def _announced(
         yield from _saved("firefox", host, entry.connections_saved_firefox, saved)
     if total is not None:
         yield from _saved("firefox", server.server, server.connections_saved_firefox, total, "what it announces ")
+
+
+def _place(origin: str) -> tuple[str, int]:
+    """Its host and port; of what is no origin, itself, which no study has."""
+    try:
+        return parse(origin)
+    except NotAnOriginError:
+        return origin, 0
 
 
 def _added(addition: Addition, row: dict[str, Any] | None) -> Iterator[_Verified]:
