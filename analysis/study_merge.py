@@ -16,7 +16,7 @@ from originset.analysis import live
 from originset.analysis.import_batch import TABLES_WRITTEN
 from originset.data.capture import SUFFIX, capture_path, write_packed
 from originset.data.capture_place import bucket_of, captures_folder
-from originset.data.errors import UsageError
+from originset.data.errors import StudyError, UsageError
 from originset.data.files import replacing
 from originset.data.ledger import Ledger
 from originset.data.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
@@ -44,12 +44,14 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
 
     Raises:
         UsageError: a study is merged into itself.
-        StudyError: a source is no study.
+        StudyError: a source is no study, or the study's own captures are kept in S3.
     """
     for source in sources:
         if source.root.resolve() == study.root.resolve():
             raise UsageError(f"{source.root} would be merged into itself")
         source.manifest()
+    if (bucket := bucket_of(study)) is not None:
+        raise StudyError(study.root, f"its captures are kept in {bucket.place}", "merge into a new study")
     summary = MergeSummary()
     task = progress.add_task("merge", total=len(sources))
     for source in sources:

@@ -12,7 +12,8 @@ from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
 from originset.data.capture import capture_paths
-from originset.data.capture_place import captures_folder
+from originset.data.capture_place import bucket_of, captures_folder
+from originset.data.capture_store import FolderStore
 from originset.data.ledger import Ledger
 from originset.data.study import Study
 
@@ -53,12 +54,14 @@ def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate
     Raises:
         StudyError: its ledger cannot be read.
     """
+    bucket = bucket_of(study) if study.manifest_path.exists() else None
+    store = FolderStore(captures_folder(study)) if bucket is None else bucket
     with tempfile.TemporaryDirectory(prefix="originset-") as folder:
         beside = Study(Path(folder))
         with Ledger(beside.ledger_path) as ledger:
             if study.ledger_path.exists():
                 ledger.absorb(study.ledger_path)
-            plan = plan_crawl(beside, ledger, sites, settings)
+            plan = plan_crawl(beside, ledger, sites, settings, store)
     sizes = [path.stat().st_size for path in islice(capture_paths(captures_folder(study)), _ENOUGH)]
     disk = next(folder for folder in (study.root.absolute(), *study.root.absolute().parents) if folder.exists())
     return Estimate(

@@ -198,6 +198,8 @@ def test_captures_in_s3_and_in_a_shared_folder(
         assert done.exit_code == 0, done.output
     with duckdb.connect(str(in_s3.database_path), read_only=True) as connection:
         assert connection.execute("SELECT site FROM visits").fetchall() == [("anna.test",)]
+    refused = CliRunner().invoke(main, ["--study", str(in_s3.root), "merge", str(shared.root)])
+    assert "its captures are kept in s3://crawl/one" in str(refused.exception)
     assert made(whole) == 2
     assert states(whole) == {("done", None): 2}
 

@@ -14,6 +14,7 @@ from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import parse_site_list
 from originset.data.capture import Extension, Visit, capture_path, write_capture
 from originset.data.errors import StudyError
+from originset.data.identity import crawl_visit_id
 from originset.data.ledger import Ledger, Row
 from originset.data.study import Study
 
@@ -41,7 +42,7 @@ def test_a_new_study(tmp_path: Path) -> None:
 
 def test_a_study_with_captures_goes_by_them(tmp_path: Path) -> None:
     study = Study(tmp_path)
-    sizes = [capture(study, "0" * 16), capture(study, "1" * 16)]
+    sizes = [capture(study, crawl_visit_id(site, "default", 1, "", 1)) for site in ("a.test", "b.test")]
     with Ledger(study.ledger_path) as ledger:
         ledger.add([Row("a.test", "default", 1, 1), Row("b.test", "default", 1, 1)])
         ledger.finish(Row("a.test", "default", 1, 1), "done", None)
