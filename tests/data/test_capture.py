@@ -74,7 +74,7 @@ def test_a_later_version_is_refused() -> None:
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "_MAX_BYTES", 1 << 16)
+    monkeypatch.setattr(capture, "MAX_BYTES", 1 << 16)
     path = tmp_path / "x"
     path.write_bytes(zstandard.ZstdCompressor().compress(b" " * (1 << 20)))
     with pytest.raises(InputError, match="would unpack to more"):
