@@ -3,39 +3,16 @@
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
+from handmade_hars import entry, har_of, tables_of
 
-from originset.analysis.har.recorders import detect
 from originset.analysis.har.structs import decode
-from originset.analysis.har.tables import HarBatch
 from originset.data.errors import InputError
 from originset.data.identity import import_visit_id
 from originset.data.schema import TABLES
 
 SMALL = Path(__file__).parents[2] / "fixtures" / "hars" / "small.har"
-
-
-def tables_of(har: bytes | dict[str, Any], source: str = "x.har") -> dict[str, pl.DataFrame]:
-    batch = HarBatch()
-    batch.add(har if isinstance(har, bytes) else json.dumps(har).encode(), source, "0" * 64)
-    return batch.tables()
-
-
-def har_of(*entries: dict[str, Any], creator: str = "other", **log: Any) -> dict[str, Any]:
-    return {"log": {"version": "1.2", "creator": {"name": creator, "version": "1"}, **log, "entries": list(entries)}}
-
-
-def entry(url: str, millisecond: int = 0, **more: Any) -> dict[str, Any]:
-    return {
-        "startedDateTime": f"2024-01-01T00:00:{millisecond // 1000:02}.{millisecond % 1000:03}Z",
-        "request": {"method": "GET", "url": url, "httpVersion": "h2"},
-        "response": {"status": 200, "httpVersion": "h2", "content": {"mimeType": "text/html"}},
-        "timings": {"send": 0, "wait": 1, "receive": 1},
-        **more,
-    }
 
 
 def test_tables_have_the_columns_and_types_of_the_schema():
@@ -292,40 +269,6 @@ def test_byte_order_marks(encoding):
     assert tables_of(text)["requests"]["host"].to_list() == ["xn--4ca.test"]
 
 
-@pytest.mark.parametrize(
-    ("creator", "name"),
-    [
-        ("WebInspector", "chrome-devtools"),
-        ("WebKit Web Inspector", "safari"),
-        ("Chrome HAR Capturer", "chrome-har-capturer"),
-        ("chrome-har", "chrome-har"),
-        ("Browsertime", "browsertime"),
-        ("WebPagetest", "webpagetest"),
-        ("Firefox", "firefox"),
-        ("Firebug", "firebug"),
-        ("Playwright", "playwright"),
-        ("Charles Proxy", "charles"),
-        ("Fiddler", "fiddler"),
-        ("mitmproxy", "mitmproxy"),
-        ("BrowserMob Proxy", "browsermob"),
-        ("Insomnia REST Client", "insomnia"),
-        ("Splash", "splash"),
-        ("originset", "originset"),
-        ("my script", "other"),
-    ],
-)
-def test_recorders_are_told_by_their_names(creator, name):
-    assert detect(decode(json.dumps(har_of(creator=creator)).encode(), "x")).name == name
-
-
-def test_chrome_har_with_a_browser_is_browsertime():
-    har = har_of(creator="chrome-har")
-    har["log"]["creator"]["version"] = "1.1.1"
-    assert tables_of(har)["visits"].select("recorder", "recorder_version").row(0) == ("chrome-har", "1.1.1")
-    har["log"]["browser"] = {"name": "Chrome", "version": "156"}
-    assert tables_of(har)["visits"].select("recorder", "recorder_version").row(0) == ("browsertime", None)
-
-
 def test_chrome_har_capturer_marks_answers_from_the_disk_cache():
     entries = [entry("https://a.test/"), entry("https://a.test/b", 1)]
     entries[0]["_fromDiskCache"], entries[1]["_fromDiskCache"] = False, True
@@ -340,14 +283,6 @@ def test_one_odd_value_costs_its_own_field_alone():
         ("https://a.test/", 200, None),
         ("https://a.test/b", 200, None),
     ]
-
-
-def test_no_creator_at_all():
-    assert tables_of({"log": {"entries": []}})["visits"].select("recorder", "status", "error").row(0) == (
-        "other",
-        "failed",
-        "empty",
-    )
 
 
 def test_text_that_utf8_cannot_hold_is_replaced():
@@ -378,23 +313,6 @@ def test_certificates_that_differ_in_their_names_alone_are_told_apart():
     joined = tables["connections"].sort("connection_id").join(names, on="certificate_id", how="left")
     assert joined.sort("connection_id")["name"].to_list() == [names or None for names in lists]
     assert tables["certificates"].height == 13
-
-
-def test_webpagetest_is_told_by_its_sockets_where_nothing_else_tells():
-    page = {
-        "id": "p",
-        "_browser_name": "Chrome",
-        "_browser_version": "126.0",
-        "startedDateTime": "2024-01-01T00:00:00Z",
-    }
-    har = {"log": {"pages": [page, {"title": "without an id"}], "entries": [entry("https://a.test/", _socket=7)]}}
-    tables = tables_of(har)
-    assert tables["visits"].select("recorder", "browser", "browser_version").row(0) == (
-        "webpagetest",
-        "chromium",
-        "126.0",
-    )
-    assert tables["requests"].select("connection_id", "connection_source").rows() == [(7, "inferred")]
 
 
 def test_a_chain_that_is_none_is_no_certificate():
