@@ -14,12 +14,20 @@ from click.core import ParameterSource
 from originset.cli.crawl_display import Display
 from originset.cli.output import note
 from originset.crawler.crawl import crawl
-from originset.crawler.engine import BrowserName, ThirdPartyCookies
 from originset.crawler.estimate import Estimate, estimate
 from originset.crawler.plan import Plan
 from originset.crawler.profiles import PROFILES
 from originset.crawler.resolver import parse_resolver
-from originset.crawler.settings import Cluster, Consent, CrawlSettings, Device, Family, VisitSettings
+from originset.crawler.settings import (
+    BrowserName,
+    Cluster,
+    Consent,
+    CrawlSettings,
+    Device,
+    Family,
+    ThirdPartyCookies,
+    VisitSettings,
+)
 from originset.crawler.site_list import SiteList, read_exclusions, read_site_list
 from originset.data.capture_place import open_place
 from originset.data.errors import UsageError

@@ -13,13 +13,12 @@ import polars as pl
 from originset.cli.config import read_plan
 from originset.cli.files import write_text
 from originset.cli.output import note, progress
-from originset.crawler.browsers import browser_for
-from originset.crawler.engine import BrowserName
-from originset.crawler.settings import VisitSettings
+from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, Profile
 from originset.crawler.testbed.page_load import PageLoad, load_page
+from originset.crawler.visits.browsers import browser_for
 from originset.data.database import open_database
 from originset.data.errors import InputError, UsageError
 from originset.data.schema import TABLES, Stage
@@ -33,7 +32,7 @@ from originset.models.plan import Plan, counted
 from originset.models.site_scenario import SiteScenario, site_scenario
 
 if TYPE_CHECKING:
-    from originset.crawler.engine import ThirdPartyCookies
+    from originset.crawler.settings import ThirdPartyCookies
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")
 

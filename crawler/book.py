@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from originset.crawler.engine import Sandbox
+from originset.crawler.browser.engine import Sandbox
 from originset.crawler.failures import may_pass
 from originset.crawler.machine import shortage
 from originset.crawler.manners import Manners

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from originset.crawler.book import Book, Progress, Run
-from originset.crawler.engine import DIFFERENCES, flags
+from originset.crawler.browser.engine import DIFFERENCES, flags
+from originset.crawler.browser.scratch import sweep
 from originset.crawler.local import require_family, run_locally
 from originset.crawler.machine import give_memory_back
 from originset.crawler.plan import Plan, plan_crawl
-from originset.crawler.scratch import sweep
 from originset.crawler.settings import Cluster, CrawlSettings
 from originset.crawler.site_list import SiteList
 from originset.data.capture_place import settle_place
@@ -91,7 +91,7 @@ def _executor(settings: CrawlSettings) -> AbstractContextManager[Run]:
 
 def _connected(cluster: Cluster) -> AbstractContextManager[Run]:
     try:
-        from originset.crawler.cluster import connected  # noqa: PLC0415 - an optional extra
+        from originset.crawler.cluster.crew import connected  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise MissingDependency(f"the package {error.name}", "pip install 'originset[cluster]'") from error
     return connected(cluster)

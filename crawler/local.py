@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 
-from originset.crawler.address_families import can_limit, families
 from originset.crawler.book import Book, Made
-from originset.crawler.engine import sandbox
+from originset.crawler.browser.address_families import can_limit, families
+from originset.crawler.browser.engine import sandbox
 from originset.crawler.settings import Family
 from originset.crawler.slot import Browsers, Captured, Slot
 from originset.data.capture import pack_capture

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from originset.crawler.engine import BrowserName, ThirdPartyCookies
 from originset.crawler.resolver import Resolver
 
+BrowserName = Literal["chromium", "headless-shell", "firefox"]
+ThirdPartyCookies = Literal["allowed", "blocked"]
 Device = Literal["desktop", "mobile"]
 Family = Literal["4", "6", "both"]
 Consent = Literal["leave", "accept"]

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from originset.crawler.browsers import Browser, browser_for, visit
 from originset.crawler.failures import port_is_closed
 from originset.crawler.links import internal_links
 from originset.crawler.manners import Manners, address_of
 from originset.crawler.resolver import ask_for_visit
 from originset.crawler.settings import CrawlSettings, VisitSettings
-from originset.crawler.visit_record import VisitRequest
+from originset.crawler.visits.browsers import Browser, browser_for, visit
+from originset.crawler.visits.record import VisitRequest
 from originset.data.capture import Extension
 from originset.data.errors import BrowserError
 from originset.data.identity import crawl_visit_id

@@ -36,7 +36,7 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_tests_mirror_the_packages() -> None:
-    """tests/crawler/test_visit.py tests crawler/visit.py: a test file without a module is a name that lies."""
+    """tests/crawler/test_slot.py tests crawler/slot.py: a test file without a module is a name that lies."""
     packages = ("analysis", "cli", "crawler", "data", "models", "queries")
     for path in tracked():
         relative = path.relative_to(ROOT)

@@ -10,12 +10,12 @@ from typing import Literal
 
 import msgspec
 
-from originset.crawler.browsers import browser_for, visit
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.truth import Handshake, Request
-from originset.crawler.visit_record import VisitRequest
+from originset.crawler.visits.browsers import browser_for, visit
+from originset.crawler.visits.record import VisitRequest
 from originset.data.errors import BrowserError
 from originset.data.identity import crawl_visit_id
 

@@ -14,6 +14,7 @@ from typing import Self
 
 import msgspec
 
+from originset.crawler.browser.trust import trust_in_home
 from originset.crawler.programs import require_programs
 from originset.crawler.resolver import Resolver
 from originset.crawler.testbed import namespace, truth, web_server
@@ -21,7 +22,6 @@ from originset.crawler.testbed.authority import Authority, Issued
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, Means, Profile, delay_by_kernel
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.servers import CERTIFICATES, LOGS, SCENARIO
-from originset.crawler.trust import trust_in_home
 from originset.data.errors import TestbedError
 
 # What resolvers read. Without our own, a host's systemd-resolved would be asked over its socket, past the namespace.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from originset.crawler.browsers import Browser, visit
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.truth import Handshake, Request
-from originset.crawler.visit_record import VisitRequest
+from originset.crawler.visits.browsers import Browser, visit
+from originset.crawler.visits.record import VisitRequest
 from originset.data.errors import BrowserError
 from originset.data.identity import crawl_visit_id
 

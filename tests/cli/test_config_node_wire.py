@@ -19,7 +19,7 @@ import h2.connection
 import h2.events
 import pytest
 
-from originset.crawler.firefox import Firefox
+from originset.crawler.browser.firefox import Firefox
 from originset.crawler.preflight.client import Connection
 from originset.crawler.preflight.observation import origins_in
 from originset.crawler.testbed import scenario_file

@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from originset.crawler.engine import DIFFERENCES, BrowserName, sandbox
+from originset.crawler.browser.engine import DIFFERENCES, sandbox
+from originset.crawler.settings import BrowserName
 from originset.crawler.testbed.lab import Testbed
 from originset.data.study import Study
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from originset.crawler.address_families import families
+from originset.crawler.browser.address_families import families
 from originset.crawler.crawl import crawl
 from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings

@@ -35,7 +35,7 @@ from originset.crawler.site_list import parse_site_list
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.scenario import Scenario
-from originset.crawler.visit_record import VisitRequest
+from originset.crawler.visits.record import VisitRequest
 from originset.data.capture import Extension, Visit, capture_paths, decode_extension, read_capture_bytes
 from originset.data.ledger import Ledger
 from originset.data.study import Study

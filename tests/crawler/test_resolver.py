@@ -16,12 +16,12 @@ import dns.rrset
 import pytest
 
 from originset.crawler import resolver as module
-from originset.crawler.chromium import Chromium
+from originset.crawler.browser.chromium import Chromium
 from originset.crawler.resolver import RTYPES, Resolver, ask, ask_for_visit, parse_resolver
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visit import visit
-from originset.crawler.visit_record import VisitRequest
+from originset.crawler.visits.chromium_visit import visit
+from originset.crawler.visits.record import VisitRequest
 from originset.data.capture import DnsQuery, Extension, Visit
 from originset.data.errors import UsageError
 

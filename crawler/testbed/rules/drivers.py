@@ -10,14 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from originset.crawler.chromium import Chromium
-from originset.crawler.firefox import Firefox
+from originset.crawler.browser.chromium import Chromium
+from originset.crawler.browser.firefox import Firefox
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.rules.outcome import expected
 from originset.crawler.testbed.scenario import Resource
-from originset.crawler.visit import visit
-from originset.crawler.visit_record import VisitRequest
+from originset.crawler.visits.chromium_visit import visit
+from originset.crawler.visits.record import VisitRequest
 from originset.data.browser_observations import Cookies
 from originset.data.capture import write_capture
 from originset.data.errors import BrowserError

@@ -1,0 +1,1 @@
+"""Browsers started, steered and ended: Chromium by DevTools, Firefox by WebDriver BiDi, shut in and kept apart."""

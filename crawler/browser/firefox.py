@@ -1,0 +1,225 @@
+"""Firefox over its own WebDriver BiDi: page loads in contexts without a past, without geckodriver."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+from originset.crawler.browser.launch import ends_with_us
+from originset.crawler.browser.scratch import scratch_folder
+from originset.crawler.browser.trust import trust_in_database
+from originset.data.errors import BrowserError, MissingDependency
+
+_START_S = 60.0
+_SETTLE_PAUSE_S = 0.05
+
+# What Firefox does by itself would show in the servers' logs beside the page's own requests.
+_PREFERENCES: Mapping[str, bool | int | str] = {
+    "app.normandy.enabled": False,
+    "app.update.auto": False,
+    "browser.aboutwelcome.enabled": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "dom.push.connection.enabled": False,
+    "extensions.getAddons.cache.enabled": False,
+    "extensions.systemAddon.update.enabled": False,
+    "media.gmp-manager.updateEnabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "network.trr.mode": 5,  # plain DNS, so that the DNS server sees it
+    "services.settings.server": "data:,",
+    "toolkit.telemetry.enabled": False,
+}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A response as Firefox reports it. It names neither addresses nor connections: those are in the servers' logs."""
+
+    url: str
+    status: int
+    protocol: str
+    from_cache: bool
+
+
+class Firefox:
+    """``with Firefox(root, environment=...) as firefox: firefox.load(url)``.
+
+    ``root`` is a PEM file to trust besides the built-in ones, ``environment`` additional environment variables,
+    ``preferences`` what is to differ from our defaults. The profile is temporary. Every load takes place in a new user
+    context: no connection, cookie, cached answer or name of an earlier one is used.
+
+    Raises ``MissingDependency`` without Firefox, ``BrowserError`` where it does not start or is lost.
+    """
+
+    _arguments: tuple[str, ...] = ()
+    _within: tuple[str, ...] = ()  # a command that starts another
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        preferences: Mapping[str, bool | int | str] | None = None,
+    ) -> None:
+        self._root = root
+        self._environment = {**os.environ, **(environment or {})}
+        self._preferences = {**_PREFERENCES, **(preferences or {})}
+        self._stack = contextlib.ExitStack()
+        self._connection: ClientConnection | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._number = 0
+        self._version = ""
+        self._responses: list[Loaded] = []
+
+    def __enter__(self) -> Self:
+        binary = shutil.which("firefox-esr") or shutil.which("firefox")
+        if binary is None:
+            raise MissingDependency("Firefox", "apt-get install firefox-esr")
+        with contextlib.ExitStack() as stack:
+            profile = stack.enter_context(scratch_folder())
+            self._write_profile(profile)
+            url = self._start(binary, profile, stack)
+            self._connection = stack.enter_context(connect(f"{url}/session", max_size=None, proxy=None))
+            session = self._call("session.new", {"capabilities": {}})
+            self._version = str(session["capabilities"]["browserVersion"])
+            self._call("session.subscribe", {"events": ["network.responseCompleted"]})
+            stack.callback(self._close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def version(self) -> str:
+        """The browser's version."""
+        return self._version
+
+    def load(
+        self,
+        url: str,
+        timeout_s: float = 30.0,
+        *,
+        settled: Callable[[], bool] = lambda: True,
+        patience_s: float = 0.0,
+    ) -> list[Loaded]:
+        """Load a page in a new context until its load event, and what was received until then.
+
+        With ``settled`` the page goes on until that is true, for at most ``patience_s`` after the load event.
+        Raises ``BrowserError`` where Firefox shows an error page or the load event does not come in time.
+        """
+        self._responses = []
+        user_context = self._call("browser.createUserContext", {})["userContext"]
+        try:
+            context = self._call("browsingContext.create", {"type": "tab", "userContext": user_context})["context"]
+            self._call("browsingContext.navigate", {"context": context, "url": url, "wait": "complete"}, timeout_s)
+            patience = time.monotonic() + patience_s
+            while not settled() and time.monotonic() < patience:
+                time.sleep(_SETTLE_PAUSE_S)
+        finally:
+            with contextlib.suppress(BrowserError):  # what went wrong before says more
+                self._call("browser.removeUserContext", {"userContext": user_context})
+        return list(self._responses)
+
+    def _write_profile(self, profile: Path) -> None:
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in self._preferences.items()]
+        (profile / "user.js").write_text("".join(lines), encoding="utf-8")
+        if self._root is not None:
+            trust_in_database(profile, self._root)
+
+    def _start(self, binary: str, profile: Path, stack: contextlib.ExitStack) -> str:
+        """Start the browser and give the address that it listens on; port 0 lets the system choose a free one."""
+        log = profile / "stderr.txt"
+        with log.open("wb") as errors:
+            process = subprocess.Popen(
+                [
+                    *ends_with_us(binary, self._within),
+                    *("--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"),
+                    *self._arguments,
+                ],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        stack.callback(_end, process)
+        self._process = process
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline and process.poll() is None:
+            found = re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text(errors="replace"))
+            if found:
+                return found[1]
+            time.sleep(0.05)
+        lines = log.read_text(errors="replace").splitlines()
+        raise BrowserError("firefox", f"did not start: {lines[-1] if lines else 'no message'}")
+
+    def _call(self, method: str, params: Mapping[str, object], timeout_s: float = 30.0) -> dict[str, Any]:
+        if self._connection is None:
+            raise BrowserError("firefox", "is not running")
+        self._number += 1
+        deadline = time.monotonic() + timeout_s
+        try:
+            self._connection.send(json.dumps({"id": self._number, "method": method, "params": params}))
+            while (message := self._receive(max(0.0, deadline - time.monotonic()))).get("id") != self._number:
+                pass
+        except TimeoutError as error:
+            raise BrowserError("firefox", f"{method} took longer than {timeout_s:g} s") from error
+        except (OSError, WebSocketException) as error:
+            raise BrowserError("firefox", f"was lost during {method}: {error}") from error
+        if message["type"] == "error":
+            raise BrowserError("firefox", f"{method}: {message.get('message') or message.get('error')}")
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        """The next message, which is an event or the answer to a call; events are heard.
+
+        Raises ``TimeoutError`` where none comes, ``OSError`` or ``WebSocketException`` where Firefox is lost.
+        """
+        if self._connection is None:
+            raise ConnectionError("is not running")
+        message: dict[str, Any] = json.loads(self._connection.recv(timeout_s))
+        if "method" in message:
+            self._hear(message["method"], message["params"])
+        return message
+
+    def _hear(self, method: str, event: dict[str, Any]) -> None:
+        if method != "network.responseCompleted":
+            return
+        response = event["response"]
+        self._responses.append(
+            Loaded(response["url"], response["status"], response["protocol"], bool(response["fromCache"]))
+        )
+
+    def _close(self) -> None:
+        with contextlib.suppress(BrowserError):  # it may close the connection before it answers
+            self._call("browser.close", {}, 5.0)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait until it has ended by itself; then end what is left of its process group, which it leads."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(5)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,372 @@
+"""NetLog events of one visit to typed records: connections, lookups, and which request went out on which connection.
+
+Attribution: a visit has its browser to itself, and what belongs to it carries the network anonymization key of the
+visit's top-level sites. Those are read from the log: the first part of the key of every main-frame request for an
+address that the visit's main frame asked for. Everything else is the browser's own and is dropped.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from originset.crawler.netlog import chains, lookups
+from originset.crawler.netlog.chains import ChainLog
+from originset.crawler.netlog.lookups import Lookup, LookupLog
+from originset.crawler.netlog.server_hello import certificates, is_resumed
+from originset.crawler.netlog.sockets import Group, SentRequest, Socket, endpoint, parse_group, top_site
+from originset.crawler.netlog.stream import Constants, Event, dependency, parameters
+
+BEGIN, END = 1, 2
+
+
+@dataclass(slots=True)
+class VisitLog:
+    """What the NetLog says of one visit."""
+
+    sockets: dict[int, Socket]
+    lookups: list[Lookup]
+    requests: list[SentRequest]
+    top_sites: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A stream job: the link between a request and what carries it."""
+
+    socket: int | None = None
+    session: int | None = None
+
+
+class _Reader:
+    def __init__(self, constants: Constants) -> None:
+        self.errors = constants.errors
+        self._without_credentials = constants.without_credentials
+        self.sockets: dict[int, Socket] = {}
+        self.requests: list[SentRequest] = []
+        self._current: dict[int, SentRequest] = {}
+        self._groups: dict[int, Group] = {}  # of connect jobs and stream jobs
+        self._connect_jobs: dict[int, int] = {}  # socket -> connect job
+        self._streams: dict[int, _Stream] = {}
+        self._request_streams: dict[int, int] = {}
+        self._session_sockets: dict[int, int] = {}
+        # QUIC session, level -> offset -> handshake bytes of the server
+        self._handshakes: dict[tuple[int, str], dict[int, bytes]] = {}
+
+    # -- sockets -------------------------------------------------------------------------------------------------
+
+    def group_named(self, event: Event) -> None:
+        if group := parse_group(parameters(event).get("group_id")):
+            self._groups[event.source] = group
+
+    def socket_alive(self, event: Event) -> None:
+        if event.source_type != "SOCKET":
+            return
+        if event.phase == END:
+            if socket := self.sockets.get(event.source):
+                socket.closed = event.time
+            return
+        self.sockets[event.source] = Socket(event.source)
+        if (job := dependency(parameters(event))) is not None:
+            self._connect_jobs[event.source] = job
+
+    def connect_job_bound(self, event: Event) -> None:
+        """A stream job has a connect job of its own, whose sockets are of its group."""
+        job, group = dependency(parameters(event)), self._groups.get(event.source)
+        if job is not None and group is not None:
+            self._groups.setdefault(job, group)
+
+    def name_groups(self) -> None:
+        """Tell the sockets of their groups: at the end, because a log may name them after the sockets."""
+        for number, job in self._connect_jobs.items():
+            if (group := self._groups.get(job)) is not None:
+                socket = self.sockets[number]
+                socket.host, socket.partition_key = group.host, group.partition_key
+                socket.privacy_mode = group.privacy_mode
+
+    def tcp_connect(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is None:
+            return
+        values = parameters(event)
+        if event.phase == BEGIN:
+            socket.opened = event.time
+            addresses = values.get("address_list") or [None]
+            socket.remote = endpoint(addresses[0])
+            return
+        socket.error = self._error(values)
+        if socket.error is None:
+            socket.established = event.time
+            socket.remote = endpoint(values.get("remote_address")) or socket.remote
+            if (local := endpoint(values.get("local_address"))) is not None:
+                socket.local_port = local[1]
+
+    def ssl_connect(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is None or event.phase != END:
+            return
+        values = parameters(event)
+        socket.error = self._error(values)
+        if socket.error is None:
+            socket.tls = True
+            socket.established = event.time
+            socket.tls_version = values.get("version")
+            socket.resumed = values.get("is_resumed")
+            socket.ech = values.get("encrypted_client_hello")
+            # No ALPN answer means HTTP/1.1 (RFC 7301 leaves it to the client).
+            socket.protocol = (
+                values.get("next_proto") if values.get("next_proto") not in {None, "unknown"} else "http/1.1"
+            )
+
+    # -- HTTP/2 --------------------------------------------------------------------------------------------------
+
+    def session_initialized(self, event: Event) -> None:
+        if (socket := dependency(parameters(event))) is not None:
+            self._session_sockets[event.source] = socket
+
+    def session_headers(self, event: Event) -> None:
+        socket = self.sockets.get(self._session_sockets.get(event.source, -1))
+        if socket is None:
+            return
+        socket.used = True
+        if (stream := dependency(parameters(event))) is not None:
+            self._streams.setdefault(stream, _Stream()).session = event.source
+
+    # -- QUIC ----------------------------------------------------------------------------------------------------
+
+    def quic_session(self, event: Event) -> None:
+        if event.phase == END:
+            if socket := self.sockets.get(event.source):
+                socket.closed = event.time
+            return
+        values = parameters(event)
+        self._session_sockets[event.source] = event.source
+        self.sockets[event.source] = Socket(
+            event.source,
+            host=str(values["host"]).lower() if "host" in values else None,
+            partition_key=values.get("network_anonymization_key"),
+            privacy_mode=values.get("privacy_mode"),
+            protocol="h3",
+            opened=event.time,
+        )
+
+    def quic_packet(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is None or socket.remote is not None:
+            return
+        values = parameters(event)
+        socket.remote = endpoint(values.get("peer_address"))
+        if (local := endpoint(values.get("self_address"))) is not None:
+            socket.local_port = local[1]
+
+    def quic_crypto(self, event: Event) -> None:
+        """Handshake bytes of the server, by level: those of the first hold the ServerHello, of the next its chain."""
+        values = parameters(event)
+        if event.source in self.sockets and "bytes" in values:
+            part = binascii.a2b_base64(str(values["bytes"]))
+            level = (event.source, str(values.get("encryption_level")))
+            self._handshakes.setdefault(level, {})[int(values.get("offset", 0))] = part
+
+    def quic_handshake(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is not None and not socket.tls:
+            socket.tls = True
+            socket.tls_version = "QUIC"
+            socket.resumed = is_resumed(self._handshake(socket, "ENCRYPTION_INITIAL"))
+            socket.chain = certificates(self._handshake(socket, "ENCRYPTION_HANDSHAKE"))
+            socket.established = event.time
+
+    def _handshake(self, socket: Socket, level: str) -> bytes:
+        return _joined(self._handshakes.get((socket.id, level), {}))
+
+    def quic_headers(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is not None:
+            socket.used = True
+
+    def quic_closed(self, event: Event) -> None:
+        socket = self.sockets.get(event.source)
+        if socket is not None and not socket.tls:
+            socket.error = "net::ERR_QUIC_HANDSHAKE_FAILED"
+
+    def request_session(self, event: Event) -> None:
+        """A request is given to a QUIC session without a stream job of its own."""
+        self._request_streams[event.source] = event.source
+        self.stream_session(event)
+
+    def quic_origin(self, event: Event) -> None:
+        if (socket := self.sockets.get(event.source)) is not None:
+            origins = [str(origin) for origin in parameters(event).get("origins", [])]
+            socket.origin_set = [*(socket.origin_set or []), *origins]
+            socket.origin_told = event.time if socket.origin_told is None else socket.origin_told
+
+    def quic_pooled(self, event: Event) -> None:
+        """A host's addresses lead to the session of another."""
+        values = parameters(event)
+        socket, host = self.sockets.get(dependency(values) or -1), _host(str(values.get("destination", "")))
+        if socket is not None and host is not None and host not in (socket.host, *socket.pooled_by_ip):
+            socket.pooled_by_ip.append(host)
+
+    def name_pooled(self) -> None:
+        """Tell the connections which other hosts joined them, and why.
+
+        Over HTTP/2 there is one reason: their addresses lead there. Over HTTP/3 the log names those that came that way;
+        an ORIGIN frame explains the others.
+        """
+        carried = [(self.sockets.get(request.socket or -1), _host(request.url)) for request in self.requests]
+        # Asked again elsewhere, a request no longer names the connection that it had joined first.
+        refused = [(socket, host) for socket in self.sockets.values() for host in socket.misdirected]
+        for socket, host in (*carried, *refused):
+            if socket is None or host is None or host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
+                continue
+            if socket.protocol == "h2":
+                socket.pooled_by_ip.append(host)
+            elif any(_host(origin) == host for origin in socket.origin_set or ()):
+                socket.pooled_by_origin.append(host)
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def request_started(self, event: Event) -> None:
+        if event.phase != BEGIN:
+            return
+        values = parameters(event)
+        key = str(values.get("network_isolation_key", "")).split(" ")[0]
+        request = SentRequest(
+            str(values.get("url", "")),
+            str(values.get("method", "")),
+            event.time,
+            key,
+            values.get("request_type") == "main frame",
+            self._credentials(values.get("load_flags")),
+        )
+        self._current[event.source] = request
+        self.requests.append(request)
+
+    def stream_bound(self, event: Event) -> None:
+        if (stream := dependency(parameters(event))) is not None:
+            self._request_streams[event.source] = stream
+
+    def stream_socket(self, event: Event) -> None:
+        if (socket := dependency(parameters(event))) is not None:
+            self._streams.setdefault(event.source, _Stream()).socket = socket
+
+    def _credentials(self, load_flags: object) -> str | None:
+        if not self._without_credentials or not isinstance(load_flags, int):
+            return None
+        return "omit" if load_flags & self._without_credentials else "include"
+
+    def stream_session(self, event: Event) -> None:
+        if (session := dependency(parameters(event))) is not None:
+            self._streams.setdefault(event.source, _Stream()).session = session
+
+    def headers_sent(self, event: Event) -> None:
+        """The request's headers went out: what its stream job is bound to now is what carries it."""
+        request = self._current.get(event.source)
+        stream = self._streams.get(self._request_streams.get(event.source, -1))
+        if request is None or stream is None:
+            return
+        number = stream.socket if stream.session is None else self._session_sockets.get(stream.session)
+        if (socket := self.sockets.get(number if number is not None else -1)) is not None:
+            socket.used = True
+            request.socket = socket.id
+
+    def misdirected(self, event: Event) -> None:
+        """421 (RFC 9110 section 15.5.20): the browser asks again elsewhere and tells nobody but its log."""
+        request = self._current.get(event.source)
+        socket = self.sockets.get(request.socket) if request is not None and request.socket is not None else None
+        host = _host(request.url) if request is not None else None
+        if socket is not None and host is not None and host not in socket.misdirected:
+            socket.misdirected.append(host)
+
+    def _error(self, values: dict[str, Any]) -> str | None:
+        number = values.get("net_error")
+        return None if not number else self.errors.get(number, f"net::ERR_{number}")
+
+
+_HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
+    "SOCKET_POOL_CONNECT_JOB_CREATED": _Reader.group_named,
+    "TCP_CLIENT_SOCKET_POOL_REQUESTED_SOCKET": _Reader.group_named,
+    "SOCKET_POOL_BOUND_TO_CONNECT_JOB": _Reader.connect_job_bound,
+    "SOCKET_ALIVE": _Reader.socket_alive,
+    "TCP_CONNECT": _Reader.tcp_connect,
+    "SSL_CONNECT": _Reader.ssl_connect,
+    "HTTP2_SESSION_INITIALIZED": _Reader.session_initialized,
+    "HTTP2_SESSION_SEND_HEADERS": _Reader.session_headers,
+    "QUIC_SESSION": _Reader.quic_session,
+    "QUIC_SESSION_PACKET_RECEIVED": _Reader.quic_packet,
+    "QUIC_SESSION_CRYPTO_FRAME_RECEIVED": _Reader.quic_crypto,
+    "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": _Reader.quic_handshake,
+    "HTTP3_HEADERS_SENT": _Reader.quic_headers,
+    "QUIC_SESSION_CLOSED": _Reader.quic_closed,
+    "QUIC_SESSION_ORIGIN_FRAME_RECEIVED": _Reader.quic_origin,
+    "QUIC_SESSION_POOL_MATCHING_IP_SESSION_FOUND": _Reader.quic_pooled,
+    "URL_REQUEST_START_JOB": _Reader.request_started,
+    "HTTP_STREAM_REQUEST_BOUND_TO_JOB": _Reader.stream_bound,
+    "SOCKET_POOL_BOUND_TO_SOCKET": _Reader.stream_socket,
+    "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET": _Reader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
+    "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.request_session,
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,
+    "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _Reader.misdirected,
+}
+
+EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES | chains.EVENT_NAMES
+
+
+def read_visit(
+    events: Iterable[Event], constants: Constants, main_frame_urls: AbstractSet[str], named: AbstractSet[int]
+) -> VisitLog:
+    """The records of one visit.
+
+    ``main_frame_urls`` are the addresses that the visit's main frame asked for (redirects included, without fragment),
+    ``named`` the connections that DevTools saw in use: they belong to the visit whatever their key.
+    """
+    reader = _Reader(constants)
+    lookup_log = LookupLog(constants)
+    chain_log = ChainLog()
+    for event in events:
+        if (handler := _HANDLERS.get(event.name)) is not None:
+            handler(reader, event)
+        lookup_log.add(event)
+        chain_log.add(event)
+    reader.name_groups()
+    reader.name_pooled()
+    for number, socket in reader.sockets.items():
+        socket.chain = socket.chain or chain_log.sent(number)
+        socket.verified = chain_log.verified(socket.chain)
+    top_sites = {
+        request.partition_key for request in reader.requests if request.main_frame and request.url in main_frame_urls
+    } - {"", "null"}
+    return VisitLog(
+        {
+            number: socket
+            for number, socket in reader.sockets.items()
+            if number in named or top_site(socket.partition_key) in top_sites
+        },
+        [lookup for lookup in lookup_log.lookups() if top_site(lookup.partition_key) in top_sites],
+        [request for request in reader.requests if request.partition_key in top_sites],
+        top_sites,
+    )
+
+
+def _joined(parts: dict[int, bytes]) -> bytes:
+    """The bytes from offset 0 up to the first gap; parts may come twice."""
+    joined = b""
+    for offset, part in sorted(parts.items()):
+        if offset > len(joined):
+            break
+        joined = joined[:offset] + part if offset + len(part) > len(joined) else joined
+    return joined
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

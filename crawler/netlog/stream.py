@@ -1,0 +1,206 @@
+"""The NetLog of a running browser, read from a named pipe by a thread: nothing is written to disk, nothing grows.
+
+The file's form: one line with the constants (names and numbers of events), ``"events": [``, then one event a line. Only
+events that :mod:`originset.crawler.netlog.reading` understands are kept, their parameters undecoded.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from originset.data.errors import BrowserError
+
+_READ_BYTES = 1 << 18
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event: ``time`` in ms of the browser's monotonic clock, as DevTools; ``phase`` 0 none, 1 begin, 2 end."""
+
+    source: int
+    source_type: str
+    name: str
+    phase: int
+    time: int
+    params: msgspec.Raw
+
+
+class _Source(msgspec.Struct, gc=False):
+    id: int
+    type: int
+
+
+class _Line(msgspec.Struct, gc=False):
+    source: _Source
+    time: str
+    type: int
+    phase: int = 0
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Constants(msgspec.Struct, rename="camel"):
+    log_event_types: dict[str, int]
+    log_source_type: dict[str, int]
+    net_error: dict[str, int]
+    time_tick_offset: int
+    load_flag: dict[str, int] = {}
+
+
+class _Head(msgspec.Struct):
+    constants: _Constants
+
+
+class _UrlParams(msgspec.Struct):
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms.
+
+    ``without_credentials`` is the load flag of requests that neither send nor keep cookies; 0 if it has none.
+    """
+
+    errors: dict[int, str]
+    time_offset_ms: int
+    without_credentials: int = 0
+
+
+_line_decoder = msgspec.json.Decoder(_Line)
+_head_decoder = msgspec.json.Decoder(_Head)
+_url_decoder = msgspec.json.Decoder(_UrlParams)
+
+
+class Parser:
+    """Lines of a NetLog to events, for the names asked for. Cut-off lines and those without an event are skipped."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+        self._wanted: dict[int, str] = {}
+        self._sources: dict[int, str] = {}
+        self.constants: Constants | None = None
+
+    def event(self, line: bytes) -> Event | None:
+        """The event of a line; None where it holds none, or none that is wanted."""
+        if self.constants is None:
+            self._head(line)
+            return None
+        try:
+            item = _line_decoder.decode(line.rstrip(b",\r\n "))
+            name = self._wanted.get(item.type)
+            if name is None:
+                return None
+            source_type = self._sources.get(item.source.type, "")
+            # A Raw decoded in a struct is a view of the line: keep the bytes of the parameters alone.
+            return Event(item.source.id, source_type, name, item.phase, int(item.time), item.params.copy())
+        except (msgspec.DecodeError, ValueError):
+            return None  # the opening line, the closing one, or the last one of a browser that was killed
+
+    def _head(self, line: bytes) -> None:
+        try:
+            constants = _head_decoder.decode(line.rstrip(b",\r\n ") + b"}").constants
+        except msgspec.DecodeError:
+            return
+        self._wanted = {number: name for name, number in constants.log_event_types.items() if name in self._names}
+        self._sources = {number: name for name, number in constants.log_source_type.items()}
+        errors = {number: f"net::{name}" for name, number in constants.net_error.items()}
+        without_credentials = constants.load_flag.get("DO_NOT_SAVE_COOKIES", 0)
+        self.constants = Constants(errors, constants.time_tick_offset, without_credentials)
+
+
+class NetLogStream:
+    """Reads one browser's NetLog; start it before the browser, which will not open a pipe that nobody reads."""
+
+    def __init__(self, pipe: Path, names: frozenset[str]) -> None:
+        os.mkfifo(pipe, 0o600)
+        # Not blocking: opening must not wait for a browser that may never come.
+        self._fd = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        # A writer of our own keeps the pipe from reporting its end before the browser has opened it.
+        self._writer: int | None = os.open(pipe, os.O_WRONLY)
+        os.set_blocking(self._fd, True)
+        self._parser = Parser(names)
+        self._lock = threading.Lock()
+        self._events: list[Event] = []
+        self._marks: dict[str, threading.Event] = {}
+        self._thread = threading.Thread(target=self._read, name=f"netlog-{pipe.parent.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def constants(self) -> Constants:
+        """The browser's constants.
+
+        Raises:
+            BrowserError: it has not written any.
+        """
+        if self._parser.constants is None:
+            raise BrowserError("chromium", "it wrote no NetLog")
+        return self._parser.constants
+
+    def expect(self, url: str) -> threading.Event:
+        """Is set once the request for ``url`` is in the log, and so everything that was logged before it."""
+        mark = self._marks[url] = threading.Event()
+        return mark
+
+    def take(self) -> list[Event]:
+        """The events since the last call."""
+        with self._lock:
+            events, self._events = self._events, []
+        return events
+
+    def close(self) -> None:
+        """End the thread; call when the browser has ended. Without a writer left, reading ends at what was written."""
+        if self._writer is not None:
+            os.close(self._writer)
+            self._writer = None
+        self._thread.join(timeout=10)
+
+    def _read(self) -> None:
+        rest = b""
+        event_of = self._parser.event
+        try:
+            while chunk := os.read(self._fd, _READ_BYTES):
+                lines = (rest + chunk).split(b"\n")
+                rest = lines.pop()
+                events = [event for line in lines if (event := event_of(line)) is not None]
+                if not events:
+                    continue
+                with self._lock:
+                    self._events += events
+                if self._marks:
+                    self._see_marks(events)
+        finally:
+            os.close(self._fd)
+
+    def _see_marks(self, events: list[Event]) -> None:
+        for event in events:
+            if event.name == "URL_REQUEST_START_JOB" and (mark := self._marks.get(_url(event.params))) is not None:
+                mark.set()
+
+    def forget(self, url: str) -> None:
+        """No longer wait for ``url``."""
+        self._marks.pop(url, None)
+
+
+def _url(params: msgspec.Raw) -> str:
+    try:
+        return _url_decoder.decode(params).url
+    except msgspec.DecodeError:
+        return ""
+
+
+def dependency(values: dict[str, Any]) -> int | None:
+    """The source that an event's parameters point at."""
+    pointed = values.get("source_dependency")
+    number = pointed.get("id") if isinstance(pointed, dict) else None
+    return number if isinstance(number, int) else None
+
+
+def parameters(event: Event) -> dict[str, Any]:
+    """The decoded parameters of an event."""
+    decoded: Any = msgspec.json.decode(event.params)
+    return decoded if isinstance(decoded, dict) else {}

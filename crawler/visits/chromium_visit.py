@@ -1,0 +1,282 @@
+"""One visit: a page loaded in a fresh context of a running Chromium, and all that its DevTools and NetLog say of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from originset.crawler.browser.chromium import Chromium
+from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
+from originset.crawler.browser.user_agent import Guise
+from originset.crawler.failures import error_kind
+from originset.crawler.netlog import reading as netlog
+from originset.crawler.netlog import records as netlog_records
+from originset.crawler.netlog.stream import Event
+from originset.crawler.visits import har
+from originset.crawler.visits.consent import accept
+from originset.crawler.visits.page_facts import look
+from originset.crawler.visits.page_log import Exchange, PageLog
+from originset.crawler.visits.record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.data.capture import Extension
+
+# How often a visit looks whether the sockets that outlived its context have ended.
+_SETTLE_ROUNDS = 5
+_SETTLE_PAUSE_S = 0.02
+
+# DevTools tells of a download a moment after it tells that the document was given up for it.
+_DOWNLOAD_NEWS_S = 0.25
+
+
+@dataclass(slots=True)
+class _Seen(Outcome):
+    """How loading went, and what NetLog told meanwhile."""
+
+    seen: list[Event] = field(default_factory=list)
+
+
+def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Extension]:
+    """Visit a page: (HAR ``log`` object, ``log._originset``). One visit at a time in one browser.
+
+    A page that fails is a result. So is a browser that is lost on the way: the capture then holds what was seen, with
+    error ``hang`` if it had to be killed and ``crash`` if it went by itself; ``chromium`` cannot be used again. A
+    page that no longer answers is ``partial`` with error ``hang``, and harms no other.
+    """
+    outcome = _Seen()
+    page = PageLog("")
+    started = time.time()
+    chromium.take_events()  # what came between visits is nobody's
+    settings = chromium.settings
+    with chromium.deadline(settings.timeout_s + settings.grace_s):
+        try:
+            with _context(chromium.devtools) as context:
+                page = _open_page(chromium, context)
+                _load(chromium, page, request.url, outcome)
+                # What ends from here on ends because we end it.
+                chromium.devtools.on_event = None
+            _settle(chromium, page, outcome)
+        except (DevToolsLost, DevToolsError) as error:
+            outcome.fail("hang" if chromium.killed else "crash", str(error))
+            chromium.kill()
+        finally:
+            chromium.devtools.on_event = None
+    outcome.seen += chromium.take_events()
+    return _capture(chromium, request, page, outcome, started)
+
+
+@contextmanager
+def _context(devtools: DevTools) -> Iterator[str]:
+    """A browser context of its own: cold caches, no cookies, no sockets, no resolver cache, no HSTS."""
+    context = devtools.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
+    try:
+        yield context
+    finally:
+        # A lost browser has no contexts left to dispose of.
+        with contextlib.suppress(DevToolsLost):
+            devtools.call("Target.disposeBrowserContext", browserContextId=context)
+
+
+class _Attached(msgspec.Struct, rename="camel"):
+    session_id: str
+    waiting_for_debugger: bool = False
+
+
+_attached_decoder = msgspec.json.Decoder(_Attached)
+_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+
+
+def _open_page(chromium: Chromium, context: str) -> PageLog:
+    """A blank page that tells everything from its first request on, and the log that listens."""
+    devtools = chromium.devtools
+    guise = Guise(chromium.product, chromium.settings.device, chromium.settings.contact)
+    devtools.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context, eventsEnabled=True)
+    target = devtools.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+    session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    page = PageLog(target)  # a page's first frame has the id of its target
+
+    def on_event(_: str | None, method: str, params: msgspec.Raw) -> None:
+        if method == "Target.attachedToTarget":
+            # Frames of other processes and workers: armed before they may run, so that no request of theirs is missed.
+            child = _attached_decoder.decode(params).session_id
+            if child != session:
+                _listen(devtools, child)
+                guise.put_on(devtools, child)
+                devtools.send("Runtime.runIfWaitingForDebugger", child)
+        elif method == "Page.javascriptDialogOpening":
+            devtools.send("Page.handleJavaScriptDialog", session, accept=False)
+        else:
+            page.add(method, params)
+
+    devtools.on_event = on_event
+    _listen(devtools, session)
+    guise.put_on(devtools, session)
+    guise.measure(devtools, session)
+    devtools.send("Inspector.enable", session)
+    devtools.call("Page.setLifecycleEventsEnabled", session, enabled=True)
+    page.session = session
+    return page
+
+
+def _listen(devtools: DevTools, session: str) -> None:
+    devtools.send("Network.enable", session, maxTotalBufferSize=0, maxResourceBufferSize=0)
+    devtools.send("Page.enable", session)  # workers have none and say so: nobody waits for the answer
+    devtools.send("Target.setAutoAttach", session, **_ATTACH)
+
+
+def _load(chromium: Chromium, page: PageLog, url: str, outcome: Outcome) -> None:
+    """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
+    settings, devtools = chromium.settings, chromium.devtools
+    deadline = time.monotonic() + settings.timeout_s
+    # Not waited for: the answer comes when the document does. What it says, the events say too.
+    devtools.send("Page.navigate", page.session, url=url)
+    if not _wait(chromium, page, outcome, deadline):
+        return
+    _look(devtools, page, outcome)
+    if settings.consent == "accept" and outcome.facts is not None and outcome.facts.banner:
+        _accept(devtools, page, outcome)
+        if outcome.accepted and not _wait(chromium, page, outcome, deadline):
+            return
+    _judge(page, outcome)
+
+
+def _wait(chromium: Chromium, page: PageLog, outcome: Outcome, deadline: float) -> bool:
+    """Wait until the page has loaded and the network is quiet, or the deadline; False if it failed before."""
+    settings, devtools = chromium.settings, chromium.devtools
+    quiet_since: float | None = None
+    while True:
+        now = time.monotonic()
+        if _failed(devtools, page, outcome):
+            return False
+        if now >= deadline:
+            return True
+        # Before its document is there, what has loaded is the blank page.
+        if page.loaded is None or page.in_flight or not page.shows_document:
+            quiet_since = None
+        elif quiet_since is None:
+            quiet_since = now
+        elif now - quiet_since >= settings.quiet_s:
+            return True
+        remaining = deadline - now if quiet_since is None else min(deadline, quiet_since + settings.quiet_s) - now
+        before = page.activity
+        devtools.pump(min(remaining, 1.0))
+        if page.activity != before:
+            quiet_since = None
+
+
+def _failed(devtools: DevTools, page: PageLog, outcome: Outcome) -> bool:
+    """Whether the page failed in a way that needs no more waiting; sets the outcome."""
+    if page.crashed:
+        outcome.fail("crash")
+    elif page.download:
+        outcome.fail("download", "net::ERR_ABORTED")
+    elif (failure := main_failure(page)) is not None:
+        outcome.fail(_aborted_kind(devtools, page) or error_kind(failure), failure)
+    return outcome.status == "failed"
+
+
+def _look(devtools: DevTools, page: PageLog, outcome: Outcome) -> None:
+    """What the page shows when it has loaded, and whether it still answers."""
+    try:
+        outcome.facts = look(devtools, page.session, page.main_frame)
+    except DevToolsSilent:
+        outcome.silent = True
+    except DevToolsError:
+        return  # on its way elsewhere: what it shows is not known
+
+
+def _accept(devtools: DevTools, page: PageLog, outcome: Outcome) -> None:
+    """Click what the page asks for, so that what it loads then is seen too."""
+    try:
+        outcome.accepted = accept(devtools, page.session, page.main_frame)
+    except DevToolsSilent:
+        outcome.silent = True
+    except DevToolsError:
+        return  # on its way elsewhere
+
+
+def _judge(page: PageLog, outcome: Outcome) -> None:
+    """A page whose loading ended, or whose time did."""
+    if page.crashed:
+        outcome.fail("crash")
+    else:
+        outcome.judge(page, in_flight=page.in_flight > 0, timeout_code="net::ERR_TIMED_OUT")
+
+
+def _aborted_kind(devtools: DevTools, page: PageLog) -> str | None:
+    """What an aborted document was: a download, or an answer without a page. None if it was something else."""
+    if main_failure(page) != "net::ERR_ABORTED":
+        return None
+    response = page.main_exchanges()[-1].response
+    if response is not None and response.status in {204, 205}:
+        return "empty"
+    patience = time.monotonic() + _DOWNLOAD_NEWS_S
+    while not page.download and (rest := patience - time.monotonic()) > 0:
+        devtools.pump(rest)
+    return "download" if page.download else None
+
+
+def _settle(chromium: Chromium, page: PageLog, outcome: _Seen) -> None:
+    """Read the NetLog to where the context ended, sockets included: they close a moment after it."""
+    for _ in range(_SETTLE_ROUNDS):
+        chromium.settle()
+        outcome.seen += chromium.take_events()
+        log = _read(chromium, page, outcome)
+        if all(socket.closed is not None or socket.established is None for socket in log.sockets.values()):
+            return
+        time.sleep(_SETTLE_PAUSE_S)
+
+
+def _read(chromium: Chromium, page: PageLog, outcome: _Seen) -> netlog.VisitLog:
+    urls = {exchange.sent.request.url.partition("#")[0] for exchange in page.main_exchanges()}
+    named = {
+        int(exchange.response.connection_id)
+        for exchange in page.exchanges
+        if exchange.response is not None and exchange.response.connection_id > 0
+    }
+    log = netlog.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
+    own = [n for n, socket in log.sockets.items() if socket.remote and socket.remote[1] == chromium.barrier_port]
+    for number in own:
+        del log.sockets[number]
+    return log
+
+
+def _capture(
+    chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Seen, started: float
+) -> tuple[dict[str, Any], Extension]:
+    log = _read(chromium, page, outcome)
+    har_log = har.har_log(page, log, chromium.version, request.url)
+    exchanges = har.ordered(page)
+    # NetLog and DevTools share one clock; the visit counts from its first request.
+    zero_ms = exchanges[0].sent.timestamp * 1000 if exchanges else None
+    carried = {int(entry["connection"]) for entry in har_log["entries"] if "connection" in entry}
+    connections, certificates = netlog_records.connections(log, zero_ms, carried)
+    extension = Extension(
+        visit=visit_record(
+            request,
+            page,
+            outcome,
+            chromium.settings,
+            har_log["pages"][0]["pageTimings"],
+            started=started,
+            browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
+            browser_version=chromium.version,
+            ip_families=chromium.settings.family or netlog_records.ip_families(log),
+            quality=_quality(exchanges),
+        ),
+        connections=connections,
+        dns=netlog_records.dns_queries(log, zero_ms),
+        certificates=certificates,
+        links=links_to_follow(request, page, outcome.facts),
+    )
+    return har_log, extension
+
+
+def _quality(exchanges: list[Exchange]) -> list[str]:
+    """What limits the recording: Chromium drops its connections when the machine's addresses change."""
+    changed = any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges)
+    return ["network_changed"] if changed else []

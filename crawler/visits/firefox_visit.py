@@ -1,0 +1,208 @@
+"""One visit with Firefox: a page loaded in a user context of its own, and all that WebDriver BiDi says of it.
+
+What BiDi does not say is not in the capture: addresses, connections, lookups, certificates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from websockets.exceptions import WebSocketException
+
+from originset.crawler.browser.address_families import limited_to
+from originset.crawler.browser.firefox import Firefox
+from originset.crawler.failures import error_kind
+from originset.crawler.machine import private_memory
+from originset.crawler.netlog.reading import VisitLog
+from originset.crawler.settings import VisitSettings
+from originset.crawler.visits import har
+from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog
+from originset.crawler.visits.page_facts import QUESTION, answered
+from originset.crawler.visits.record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.data.capture import Extension
+from originset.data.errors import BrowserError, UsageError
+
+_PATIENCE_S = 5.0
+_VIEWPORT = {"width": 1280, "height": 800}
+_COOKIES = {"allowed": 5, "blocked": 1}  # network.cookie.cookieBehavior: 5 is Firefox's own, a jar for each site
+_FORGET_HSTS = "Cc['@mozilla.org/ssservice;1'].getService(Ci.nsISiteSecurityService).clearAll()"
+_NOTHING = VisitLog({}, [], [])
+
+
+class VisitingFirefox(Firefox):
+    """A Firefox that visits. :meth:`kill` may be called from any thread; everything else from one.
+
+    It trusts what Chromium trusts here: the user's NSS database.
+
+    Raises ``UsageError`` where settings ask for what is Chromium's alone.
+    """
+
+    # To ask of its own windows what no page may: see _forget.
+    _arguments = ("--remote-allow-system-access",)
+    _subscribed = False
+
+    def __init__(self, settings: VisitSettings) -> None:
+        if settings.device != "desktop":
+            raise UsageError("Firefox passes for a desktop only", "leave --device out, or use another --browser")
+        if settings.consent != "leave":
+            raise UsageError("Firefox accepts no consent banners", "leave --consent out, or use another --browser")
+        super().__init__(
+            environment=settings.environment,
+            preferences={"network.cookie.cookieBehavior": _COOKIES[settings.third_party_cookies]},
+        )
+        self._within = limited_to(settings.family)
+        self.settings = settings
+        self._killed = threading.Event()
+        self._log: FirefoxLog | None = None
+
+    @property
+    def killed(self) -> bool:
+        """Somebody has ended this browser."""
+        return self._killed.is_set()
+
+    def private_memory(self) -> int:
+        """Bytes that the browser's processes have for themselves."""
+        with contextlib.suppress(psutil.Error):
+            return private_memory([psutil.Process(self._process.pid)]) if self._process is not None else 0
+        return 0
+
+    def kill(self) -> None:
+        """End the browser with all its processes at once; whoever waits for it finds it lost."""
+        self._killed.set()
+        if self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def visit(self, request: VisitRequest) -> tuple[dict[str, Any], Extension]:
+        """Visit a page: (HAR ``log`` object, ``log._originset``). One visit at a time.
+
+        A page that fails is a result. So is a browser that is lost on the way; it cannot be used again.
+        """
+        outcome = Outcome()
+        log = FirefoxLog("")
+        started = time.time()
+        timer = threading.Timer(self.settings.timeout_s + self.settings.grace_s, self.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._forget()
+            with self._user_context() as user:
+                context = str(self._call("browsingContext.create", {"type": "tab", "userContext": user})["context"])
+                log = self._log = FirefoxLog(context)
+                self._prepare(user, context)
+                self._load(context, request.url, log, outcome)
+                self._log = None
+        except (BrowserError, OSError, WebSocketException) as error:
+            outcome.fail("hang" if self.killed else "crash", str(error))
+            self.kill()
+        finally:
+            timer.cancel()
+            self._log = None
+        return self._capture(request, log, outcome, started)
+
+    def _write_profile(self, profile: Path) -> None:
+        super()._write_profile(profile)
+        database = Path(self._environment.get("HOME", "/nonexistent")) / ".pki" / "nssdb"
+        for name in ("cert9.db", "key4.db"):
+            with contextlib.suppress(OSError):
+                shutil.copyfile(database / name, profile / name)
+
+    def _hear(self, method: str, event: dict[str, Any]) -> None:
+        if self._log is not None:
+            self._log.add(method, event)
+
+    @contextmanager
+    def _user_context(self) -> Iterator[str]:
+        user = str(self._call("browser.createUserContext", {})["userContext"])
+        try:
+            yield user
+        finally:
+            with contextlib.suppress(BrowserError):  # a lost browser has none left to remove
+                self._call("browser.removeUserContext", {"userContext": user})
+
+    def _prepare(self, user: str, context: str) -> None:
+        if not self._subscribed:
+            self._call("session.subscribe", {"events": list(EVENTS)})
+            self._subscribed = True
+        self._call("browsingContext.setViewport", {"context": context, "viewport": _VIEWPORT})
+        if self.settings.contact is not None:
+            agent = self._evaluate(context, "navigator.userAgent")
+            told = {"userAgent": f"{agent} ({self.settings.contact})", "userContexts": [user]}
+            self._call("emulation.setUserAgentOverride", told)
+
+    def _forget(self) -> None:
+        """HSTS is the one thing that Firefox keeps across user contexts."""
+        (window, *_) = self._call("browsingContext.getTree", {"moz:scope": "chrome"})["contexts"]
+        target = {"context": window["context"]}
+        self._call("script.evaluate", {"expression": _FORGET_HSTS, "target": target, "awaitPromise": False})
+
+    def _load(self, context: str, url: str, log: FirefoxLog, outcome: Outcome) -> None:
+        """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
+        deadline = time.monotonic() + self.settings.timeout_s
+        # Its answer comes when the navigation has begun, or failed to; what it says, the events say too.
+        with contextlib.suppress(BrowserError):
+            self._call("browsingContext.navigate", {"context": context, "url": url, "wait": "none"}, _PATIENCE_S)
+        quiet_since: float | None = None
+        seen = log.activity
+        while (now := time.monotonic()) < deadline:
+            if log.page.download:
+                return outcome.fail("download")
+            if (failure := main_failure(log.page)) is not None:
+                return outcome.fail(error_kind(failure), failure)
+            if log.dialog:
+                log.dialog = False
+                self._call("browsingContext.handleUserPrompt", {"context": context, "accept": False})
+            if log.page.loaded is None or log.in_flight or log.activity != seen:
+                quiet_since, seen = None, log.activity
+            if log.page.loaded is not None and not log.in_flight:
+                quiet_since = quiet_since or now
+                if now - quiet_since >= self.settings.quiet_s:
+                    break
+            rest = deadline - now if quiet_since is None else quiet_since + self.settings.quiet_s - now
+            with contextlib.suppress(TimeoutError):
+                self._receive(max(0.0, min(rest, 1.0)))
+        self._look(context, outcome)
+        return outcome.judge(log.page, in_flight=log.in_flight > 0, timeout_code=None)
+
+    def _look(self, context: str, outcome: Outcome) -> None:
+        try:
+            text = self._evaluate(context, QUESTION)
+        except BrowserError:
+            outcome.silent = True
+        else:
+            outcome.facts = None if text is None else answered(text)
+
+    def _evaluate(self, context: str, expression: str) -> str | None:
+        """A page's answer, asked from a world of our own."""
+        target = {"context": context, "sandbox": "originset"}
+        asked = {"expression": expression, "target": target, "awaitPromise": False}
+        answer = self._call("script.evaluate", asked, _PATIENCE_S).get("result", {})
+        return answer.get("value") if answer.get("type") == "string" else None
+
+    def _capture(
+        self, request: VisitRequest, log: FirefoxLog, outcome: Outcome, started: float
+    ) -> tuple[dict[str, Any], Extension]:
+        page = log.page
+        har_log = har.har_log(page, _NOTHING, self.version, request.url, browser="Firefox")
+        visit = visit_record(
+            request,
+            page,
+            outcome,
+            self.settings,
+            har_log["pages"][0]["pageTimings"],
+            started=started,
+            browser="firefox",
+            browser_version=self.version,
+            ip_families=self.settings.family,
+        )
+        return har_log, Extension(visit=visit, links=links_to_follow(request, page, outcome.facts))

@@ -1,0 +1,286 @@
+"""A Dask cluster on this machine's loopback: crawls, how they end, and whom a crawl trusts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import boto3
+import duckdb
+import msgspec
+import psutil
+import pytest
+from click.testing import CliRunner
+from cluster_lab import DASK, Papers, wait_until
+from moto.server import ThreadedMotoServer
+
+import originset
+from originset.cli.main import main
+from originset.crawler.cluster import crew as cluster_module
+from originset.crawler.cluster.security import require_trusted, security_of
+from originset.crawler.cluster.worker import Answer, make_batch
+from originset.crawler.crawl import crawl
+from originset.crawler.settings import Cluster, CrawlSettings
+from originset.crawler.site_list import parse_site_list
+from originset.crawler.testbed.lab import Testbed
+from originset.data.capture import capture_paths
+from originset.data.errors import ClusterError, UsageError
+from originset.data.study import Study
+
+PATIENCE_S = 90
+OF_CLUSTER = ("--nthreads", "2", "--resources", "chrome=2", "--no-dashboard", "--preload")
+# Credentials of nobody, as moto takes any.
+S3 = {
+    "AWS_ACCESS_KEY_ID": "key",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
+
+
+class Lab:
+    """A scheduler and a worker on loopback, and ``originset crawl --cluster``."""
+
+    def __init__(self, testbed: Testbed, endpoint: str) -> None:
+        # Not below pytest's folder: the name of a socket has to be short.
+        self.scratch = Path(tempfile.mkdtemp(prefix="cl-"))
+        self.environment = {**os.environ, **testbed.environment, **S3, "AWS_ENDPOINT_URL": endpoint}
+        self.sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]
+
+    def crawl(self, study: Study, sites: list[str], *options: str) -> subprocess.Popen[str]:
+        listed = self.scratch / "sites.txt"
+        listed.write_text("\n".join(sites))
+        command = [sys.executable, "-m", "originset", "--study", str(study.root), "crawl", str(listed)]
+        command += ["--cluster", self.address, "--browser", "headless-shell", *options]
+        return subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
+
+    def run(self, study: Study, sites: list[str], *options: str) -> str:
+        with self.crawl(study, sites, *options) as process:
+            _, said = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, said
+        return said
+
+    @contextmanager
+    def up(self) -> Iterator[None]:
+        with scheduler(self.scratch, "tcp://127.0.0.1") as self.address:
+            command = [DASK, "worker", self.address, *OF_CLUSTER, "originset.crawler.cluster.worker"]
+            log = self.scratch / "worker.txt"
+            environment = {**self.environment, "TMPDIR": str(self.scratch)}
+            with log.open("wb") as words, subprocess.Popen(command, env=environment, stderr=words) as worker:
+                yield
+                worker.terminate()
+                worker.wait(PATIENCE_S)
+
+    def browsers(self) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            try:
+                words = " ".join(process.cmdline())
+                if process.status() != psutil.STATUS_ZOMBIE and f"{self.scratch}/originset-" in words:
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+
+@contextmanager
+def scheduler(folder: Path, address: str, *options: str) -> Iterator[str]:
+    """A scheduler, and the address that it says that it has."""
+    told = folder / "scheduler.json"
+    command = [DASK, "scheduler", "--host", address, "--port", "0", "--dashboard-address", "127.0.0.1:0"]
+    command += ["--scheduler-file", str(told), *options]
+    with (folder / "scheduler.txt").open("wb") as words, subprocess.Popen(command, stderr=words) as process:
+        wait_until(lambda: told.exists() and told.read_text().endswith("}"), "scheduler")
+        yield json.loads(told.read_text())["address"]
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def lab(testbed: Testbed, endpoint: str) -> Iterator[Lab]:
+    lab = Lab(testbed, endpoint)
+    with lab.up():
+        yield lab
+    shutil.rmtree(lab.scratch)
+
+
+def states(study: Study) -> Counter[tuple[str, str | None]]:
+    with closing(sqlite3.connect(study.ledger_path)) as connection:
+        return Counter(connection.execute("SELECT state, error FROM visits").fetchall())
+
+
+def made(study: Study) -> int:
+    return len(list(capture_paths(study.captures)))
+
+
+@pytest.mark.browser
+@pytest.mark.testbed
+def test_a_crawl_on_a_cluster_is_as_one_here(lab: Lab, tmp_path: Path) -> None:
+    study = Study(tmp_path / "study")
+    said = lab.run(study, ["anna.test", "gone.test", "refused.test", "https://wiki.test/missing"], "--retries", "0")
+    assert "crawl: 3 failed, 1 ok" in said
+    assert states(study) == {("done", None): 1, ("failed", "dns"): 1, ("failed", "connect"): 1, ("failed", "http"): 1}
+    assert made(study) == 4
+    manifest = study.manifest()
+    assert manifest["browser"]["name"] == "headless-shell"
+    assert manifest["browser"]["version"]
+    assert manifest["runs"][0]["parameters"]["cluster"] == lab.address
+
+
+@pytest.mark.browser
+@pytest.mark.testbed
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_browsers_end_with_the_crawl_that_wants_them(lab: Lab, tmp_path: Path, number: int) -> None:
+    study = Study(tmp_path / "study")
+    with lab.crawl(study, lab.sites) as process:
+        wait_until(lambda: study.captures.exists() and made(study) > 0 and bool(lab.browsers()), "visit")
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL), said
+    before = made(study)
+    assert before < len(lab.sites)
+    wait_until(lambda: not lab.browsers(), "end of the browsers")
+    assert made(study) == before
+    if number == signal.SIGINT:
+        assert states(study) == {("done", None): before, ("queued", None): len(lab.sites) - before}
+    lab.run(study, lab.sites)
+    assert states(study) == {("done", None): len(lab.sites)}
+    assert made(study) == len(lab.sites)
+
+
+@pytest.mark.browser
+@pytest.mark.testbed
+def test_captures_in_s3_and_in_a_shared_folder(
+    lab: Lab, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**S3, "AWS_ENDPOINT_URL": endpoint}.items():
+        monkeypatch.setenv(name, value)
+    with closing(boto3.client("s3")) as client:
+        client.create_bucket(Bucket="crawl")
+        sites = ["anna.test", "wiki.test"]
+        in_s3, shared, whole = (Study(tmp_path / name) for name in ("in-s3", "shared", "whole"))
+        lab.run(in_s3, sites[:1], "--captures", "s3://crawl/one")
+        keys = [item["Key"] for item in client.list_objects_v2(Bucket="crawl")["Contents"]]
+    assert len(keys) == 1
+    assert keys[0].startswith("one/")
+    assert keys[0].endswith(".har.zst")
+    assert "incoming" not in keys[0]
+    assert not in_s3.captures.exists()
+    lab.run(shared, sites[1:], "--captures", str(tmp_path / "everybody's"))
+    assert not shared.captures.exists()
+    assert len(list(capture_paths(tmp_path / "everybody's"))) == 1
+    for words in (
+        [str(in_s3.root), "analyze", "--jobs", "1"],
+        [str(whole.root), "merge", str(in_s3.root), str(shared.root)],
+    ):
+        done = CliRunner().invoke(main, ["--study", *words])
+        assert done.exit_code == 0, done.output
+    with duckdb.connect(str(in_s3.database_path), read_only=True) as connection:
+        assert connection.execute("SELECT site FROM visits").fetchall() == [("anna.test",)]
+    refused = CliRunner().invoke(main, ["--study", str(in_s3.root), "merge", str(shared.root)])
+    assert "its captures are kept in s3://crawl/one" in str(refused.exception)
+    assert made(whole) == 2
+    assert states(whole) == {("done", None): 2}
+
+
+def test_addresses_beyond_loopback_need_tls() -> None:
+    for address in ("tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:8786"):
+        assert not require_trusted(address)
+    for address in ("tls://192.0.2.1:8786", "tls://crawl.example:1"):
+        assert require_trusted(address)
+    for address in ("tcp://192.0.2.1:8786", "tcp://0.0.0.0:1", "tcp://127.0.0.1.example:1", "tcp://[2001:db8::1]:1"):
+        with pytest.raises(UsageError, match="beyond this machine without TLS"):
+            require_trusted(address)
+    for address in ("192.0.2.1:8786", "tls://host", "ws://127.0.0.1:1", "inproc://x:1", "tls://h:99999", "tls://:1"):
+        with pytest.raises(UsageError, match="is no address of a scheduler"):
+            require_trusted(address)
+
+
+def test_certificates_are_all_needed(tmp_path: Path) -> None:
+    papers = Papers(tmp_path / "papers")
+    address = "tls://192.0.2.1:8786"
+    with pytest.raises(UsageError, match="needs --tls-ca-file and --tls-key"):
+        security_of(Cluster(address, certificate=str(papers.certificate)))
+    with pytest.raises(UsageError, match="there is no file"):
+        security_of(Cluster(address, str(tmp_path / "none"), str(papers.certificate), str(papers.key)))
+    given = security_of(Cluster(address, str(papers.authority), str(papers.certificate), str(papers.key)))
+    assert given.require_encryption
+
+
+def outcome(study: Path, cluster: Cluster) -> object:
+    """What a crawl on a cluster comes to, without any site being reached."""
+    sites = parse_site_list("list", [(1, "never.example")], "0")
+    try:
+        settings = CrawlSettings(cluster=cluster, least_disk=0, least_memory=0)
+        return crawl(Study(study), sites, settings, lambda _visit, _left: None, lambda _plan: None)
+    except (ClusterError, UsageError) as error:
+        return error
+
+
+def first_byte(host: str, port: int, context: ssl.SSLContext) -> bytes:
+    """What somebody says first who has let us in."""
+    with socket.create_connection((host, port), PATIENCE_S) as raw, context.wrap_socket(raw) as connection:
+        if not (said := connection.recv(1)):
+            raise ConnectionResetError
+        return said
+
+
+def test_nobody_is_let_in_without_a_certificate_of_the_cluster(tmp_path: Path) -> None:
+    ours, theirs = Papers(tmp_path / "ours"), Papers(tmp_path / "theirs")
+    with scheduler(tmp_path, "tls://127.0.0.1", *ours.options) as address:
+        stranger = Cluster(address, *map(str, (theirs.authority, theirs.certificate, theirs.key)))
+        told = outcome(tmp_path / "study", stranger)
+        assert isinstance(told, ClusterError)
+        assert "none that knows these certificates" in str(told)
+        # One who knows the authority, and so would trust the scheduler, but has nothing to show.
+        context = ssl.create_default_context(cafile=str(ours.authority))
+        context.check_hostname = False
+        host, port = address.removeprefix("tls://").split(":")
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            first_byte(host, int(port), context)
+        context.load_cert_chain(ours.certificate, ours.key)
+        assert first_byte(host, int(port), context)
+    assert not (tmp_path / "study").exists(), "nothing was begun"
+
+
+@pytest.mark.testbed
+def test_a_scheduler_that_listens_beyond_loopback_is_refused(tmp_path: Path) -> None:
+    with scheduler(tmp_path, "tcp://0.0.0.0") as address:
+        port = address.rpartition(":")[2]
+        told = outcome(tmp_path / "study", Cluster(f"tcp://127.0.0.1:{port}"))
+    assert isinstance(told, UsageError)
+    assert "beyond this machine without TLS" in str(told)
+
+
+def test_a_cluster_without_workers_ends_the_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "_NOBODY_S", 0.5)
+    with scheduler(tmp_path, "tcp://127.0.0.1") as address:
+        summary = outcome(tmp_path / "study", Cluster(address))
+    assert (summary.left_over, summary.made) == (1, {})
+    assert "no worker" in summary.shortage
+
+
+def test_another_version_is_told() -> None:
+    answer = msgspec.msgpack.decode(make_batch(msgspec.msgpack.encode(("0.0.0", b"whatever"))), type=Answer)
+    assert (answer.made, answer.refused) == ([], f"it has originset {originset.__version__}, the crawl 0.0.0")
