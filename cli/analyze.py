@@ -14,7 +14,7 @@ from originset.analysis.resolution import resolve
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
-from originset.data.capture_place import fetch_captures
+from originset.data.capture_place import captures_folder, fetch_captures, place_of
 from originset.data.reference.snapshot import Reference, current
 from originset.data.shards import scan
 from originset.data.study import Study
@@ -65,8 +65,12 @@ def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, jo
 
 def _report_refused(study: Study) -> int:
     refused = scan(study, "rejects").filter(pl.col("source").str.starts_with("captures/")).sort("source").collect()
+    place = place_of(study)
     for source, detail in refused.head(_SHOWN).select("source", "detail").iter_rows():
-        again = shlex.join(["rm", str(study.root / source)])
+        name = source.removeprefix("captures/")
+        again = shlex.join(["rm", str(captures_folder(study) / name)])
+        if place is not None and not place.place.startswith("/"):  # what is here is a copy
+            again = f"remove {place.place}/{name}, {again}"
         note(f"refused: {source}: {detail}; to have the page visited again: {again}, and the same crawl again")
     if refused.height > _SHOWN:
         note(f"and {refused.height - _SHOWN} more; all are in the table rejects")

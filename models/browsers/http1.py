@@ -13,7 +13,8 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with ``at_once``: of HTTP/1.1, the most requests that were under way at one moment.
 
     WebSockets, which keep their connection, are not among them. A request is under way from when it is sent until its
-    answer has been received. NULL where the recorder does not time one of them, and where it does not say which of a
+    answer has been received; one that opened a connection, from when it began to: it would have been given another's that
+    had become free meanwhile. NULL where the recorder does not time one of them, and where it does not say which of a
     host's requests were sent with credentials and not all are of one group.
     """
     of = groups.filter(pl.col("protocol") == "h1").select(*_HOST, "protocol", "group", "credentialed")
@@ -35,9 +36,9 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timed(requests: pl.DataFrame) -> pl.DataFrame:
-    phases = [pl.col(name).fill_null(0.0) for name in ("blocked_ms", "dns_ms", "connect_ms")]
-    sent = pl.col("started_ms") + pl.sum_horizontal(phases)
-    took = [pl.col(name).fill_null(0.0) for name in ("send_ms", "wait_ms", "receive_ms")]
+    waited = [pl.col(name).fill_null(0.0) for name in ("blocked_ms", "dns_ms")]
+    sent = pl.col("started_ms") + pl.sum_horizontal(waited)
+    took = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
     return requests.filter("secure", ~pl.col("socket"), pl.col("protocol") == "h1").select(
         *_HOST, "credentials", sent.alias("sent"), (sent + pl.sum_horizontal(took)).alias("ended")
     )

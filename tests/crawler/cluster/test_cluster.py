@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -202,6 +203,11 @@ def test_captures_in_s3_and_in_a_shared_folder(
     assert "its captures are kept in s3://crawl/one" in str(refused.exception)
     assert made(whole) == 2
     assert states(whole) == {("done", None): 2}
+    (capture,) = capture_paths(tmp_path / "everybody's")
+    capture.write_bytes(b"no capture")
+    done = CliRunner().invoke(main, ["--study", str(shared.root), "analyze", "--jobs", "1"])
+    assert done.exit_code == 1, done.output
+    assert shlex.join(["rm", str(capture)]) in done.output
 
 
 def test_addresses_beyond_loopback_need_tls() -> None:
