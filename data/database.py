@@ -159,11 +159,7 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
     with connection:
         if lacks := _lacking(connection):
             raise StudyError(study.root, f"an earlier originset made study.duckdb, which lacks {lacks}", analyze)
-        if shards := _viewed(study, connection):
-            _look_in(study, connection)
-            connection.execute(f"SET allowed_paths = [{', '.join(map(literal, shards))}]")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        _shut_in(study, connection)
         try:
             yield connection
         except duckdb.Error as error:
@@ -194,6 +190,17 @@ def _viewed(study: Study, connection: duckdb.DuckDBPyConnection) -> list[str]:
     shards = [path.relative_to(study.root) for name in names for path in shard_paths(study, name)]
     # It asks for a file both as the view has it and as found.
     return [str(folder / shard) for folder in (Path(), study.root.resolve()) for shard in shards]
+
+
+def _shut_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
+    # A process that opens a database twice has one DuckDB for both, which the first has shut in already.
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
+        return
+    if shards := _viewed(study, connection):
+        _look_in(study, connection)
+        connection.execute(f"SET allowed_paths = [{', '.join(map(literal, shards))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
