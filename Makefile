@@ -24,7 +24,7 @@ demo: system-demo $(READY)
 # Two halves at once, each in namespaces of its own: what waits for browsers, and the rest, which is shown when both end.
 REST := build/test-rest.txt
 test: system-test $(READY)
-	@mkdir -p build; $(BIN)/pytest --ignore tests/cli --ignore tests/crawler > $(REST) 2>&1 & rest=$$!; \
+	@mkdir -p build; $(BIN)/pytest --ignore tests/cli --ignore tests/crawler > $(REST) 2>&1 & rest=$$!; trap "kill $$rest" INT TERM; \
 	  $(BIN)/pytest tests/cli tests/crawler; waited=$$?; wait $$rest; rested=$$?; cat $(REST); exit $$((waited || rested))
 
 test-fast: $(READY)
