@@ -13,9 +13,9 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with ``at_once``: of HTTP/1.1, the most requests that were under way at one moment.
 
     WebSockets, which keep their connection, are not among them. A request is under way from when it is sent until its
-    answer has been received; one that opened a connection, from when it began to: it would have been given another's that
-    had become free meanwhile. NULL where the recorder does not time one of them, and where it does not say which of a
-    host's requests were sent with credentials and not all are of one group.
+    answer has been received; one that opened a connection, from when it began to: it would have been given another's
+    that had become free meanwhile. NULL where the recorder does not time one of them, and where it does not say which
+    of a host's requests were sent with credentials and not all are of one group.
     """
     of = groups.filter(pl.col("protocol") == "h1").select(*_HOST, "protocol", "group", "credentialed")
     if of.is_empty():
