@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import polars as pl
 
 from originset.cli.config import read_plan
 from originset.cli.files import write_text
 from originset.cli.output import note, progress
-from originset.crawler.settings import BrowserName, VisitSettings
+from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, Profile
@@ -30,9 +30,6 @@ from originset.models.live import with_live
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, check_host, parse, payload_bytes
 from originset.models.plan import Plan, counted
 from originset.models.site_scenario import SiteScenario, site_scenario
-
-if TYPE_CHECKING:
-    from originset.crawler.settings import ThirdPartyCookies
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")
 
