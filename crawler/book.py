@@ -129,8 +129,7 @@ class Book:
         left = {row.key: row for row in rows}
         lost = False
         try:
-            for row in rows:
-                self._ledger.lease(row)
+            self._ledger.lease(rows)
             for row, made in maker.visit(rows):
                 result = self._settle(row, made)
                 del left[row.key]

@@ -21,14 +21,18 @@ from originset.data.capture import (
     unpack_capture,
 )
 from originset.data.capture_place import CaptureStore
+from originset.data.capture_store import capture_name
 from originset.data.errors import InputError, StudyError
 from originset.data.identity import crawl_visit_id
 from originset.data.ledger import Ledger, Outcome, Row, State
+from originset.data.shards import scan
 from originset.data.study import Study
 
 OUTCOMES: dict[str, Outcome] = {"ok": "done", "partial": "partial", "failed": "failed"}
 MADE = frozenset(OUTCOMES.values())
 
+# How analyze names a capture that it refused.
+_SOURCE = "captures/"
 _LONG_AGO = "1970-01-01T00:00:00+00:00"
 
 
@@ -68,7 +72,7 @@ def plan_crawl(
     ]
     kept = [row for row in rows if not is_excluded(host_of(row), settings.excluded)]
     ledger.add(kept)
-    recovered += agree(study, ledger, settings, store)
+    recovered += agree(study, ledger, store)
     landing = {(row.site, row.repeat) for row in kept}
     state: State = "failed" if settings.only_failed else "queued"
     pending: list[Row] = []
@@ -112,27 +116,49 @@ def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> 
     return done
 
 
-def agree(study: Study, ledger: Ledger, settings: CrawlSettings, store: CaptureStore | None = None) -> int:
-    """Make a ledger that lost rows agree with the captures again. How many visits it learnt of.
+def agree(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> int:
+    """Make the ledger agree with the captures. How many visits it learnt of.
 
     A visit that it knows as never tried was made if its capture is there; one that was made is made again if its
-    capture is not.
+    capture is not. Captures that are kept elsewhere are looked through if the ledger may have lost rows; if not, only
+    those are that ``analyze`` refused, since it says to remove them.
     """
+    if store is not None and ledger.vouches():
+        _make_again(ledger, _refused(study, store))
+        return 0
+    ledger.disown()
     there = _visit_ids(study, store)
-    learnt = 0
-    asked: set[Row] = set()
-    while rows := [one for one in ledger.rows(settings.vantage, settings.round_number) if one[0] not in asked]:
-        for row, state in rows:
-            asked.add(row)
-            is_there = _visit_id(row) in there
-            if state in MADE and not is_there:
+    unknown = set(there)
+    learnt, before = 0, -1
+    while learnt > before:  # what a visit leads to has its rows from its capture
+        before = learnt
+        for row, state, attempts in ledger.every():
+            visit_id = _visit_id(row)
+            unknown.discard(visit_id)
+            if state in MADE and visit_id not in there:
                 ledger.requeue(row)
-            elif state == "queued" and is_there and not ledger.attempts(row):
+            elif state == "queued" and visit_id in there and not attempts:
                 extension = _captured(study, row, _LONG_AGO, store)
                 if extension is not None:
                     _settle(ledger, row, extension)
                     learnt += 1
+    if not unknown:
+        ledger.vouch()
     return learnt
+
+
+def _make_again(ledger: Ledger, removed: set[str]) -> None:
+    if removed:
+        for row, state, _ in ledger.every():
+            if state in MADE and _visit_id(row) in removed:
+                ledger.requeue(row)
+
+
+def _refused(study: Study, store: CaptureStore) -> set[str]:
+    """Visits whose captures were refused and are not there any more."""
+    sources = scan(study, "rejects").select("source").collect()["source"]
+    names = (capture_name(source.removeprefix(_SOURCE)) for source in sources if source.startswith(_SOURCE))
+    return {visit_id for visit_id in names if visit_id is not None and store.read(visit_id) is None}
 
 
 def _visit_ids(study: Study, store: CaptureStore | None) -> set[str]:

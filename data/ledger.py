@@ -2,14 +2,21 @@
 
 States: queued, leased (a running crawl has it), done, partial, failed, skipped (not to be visited; its error says why).
 One commit a change; what a dead crawl left leased is for the next one to settle. Only the crawl writes it.
+
+Beside it lies ``ledger.leases``, which counts the leases too. A ledger that lost rows, because its log was cut, an
+earlier copy took its place or it was begun anew, has fewer than were counted there, or another mark. One that has as
+many knows of every visit that was begun: what is in the captures and not in it is leased.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
 import shlex
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +25,7 @@ from typing import Literal, Self
 from urllib.parse import quote
 
 from originset.data.errors import StudyError
-from originset.data.files import disk_fault
+from originset.data.files import disk_fault, read_whole, replacing
 
 State = Literal["queued", "leased", "done", "partial", "failed", "skipped"]
 Outcome = Literal["done", "partial", "failed", "skipped"]
@@ -43,8 +50,18 @@ ON CONFLICT DO UPDATE SET state = excluded.state, attempts = excluded.attempts, 
   error_code = excluded.error_code, changed_at = excluded.changed_at
 WHERE state IN ('queued', 'leased', 'skipped') AND excluded.state NOT IN ('queued', 'leased', 'skipped')
 """
+# The file beside it: the ledger's mark and the count, of a fixed width, so that it is written over in place.
+_VOUCHER = re.compile(rb"([0-9a-f]{16}) ([0-9]{20})\n")
 _ROW = "site, vantage, round, repeat, page, rank, address"
 _KEY = "site = ? AND vantage = ? AND round = ? AND repeat = ? AND page = ?"
+_EVERY = f"""
+SELECT {_ROW}, state, attempts FROM visits WHERE (site, vantage, round, repeat, page) > (?, ?, ?, ?, ?)
+ORDER BY site, vantage, round, repeat, page LIMIT ?
+"""  # noqa: S608 - a constant
+_PART = 10_000
+_ONE_MORE = """
+INSERT INTO facts (name, value) VALUES ('leases', 1) ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +92,17 @@ class Ledger:
             StudyError: the file cannot be opened, or is no ledger.
         """
         self._path = path
+        self._voucher = path.with_suffix(".leases")
+        self._mark: str | None = None
+        self._noted = 0
+        self._noting = threading.Lock()
         self._lock = threading.Lock()
         try:
             self._connection = sqlite3.connect(
                 f"file:{quote(str(path.absolute()))}", uri=True, check_same_thread=False, isolation_level=None
             )
             self._connection.execute("PRAGMA journal_mode = WAL")
-            # The capture is on disk before its row says so; a row lost to a power cut only costs a visit made again.
+            # The capture is on disk before its row says so; what a power cut takes of the ledger it has as leased.
             self._connection.execute("PRAGMA synchronous = NORMAL")
             ((found,),) = self._connection.execute("PRAGMA quick_check(1)").fetchall()
             if found != "ok":
@@ -98,15 +119,22 @@ class Ledger:
             self._connection.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+    def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Cursor]:
+        """``durable``: it is on the disk when this ends, and so is all that was committed before."""
         with self._lock, closing(self._connection.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
+            if durable:
+                cursor.execute("PRAGMA synchronous = FULL")
             try:
-                yield cursor
-            except BaseException:
-                cursor.execute("ROLLBACK")
-                raise
-            cursor.execute("COMMIT")
+                cursor.execute("BEGIN IMMEDIATE")
+                try:
+                    yield cursor
+                except BaseException:
+                    cursor.execute("ROLLBACK")
+                    raise
+                cursor.execute("COMMIT")
+            finally:
+                if durable:
+                    cursor.execute("PRAGMA synchronous = NORMAL")
 
     def fact(self, name: str, value: str) -> str:
         """What was first said under this name: ``value``, unless another was said before."""
@@ -125,6 +153,18 @@ class Ledger:
         with self._transaction() as cursor:
             _insert(cursor, rows)
 
+    def every(self) -> Iterator[tuple[Row, State, int]]:
+        """All visits, their states and how often they were tried; what changes meanwhile is told as it was or is."""
+        after: Key = ("", "", 0, 0, "")
+        while True:
+            with self._lock:
+                found = self._connection.execute(_EVERY, (*after, _PART)).fetchall()
+            for *row, state, attempts in found:
+                yield Row(*row), state, attempts
+            if len(found) < _PART:
+                return
+            after = Row(*found[-1][:-2]).key
+
     def rows(self, vantage: str, round_number: int) -> list[tuple[Row, State]]:
         """All visits of a vantage's round with their states."""
         with self._lock:
@@ -138,13 +178,61 @@ class Ledger:
         """Queue a visit again, whatever became of it."""
         self._set(row, "queued")
 
-    def lease(self, row: Row) -> None:
-        """A crawl takes a visit on: one attempt more."""
-        with self._transaction() as cursor:
-            cursor.execute(
+    def lease(self, rows: Sequence[Row]) -> None:
+        """A crawl takes visits on: one attempt more of each. That is on the disk before any of them begins."""
+        now = _now()
+        with self._transaction(durable=True) as cursor:
+            cursor.executemany(
                 f"UPDATE visits SET state = 'leased', attempts = attempts + 1, changed_at = ? WHERE {_KEY}",  # noqa: S608 - a constant
-                (_now(), *row.key),
+                [(now, *row.key) for row in rows],
             )
+            cursor.execute(_ONE_MORE)
+            _, count = _standing(cursor)
+        self._note(count)
+
+    def vouches(self) -> bool:
+        """Whether it knows of every visit that was begun since :meth:`vouch`: a capture is of one, or of none."""
+        try:
+            noted = _VOUCHER.fullmatch(read_whole(self._voucher, 100))
+        except (OSError, OverflowError):
+            return False
+        with self._transaction() as cursor:
+            mark, count = _standing(cursor)
+        if noted is None or noted[1].decode() != mark or int(noted[2]) > count:
+            return False
+        self._mark = mark
+        return True
+
+    def vouch(self) -> None:
+        """From now on count leases beside the ledger: every capture that is there is of a visit that it knows."""
+        mark = secrets.token_hex(8)
+        with self._transaction(durable=True) as cursor:
+            cursor.execute("INSERT OR REPLACE INTO facts (name, value) VALUES ('mark', ?)", (mark,))
+            _, count = _standing(cursor)
+        with replacing(self._voucher) as beside:
+            beside.write_bytes(_voucher(mark, count))
+        self._mark, self._noted = mark, count
+
+    def disown(self) -> None:
+        """Stop that: there may be captures of visits that the ledger does not know."""
+        self._mark = None
+        self._voucher.unlink(missing_ok=True)
+
+    def _note(self, count: int) -> None:
+        with self._noting:
+            if self._mark is None or count <= self._noted:
+                return
+            try:
+                voucher = os.open(self._voucher, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:  # whoever removed it wants the captures to be looked through
+                self._mark = None
+                return
+            try:
+                # Not synchronised: after a power cut it may count too few, but then the ledger has its leases.
+                os.pwrite(voucher, _voucher(self._mark, count), 0)
+            finally:
+                os.close(voucher)
+            self._noted = count
 
     def finish(
         self,
@@ -163,20 +251,16 @@ class Ledger:
         with self._transaction() as cursor:
             _update(cursor, row, state, None, None)
 
-    def attempts(self, row: Row) -> int:
-        """How often a visit was tried."""
-        with self._lock:
-            found = self._connection.execute(f"SELECT attempts FROM visits WHERE {_KEY}", row.key).fetchone()  # noqa: S608 - a constant
-        return int(found[0]) if found else 0
-
     def absorb(self, other: Path) -> None:
         """Take in the rows of another ledger; of a visit that is in both, the one that was made, ours if both were.
 
-        The other's leases are nobody's here: such a visit is queued.
+        The other's leases are nobody's here: such a visit is queued. What the other does not know of its captures, this
+        one does not either.
 
         Raises:
             StudyError: the other file is no ledger.
         """
+        self.disown()
         try:
             with self._lock:
                 self._connection.execute("ATTACH ? AS other", (f"file:{quote(str(other.resolve()))}?mode=ro",))
@@ -217,6 +301,16 @@ def _update(cursor: sqlite3.Cursor, row: Row, state: State, error: str | None, e
         f"UPDATE visits SET state = ?, error = ?, error_code = ?, changed_at = ? WHERE {_KEY}",  # noqa: S608 - a constant
         (state, error, error_code, _now(), *row.key),
     )
+
+
+def _standing(cursor: sqlite3.Cursor) -> tuple[str | None, int]:
+    """The ledger's mark, and how many leases it knows of."""
+    facts = dict(cursor.execute("SELECT name, value FROM facts WHERE name IN ('mark', 'leases')").fetchall())
+    return facts.get("mark"), int(facts.get("leases", 0))
+
+
+def _voucher(mark: str, count: int) -> bytes:
+    return b"%s %020d\n" % (mark.encode(), count)
 
 
 def _now() -> str:

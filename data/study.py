@@ -4,7 +4,7 @@
 
     STUDY/
       study.json            the manifest
-      ledger.sqlite         the crawl's own book (originset.data.ledger)
+      ledger.sqlite         the crawl's own book (originset.data.ledger), and ledger.leases beside it
       captures/ab/<visit_id>.har.zst
       tables/<table>/<shard>.parquet
       study.duckdb          built in one go, replaced by rename

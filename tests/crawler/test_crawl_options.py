@@ -358,5 +358,5 @@ def test_a_capture_that_its_crawl_could_not_report_is_not_made_again(command: Co
         assert len(plan.pending) == 2
         assert not half.exists()
         # An older capture is of a visit that was to be made again.
-        ledger.lease(row)
+        ledger.lease([row])
         assert plan_crawl(command.study, ledger, listed, CrawlSettings()).recovered == 0

@@ -1,5 +1,6 @@
 """The crawl's book: what it keeps over a crawl's end, whatever kind of end."""
 
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -17,8 +18,7 @@ def test_states_survive_and_dead_leases_are_found(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger(path) as ledger:
         ledger.add(ROWS)
-        for row in ROWS:
-            ledger.lease(row)
+        ledger.lease(ROWS)
         ledger.finish(ROWS[0], "done")
         ledger.finish(ROWS[1], "failed", "dns", "net::ERR_NAME_NOT_RESOLVED")
     with Ledger(path) as ledger:
@@ -34,8 +34,8 @@ def test_states_survive_and_dead_leases_are_found(tmp_path: Path) -> None:
             "b.test": "failed",
             "c.test": "queued",
         }
-        ledger.lease(ROWS[2])
-        assert ledger.attempts(ROWS[2]) == 2
+        ledger.lease(ROWS[2:])
+        assert [tries for row, _, tries in ledger.every() if row == ROWS[2]] == [2]
     with sqlite3.connect(path) as raw:
         found = raw.execute("SELECT error, error_code, rank FROM visits WHERE site = 'b.test'").fetchone()
     raw.close()
@@ -79,7 +79,7 @@ def test_many_threads(tmp_path: Path) -> None:
         ledger.add(rows)
 
         def visit(row: Row) -> None:
-            ledger.lease(row)
+            ledger.lease([row])
             ledger.finish(row, "done")
 
         list(pool.map(visit, rows))
@@ -102,7 +102,7 @@ def test_ledgers_into_one(tmp_path: Path) -> None:
         for ledger, made in ((ours, ("both", "ours")), (theirs, ("both", "theirs"))):
             for site in made:
                 ledger.finish(Row(site, "v", 1, 1), "failed" if ledger is ours else "done", "dns")
-        theirs.lease(Row("leased", "v", 1, 1))
+        theirs.lease([Row("leased", "v", 1, 1)])
         ours.absorb(tmp_path / "b?c#d.sqlite")
         states = {row.site: state for row, state in ours.rows("v", 1)}
         assert states == dict(zip(sites, ("failed", "failed", "done", "queued", "queued"), strict=True))
@@ -113,3 +113,69 @@ def test_ledgers_into_one(tmp_path: Path) -> None:
         with pytest.raises(StudyError, match="is damaged"):
             ours.absorb(tmp_path / "none")
         assert {row.site: state for row, state in ours.rows("v", 1)} == states
+
+
+def _as_it_lies(ledger: Path, folder: Path) -> Path:
+    """A copy of an open ledger's files, as a power cut would leave them or somebody keeps them."""
+    folder.mkdir()
+    for path in ledger.parent.glob("ledger.*"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder / ledger.name
+
+
+def _vouches(path: Path) -> bool:
+    with Ledger(path) as ledger:
+        return ledger.vouches()
+
+
+def test_a_ledger_that_lost_rows_does_not_vouch(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as ledger:
+        ledger.add(ROWS)
+        assert not ledger.vouches()
+        ledger.vouch()
+        ledger.lease(ROWS[:1])
+        earlier = _as_it_lies(path, tmp_path / "earlier")
+        ledger.lease(ROWS[1:2])
+        ledger.finish(ROWS[1], "done")
+        now = _as_it_lies(path, tmp_path / "now")
+        cut = _as_it_lies(path, tmp_path / "cut")
+    log = cut.with_name("ledger.sqlite-wal")
+    os.truncate(log, log.stat().st_size // 2)
+    assert _vouches(path)
+    assert _vouches(now)
+    assert _vouches(earlier), "together with its own count"
+    assert not _vouches(cut)
+    counted = path.with_suffix(".leases")
+    earlier.with_suffix(".leases").write_bytes(counted.read_bytes())
+    assert not _vouches(earlier), "an earlier ledger in the place of a later one"
+    for content in (b"", b"x" * 38, counted.read_bytes()[:-1]):
+        now.with_suffix(".leases").write_bytes(content)
+        assert not _vouches(now)
+    counted.unlink()
+    assert not _vouches(path)
+
+
+def test_what_is_counted_beside_the_ledger_ends_with_what_takes_its_place(tmp_path: Path) -> None:
+    path, other = tmp_path / "ledger.sqlite", tmp_path / "other.sqlite"
+    for each in (path, other):
+        with Ledger(each) as ledger:
+            ledger.add(ROWS)
+            ledger.vouch()
+            ledger.lease(ROWS)
+    with Ledger(path) as ledger:
+        assert ledger.vouches()
+        ledger.absorb(other)
+        assert not ledger.vouches(), "the other study's captures came too"
+        ledger.vouch()
+        path.with_suffix(".leases").unlink()
+        ledger.lease(ROWS)
+        assert not ledger.vouches(), "removed while the crawl goes on"
+        ledger.vouch()
+    for file in tmp_path.glob("ledger.sqlite*"):
+        file.unlink()
+    with Ledger(path) as ledger:
+        ledger.add(ROWS)
+        for _ in range(3):
+            ledger.lease(ROWS)
+        assert not ledger.vouches(), "a new ledger, of another mark"
