@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 from cryptography import x509
 
-from originset.cli.config import read_plan
 from originset.cli.files import write_text
 from originset.cli.output import note
-from originset.cli.site_plan import site_plan
+from originset.cli.plan_source import chosen_plan, plan_options
 from originset.cli.writers import cert_manager, certbot, lego, names_json, signing_request
 from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose
 from originset.cli.writers.origin_set import quoted
@@ -27,14 +26,7 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
 
 @click.command()
 @click.option("--for", "target", required=True, type=click.Choice(_FORMATS), help="What issues the certificate.")
-@click.option("--site", metavar="HOST", help="Plan for this site of the study.")
-@click.option(
-    "--plan",
-    "plan_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Take the plan that plan --out wrote.",
-)
+@plan_options
 @click.option(
     "--current",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -86,13 +78,11 @@ def command(
 
     Example: originset --study S certificate --for certbot --site www.example.com --out change.sh
     """
-    if (site is None) == (plan_path is None):
-        raise click.UsageError("Give either --site or --plan.")
     if [key, new_key].count(None) != (1 if target == "csr" else 2):
         raise click.UsageError("--for csr takes either --key or --new-key; nothing else takes any.")
     if cert_name is not None and target not in _NAMED:
         raise click.UsageError("--cert-name is for certbot and lego.")
-    made = site_plan(study, site) if site is not None else read_plan(plan_path or Path())
+    made = chosen_plan(study, site, plan_path)
     chosen = choose(made, None if current is None else _names(current), max_names)
     text = _render(target, chosen, cert_name, key, new_key)
     if out is None:

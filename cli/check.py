@@ -9,8 +9,8 @@ import click
 import polars as pl
 
 from originset.cli.budget import GITHUB, check_budget
-from originset.cli.config import read_plan
 from originset.cli.output import FORMATS, note, write_rows
+from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
 from originset.crawler.preflight.findings import findings
 from originset.crawler.preflight.observation import Target, addresses_of, observe

@@ -7,17 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-import msgspec
 
 from originset.cli.files import write_bytes
 from originset.cli.output import note
-from originset.cli.site_plan import site_plan
+from originset.cli.plan_source import chosen_plan, plan_options
 from originset.cli.writers import h2o, node, plain, raw
 from originset.cli.writers.capabilities import CAPABILITIES, require_sender
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
-from originset.data.errors import InputError
 from originset.data.study import Study
-from originset.models.plan import VERSION, Plan, counted
+from originset.models.plan import Plan, counted
 
 _WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
     "node": node.render,
@@ -27,22 +25,12 @@ _WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
     "raw-h3": raw.payload,
 }
 
-# A plan has some 200 bytes a host; nothing honest comes near this.
-_MAX_PLAN_BYTES = 64 << 20
-
 
 @click.command()
 @click.option(
     "--server", required=True, type=click.Choice(list(CAPABILITIES), case_sensitive=False), help="The server."
 )
-@click.option("--site", metavar="HOST", help="Plan for this site of the study.")
-@click.option(
-    "--plan",
-    "plan_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Take the plan that plan --out wrote.",
-)
+@plan_options
 @click.option(
     "--host", help="The host whose set it is, where several answered for the site; the most visited if not given."
 )
@@ -62,9 +50,7 @@ def command(
     Example: originset --study S config --server node --site www.example.com --out origins.mjs
     """
     require_sender(server)
-    if (site is None) == (plan_path is None):
-        raise click.UsageError("Give either --site or --plan.")
-    made = site_plan(study, site) if site is not None else read_plan(plan_path or Path())
+    made = chosen_plan(study, site, plan_path)
     chosen, refused = choose(made, host)
     content = _WRITERS[server](chosen)
     if out is None:
@@ -91,27 +77,3 @@ def _remarks(made: Plan, chosen: OriginSet, *, asked_for: str | None) -> list[st
     if others and asked_for is None:
         lines.append(f"this is the set of {chosen.server}; --host gives those of {', '.join(others)}")
     return lines
-
-
-def read_plan(path: Path) -> Plan:
-    """A plan from a file.
-
-    Raises:
-        InputError: it cannot be read, or is not a plan of a version that is known here.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_PLAN_BYTES + 1)
-    except OSError as error:
-        raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
-    if len(content) > _MAX_PLAN_BYTES:
-        raise InputError(str(path), "too-large", "is too large for a plan")
-    try:
-        made = msgspec.json.decode(content, type=Plan)
-    except msgspec.DecodeError as error:
-        raise InputError(str(path), "not-a-plan", f"is not a plan ({error})") from error
-    if made.version > VERSION:
-        raise InputError(
-            str(path), "newer-plan", f"is a plan of version {made.version}; use the originset that wrote it"
-        )
-    return made

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import polars as pl
 
-from originset.cli.config import read_plan
 from originset.cli.files import write_text
 from originset.cli.output import note, progress
+from originset.cli.plan_source import read_plan
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.lab import Testbed

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from originset.data.errors import UsageError
+from originset.data.files import replacing
 
 
 def write_text(path: Path, text: str) -> None:
@@ -14,15 +15,18 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or none: beside its place, then renamed over it.
+    """Write a whole file or none, where a link leads; a device or a pipe, such as /dev/stdout, is written to.
 
     Raises:
         UsageError: the place cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        beside.write_bytes(content)
-        beside.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        place = Path(os.path.realpath(path))
+        place.parent.stat()  # a folder that is not there is a slip of the pen: none is made
+        with replacing(place) as beside:
+            beside.write_bytes(content)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written ({error.strerror})", "name another place with --out") from error

@@ -13,10 +13,10 @@ import polars as pl
 
 from originset.cli import inventory_plan
 from originset.cli.client_mix import read_client_mix
-from originset.cli.config import read_plan
 from originset.cli.files import write_text
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.plan_prediction import prediction
+from originset.cli.plan_source import read_plan
 from originset.cli.provider_plan import provider_plan
 from originset.cli.site_plan import site_plan
 from originset.cli.writers.name_list import USUAL_LIMIT

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import os
 import re
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from datetime import date
 from pathlib import Path
 
 from originset.data.errors import InputError
+from originset.data.files import replacing
 from originset.data.reference.as_names import read_as_names
 from originset.data.reference.snapshot import INDEX, suffix_list_date
 from originset.data.reference.table_files import read_table_file
@@ -63,7 +63,6 @@ def update(folder: Path, sources: Sources, day: date | None) -> dict[str, dict[s
         _suffixes(sources.suffix_list),
     ]
     index: dict[str, dict[str, object]] = {}
-    folder.mkdir(parents=True, exist_ok=True)
     for one in fetched:
         digest = hashlib.sha256(one.content).hexdigest()
         # Named after their content: a new file never overwrites one that the old index still names.
@@ -143,13 +142,5 @@ def _day(stamp: str) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with replacing(path) as beside:
+        beside.write_bytes(content)

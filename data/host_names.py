@@ -1,10 +1,11 @@
-"""What hosts are called everywhere in a study: names as lower-case A-labels, addresses in canonical text."""
+"""What hosts are called everywhere in a study, as lower-case A-labels or canonical addresses; and what names cover."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 import socket
+from collections.abc import Collection
 from functools import lru_cache
 
 import idna
@@ -41,6 +42,11 @@ def ascii_name(name: str) -> str | None:
     except (idna.IDNAError, UnicodeError):
         return None
     return ".".join(labels).lower()
+
+
+def covers(names: Collection[str], host: str) -> bool:
+    """Whether a certificate's names hold the host, exactly or by one left-most wildcard label (RFC 9525 6.3)."""
+    return host in names or f"*.{host.partition('.')[2]}" in names
 
 
 @lru_cache(maxsize=100_000)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
+from originset.data.host_names import covers
 from originset.models.origins import NotAnOriginError, check_host
 from originset.models.plan import Basis, Plan, counted
 
@@ -80,7 +81,7 @@ def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT)
         )
     kept, addresses, left_out = _sorted_out(current)
     own = plan.servers[0].server if plan.servers else plan.site
-    added: list[str] = [] if _covered(own, kept) else [_must(own)]
+    added: list[str] = [] if covers(kept, own) else [_must(own)]
     ask: list[str] = []
     for addition in plan.additions:
         problem = _problem(addition.name)
@@ -88,7 +89,7 @@ def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT)
             left_out.append((addition.name, problem))
         elif not addition.same_owner:
             ask.append(addition.name)
-        elif addition.name not in added and not _covered(addition.name, kept):
+        elif addition.name not in added and not covers(kept, addition.name):
             added.append(addition.name)
     certificates = _divided(_by_use(plan, own, kept, added), addresses, frozenset(added), limit)
     return NameList(plan.site, plan.basis, certificates, tuple(ask), tuple(left_out))
@@ -126,16 +127,11 @@ def _must(host: str) -> str:
     return host
 
 
-def _covered(host: str, names: Iterable[str]) -> bool:
-    """Exactly, or by one left-most wildcard label (RFC 9525 section 6.3)."""
-    return not {host, f"*.{host.partition('.')[2]}"}.isdisjoint(names)
-
-
 def _by_use(plan: Plan, own: str, kept: list[str], added: list[str]) -> list[str]:
     """All names: the site's own (or what covers it), what the plan adds and announces, then the others by name."""
     announced = [origin.removeprefix("https://") for server in plan.servers for origin in server.origins]
-    used = [name for name in sorted(kept) if any(_covered(host, [name]) for host in announced)]
-    mine = [name for name in (own, *sorted(kept)) if _covered(own, [name]) and name in {*kept, *added}]
+    used = [name for name in sorted(kept) if any(covers([name], host) for host in announced)]
+    mine = [name for name in (own, *sorted(kept)) if covers([name], own) and name in {*kept, *added}]
     return list(dict.fromkeys([*mine, *added, *used, *sorted(kept)]))
 
 

@@ -17,6 +17,7 @@ from originset.crawler.preflight.client import Answer, Connection
 from originset.crawler.preflight.http3 import read_origin_payloads
 from originset.crawler.public_address import is_public
 from originset.data.errors import ProbeError
+from originset.data.host_names import covers
 
 # Hosts that are tried, each over some five connections. A larger set is checked in part, and that is said.
 MOST_HOSTS = 50
@@ -140,11 +141,6 @@ def observe(target: Target) -> Observed:
         hosts,
         max(0, len(every) - MOST_HOSTS),
     )
-
-
-def covers(names: Iterable[str], host: str) -> bool:
-    """Exactly, or by one left-most wildcard label (RFC 9525 section 6.3)."""
-    return not {host, f"*.{host.partition('.')[2]}"}.isdisjoint(names)
 
 
 def addresses_of(host: str) -> list[str]:

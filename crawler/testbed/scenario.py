@@ -10,6 +10,8 @@ from functools import cached_property
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
+from originset.data.host_names import covers
+
 Protocol = Literal["h2", "http/1.1"]
 Http3 = Literal["forced", "advertised"]
 Implementation = Literal["python", "node"]
@@ -46,9 +48,8 @@ class Certificate:
     expired: bool = False
 
     def covers(self, host: str) -> bool:
-        """RFC 9525: a wildcard stands for exactly one label, the left-most."""
-        parent = host.partition(".")[2]
-        return host in self.names or f"*.{parent}" in self.names
+        """As :func:`originset.data.host_names.covers` says of its names."""
+        return covers(self.names, host)
 
 
 @dataclass(frozen=True)

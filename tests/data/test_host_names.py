@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.data.host_names import canonical_ip, normalise_host
+from originset.data.host_names import canonical_ip, covers, normalise_host
 
 
 @given(st.text())
@@ -73,3 +73,9 @@ def test_addresses_with_ports_and_mapped_ones():
     assert canonical_ip("192.0.2.1:443") == "192.0.2.1"
     assert canonical_ip("::ffff:192.0.2.1") == "192.0.2.1"
     assert canonical_ip("[2001:db8::1]:443") == "2001:db8::1"
+
+
+def test_a_name_covers_by_one_label() -> None:
+    names = ("a.test", "*.b.test")
+    hosts = {"a.test": True, "x.b.test": True, "b.test": False, "x.y.b.test": False, "x.a.test": False}
+    assert {host: covers(names, host) for host in hosts} == hosts

@@ -28,6 +28,7 @@ from originset.crawler.testbed.rules.differences import differences
 from originset.crawler.testbed.rules.observe import observe
 from originset.data import browser_observations as stored
 from originset.data.errors import OriginsetError, TestbedError, UsageError
+from originset.data.files import replacing
 
 _MODULE = "originset.crawler.testbed.rules"
 _BROWSERS: tuple[stored.Browser, ...] = ("chromium", "firefox")
@@ -126,9 +127,8 @@ def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
     if given.out is not None:
         if given.rules and given.out.exists():
             seen = _put_into(stored.parse(given.out.read_bytes(), str(given.out)), seen)
-        beside = given.out.with_name(f"{given.out.name}.{os.getpid()}.tmp")
-        beside.write_bytes(stored.serialize(seen))
-        beside.rename(given.out)
+        with replacing(given.out) as beside:
+            beside.write_bytes(stored.serialize(seen))
 
 
 def _put_into(before: stored.Observations, seen: stored.Observations) -> stored.Observations:

@@ -14,8 +14,9 @@ import pytest
 from cryptography import x509
 from hostile_texts import HOSTILE
 
-from originset.cli.config import _WRITERS, read_plan
+from originset.cli.config import _WRITERS
 from originset.cli.plan import plan_text
+from originset.cli.plan_source import read_plan
 from originset.cli.writers import cert_manager, certbot, lego, name_list, names_json, origin_set, signing_request
 from originset.data.schema import TABLES
 from originset.models.plan import Basis, Plan, plan

@@ -3,7 +3,7 @@
 import pytest
 
 from originset.crawler.preflight import observation
-from originset.crawler.preflight.observation import Target, covers
+from originset.crawler.preflight.observation import Target
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,3 @@ def test_private_addresses_are_not_contacted(address: str, monkeypatch: pytest.M
     # Whoever checks a server in a private network means that network.
     with pytest.raises(AssertionError, match="contacted"):
         observation._at_home(private, "b.test", 443, [address])
-
-
-def test_coverage_is_by_one_label() -> None:
-    names = ("a.test", "*.b.test")
-    assert [covers(names, host) for host in ("a.test", "x.b.test", "b.test", "x.y.b.test")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
