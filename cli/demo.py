@@ -133,10 +133,16 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
     click.echo(
         "configs:  " + " ".join(str(path) for site in sites for path in _configure(study, site, out / "configs"))
     )
-    click.echo(f"\nnext: originset --study {study.root} query")
+    click.echo(f"\nnext: {_program()} --study {study.root} query")
     if not all(equal for *_, equal in checks):
         note("the captures do not say what the servers saw")
         sys.exit(1)
+
+
+def _program() -> str:
+    """What to type for this program: its name alone does not do where its virtual environment is not active."""
+    beside = Path(sys.executable).with_name("originset")
+    return str(beside) if shutil.which("originset") is None and beside.exists() else "originset"
 
 
 def _configure(study: Study, site: str, folder: Path) -> list[Path]:

@@ -65,6 +65,13 @@ def test_every_path_that_it_prints_exists(ran: tuple[Path, subprocess.CompletedP
     assert all(path.stat().st_size > 0 for path in paths)
 
 
+def test_what_it_says_comes_next_can_be_typed(ran: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    command_line = ran[1].stdout.splitlines()[-1].removeprefix("next: ")
+    done = subprocess.run(shlex.split(command_line), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ladder_tls_summary" in done.stdout
+
+
 def test_the_ideal_is_pyasn_and_a_set_on_every_page(study: Study) -> None:
     table = pyasn.pyasn(str(Path(reference.__file__).parent / "ip_to_as.dat.gz"))
     with open_database(study) as connection:
