@@ -1,7 +1,7 @@
 # make demo   set up everything, crawl the testbed with real headless Chrome, print the savings
 # make test   set up everything, run the tests
 # make test-fast   half of the tests in a few seconds: no browser, testbed, whole command, database or drawn cases
-# make check  style, types, layers, generated pages
+# make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
 # make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one)
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast check types bench soak docs rules system-demo system-test
+.PHONY: help audit demo test test-fast coverage check types bench soak docs rules system-demo system-test
 .NOTPARALLEL:
 
 help:
@@ -29,6 +29,14 @@ test: system-test $(READY)
 
 test-fast: $(READY)
 	@$(BIN)/pytest -q -m "not (testbed or browser or soak or slow)"
+
+# Fails below 95 % of the branches of either folder. Ten minutes on two cores, so no part of what a change must pass.
+coverage: system-test $(READY)
+	@rm -rf build/coverage; mkdir -p build/coverage
+	@$(BIN)/coverage run -m pytest -q tests/models tests/analysis
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report
+	@$(BIN)/coverage json -q -o - | .ci/branches 95 models analysis
 
 soak: system-test $(READY)
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
