@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +12,8 @@ from rich.progress import Progress
 
 from originset.analysis import live
 from originset.analysis.import_batch import TABLES_WRITTEN
-from originset.data.capture import SUFFIX, capture_path, write_packed
-from originset.data.capture_place import bucket_of, captures_folder
-from originset.data.errors import StudyError, UsageError
-from originset.data.files import replacing
+from originset.analysis.study_merge_captures import merge_captures, target_of
+from originset.data.errors import UsageError
 from originset.data.ledger import Ledger
 from originset.data.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
 from originset.data.study import Study
@@ -39,23 +35,30 @@ class MergeSummary:
 def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSummary:
     """Bring what other studies hold into one that the caller holds (:meth:`Study.changing`).
 
-    The sources are read only. Captures are linked where the file system can, else copied; a symbolic link among them
-    is left out, since it may lead anywhere. Tables and models follow from ``analyze``.
+    The sources are read only. Captures are linked where the file system can, else copied, or put into the S3 storage
+    where the study keeps its own; a symbolic link among them is left out, since it may lead anywhere. Tables and models
+    follow from ``analyze``. What was merged before an error is not merged again by the same call.
 
     Raises:
         UsageError: a study is merged into itself.
-        StudyError: a source is no study, or the study's own captures are kept in S3.
+        StudyError: a source is no study, or has a file that is larger than any capture.
+        ClusterError: S3 storage is not reached or refuses.
     """
     for source in sources:
         if source.root.resolve() == study.root.resolve():
             raise UsageError(f"{source.root} would be merged into itself")
         source.manifest()
-    if (bucket := bucket_of(study)) is not None:
-        raise StudyError(study.root, f"its captures are kept in {bucket.place}", "merge into a new study")
+    if study.ledger_path.is_file():
+        with Ledger(study.ledger_path) as ledger:
+            ledger.disown()
+    target = target_of(study)
     summary = MergeSummary()
     task = progress.add_task("merge", total=len(sources))
     for source in sources:
-        _captures(study, source, summary)
+        new, known, links = merge_captures(target, source)
+        summary.captures += new
+        summary.visits_in_both += known
+        summary.links_left_out += links
         _imports(study, source, summary)
         live.merge(study, source)
         _ledger(study, source)
@@ -64,44 +67,12 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
     return summary
 
 
-def _captures(study: Study, source: Study, summary: MergeSummary) -> None:
-    ours = captures_folder(study)
-    if (bucket := bucket_of(source)) is not None:
-        for kept in bucket.captures():
-            if capture_path(ours, kept.visit_id).exists():
-                summary.visits_in_both += 1
-            elif (packed := bucket.read(kept.visit_id)) is not None:
-                write_packed(ours, kept.visit_id, packed)
-                summary.captures += 1
-        return
-    for folder in sorted(captures_folder(source).glob("[0-9a-f][0-9a-f]")):
-        for path in sorted(folder.glob(f"[0-9a-f]*{SUFFIX}")):
-            if path.is_symlink() or folder.is_symlink() or not path.is_file():
-                summary.links_left_out += 1
-                continue
-            place = ours / folder.name / path.name
-            if place.exists():
-                summary.visits_in_both += 1
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _link_or_copy(path, place)
-            summary.captures += 1
-
-
-def _link_or_copy(path: Path, place: Path) -> None:
-    # A capture is never written to, only replaced by rename, so that two studies may share the file.
-    try:
-        os.link(path, place, follow_symlinks=False)
-    except OSError:
-        with replacing(place) as beside:
-            shutil.copyfile(path, beside, follow_symlinks=False)
-
-
 def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
-    for path in shard_paths(source, "visits"):
-        if not path.stem.startswith(IMPORT):
-            continue
-        known = scan(study, "visits").select("visit_id").collect()
+    imports = [path for path in shard_paths(source, "visits") if path.stem.startswith(IMPORT)]
+    if not imports:
+        return
+    known = scan(study, "visits").select("visit_id").collect()
+    for path in imports:
         visits = read_shard(source, "visits", path)
         new = visits.join(known, on="visit_id", how="anti")
         summary.visits_in_both += visits.height - new.height
@@ -113,6 +84,7 @@ def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
             rows = new if table == "visits" else _rows(source, table, path.stem, new)
             if rows is not None:
                 write_shard(study, table, shard, rows)
+        known = pl.concat([known, new.select("visit_id")])
         summary.imported_visits += new.height
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from living import living
 
 from originset.crawler.testbed.lab import Testbed
 from originset.data.capture import capture_paths, decode_extension, read_capture_bytes
@@ -67,14 +68,7 @@ class Command:
 
     def processes(self) -> list[psutil.Process]:
         """Living processes that work in the scratch folder: browsers, drivers and their helpers."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                if process.status() != psutil.STATUS_ZOMBIE and str(self.scratch) in " ".join(process.cmdline()):
-                    found.append(process)
-            except psutil.Error:
-                continue
-        return found
+        return living(str(self.scratch))
 
     def wait_for(self, what: str) -> None:
         deadline = time.monotonic() + PATIENCE_S

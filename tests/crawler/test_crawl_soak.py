@@ -25,6 +25,7 @@ from typing import Any, Self
 import duckdb
 import psutil
 import pytest
+from living import living
 
 from originset.crawler import crawl as crawl_module
 from originset.crawler import slot
@@ -90,14 +91,7 @@ class Crawls:
         )
 
     def processes(self) -> list[psutil.Process]:
-        found = []
-        for process in psutil.process_iter():
-            try:
-                if process.status() != psutil.STATUS_ZOMBIE and str(self.scratch) in " ".join(process.cmdline()):
-                    found.append(process)
-            except psutil.Error:
-                continue
-        return found
+        return living(str(self.scratch))
 
     def gone(self) -> bool:
         deadline = time.monotonic() + 30

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+from s3_storage import bucket
 
 from originset.data.capture import Extension, Visit, capture_path, pack_capture, read_capture_bytes, write_packed
 from originset.data.capture_place import (
@@ -31,31 +29,6 @@ OTHER = "ef" * 16
 def packed(note: str) -> bytes:
     visit = Visit(visit_id=ID, site=note, url="https://a.test/", started_at="2026-11-21T10:00:00.000000Z", status="ok")
     return pack_capture({"version": "1.2", "entries": []}, Extension(visit=visit))
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@contextmanager
-def bucket(endpoint: str, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for variable, value in {
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ALLOW_HTTP": "true",
-    }.items():
-        monkeypatch.setenv(variable, value)
-    client = boto3.client("s3")
-    client.create_bucket(Bucket=name)
-    client.close()
-    yield f"s3://{name}/studies/one"
 
 
 @pytest.fixture(params=["folder", "bucket"])

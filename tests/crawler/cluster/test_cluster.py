@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -18,14 +17,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import boto3
 import duckdb
 import msgspec
 import psutil
 import pytest
 from click.testing import CliRunner
-from cluster_lab import DASK, Papers, wait_until
-from moto.server import ThreadedMotoServer
+from cluster_lab import Papers, scheduler, wait_until, worker_command
+from living import living
+from s3_storage import OF_NOBODY, bucket, keys
 
 import originset
 from originset.cli.main import main
@@ -41,14 +40,6 @@ from originset.data.errors import ClusterError, UsageError
 from originset.data.study import Study
 
 PATIENCE_S = 90
-OF_CLUSTER = ("--nthreads", "2", "--resources", "chrome=2", "--no-dashboard", "--preload")
-# Credentials of nobody, as moto takes any.
-S3 = {
-    "AWS_ACCESS_KEY_ID": "key",
-    "AWS_SECRET_ACCESS_KEY": "secret",
-    "AWS_REGION": "us-east-1",
-    "AWS_ALLOW_HTTP": "true",
-}
 
 
 class Lab:
@@ -57,7 +48,7 @@ class Lab:
     def __init__(self, testbed: Testbed, endpoint: str) -> None:
         # Not below pytest's folder: the name of a socket has to be short.
         self.scratch = Path(tempfile.mkdtemp(prefix="cl-"))
-        self.environment = {**os.environ, **testbed.environment, **S3, "AWS_ENDPOINT_URL": endpoint}
+        self.environment = {**os.environ, **testbed.environment, **OF_NOBODY, "AWS_ENDPOINT_URL": endpoint}
         self.sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]
 
     def crawl(self, study: Study, sites: list[str], *options: str) -> subprocess.Popen[str]:
@@ -76,7 +67,7 @@ class Lab:
     @contextmanager
     def up(self) -> Iterator[None]:
         with scheduler(self.scratch, "tcp://127.0.0.1") as self.address:
-            command = [DASK, "worker", self.address, *OF_CLUSTER, "originset.crawler.cluster.worker"]
+            command = worker_command(self.address, slots=2)
             log = self.scratch / "worker.txt"
             environment = {**self.environment, "TMPDIR": str(self.scratch)}
             with log.open("wb") as words, subprocess.Popen(command, env=environment, stderr=words) as worker:
@@ -85,37 +76,7 @@ class Lab:
                 worker.wait(PATIENCE_S)
 
     def browsers(self) -> list[psutil.Process]:
-        found = []
-        for process in psutil.process_iter():
-            try:
-                words = " ".join(process.cmdline())
-                if process.status() != psutil.STATUS_ZOMBIE and f"{self.scratch}/originset-" in words:
-                    found.append(process)
-            except psutil.Error:
-                continue
-        return found
-
-
-@contextmanager
-def scheduler(folder: Path, address: str, *options: str) -> Iterator[str]:
-    """A scheduler, and the address that it says that it has."""
-    told = folder / "scheduler.json"
-    command = [DASK, "scheduler", "--host", address, "--port", "0", "--dashboard-address", "127.0.0.1:0"]
-    command += ["--scheduler-file", str(told), *options]
-    with (folder / "scheduler.txt").open("wb") as words, subprocess.Popen(command, stderr=words) as process:
-        wait_until(lambda: told.exists() and told.read_text().endswith("}"), "scheduler")
-        yield json.loads(told.read_text())["address"]
-        process.terminate()
-        process.wait(PATIENCE_S)
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+        return living(f"{self.scratch}/originset-")
 
 
 @pytest.fixture(scope="module")
@@ -175,18 +136,14 @@ def test_browsers_end_with_the_crawl_that_wants_them(lab: Lab, tmp_path: Path, n
 def test_captures_in_s3_and_in_a_shared_folder(
     lab: Lab, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {**S3, "AWS_ENDPOINT_URL": endpoint}.items():
-        monkeypatch.setenv(name, value)
-    with closing(boto3.client("s3")) as client:
-        client.create_bucket(Bucket="crawl")
-        sites = ["anna.test", "wiki.test"]
-        in_s3, shared, whole = (Study(tmp_path / name) for name in ("in-s3", "shared", "whole"))
-        lab.run(in_s3, sites[:1], "--captures", "s3://crawl/one")
-        keys = [item["Key"] for item in client.list_objects_v2(Bucket="crawl")["Contents"]]
-    assert len(keys) == 1
-    assert keys[0].startswith("one/")
-    assert keys[0].endswith(".har.zst")
-    assert "incoming" not in keys[0]
+    sites = ["anna.test", "wiki.test"]
+    in_s3, shared, whole = (Study(tmp_path / name) for name in ("in-s3", "shared", "whole"))
+    with bucket(endpoint, "crawl", monkeypatch) as place:
+        lab.run(in_s3, sites[:1], "--captures", place)
+        (key,) = keys("crawl")
+    assert key.startswith("studies/one/")
+    assert key.endswith(".har.zst")
+    assert "incoming" not in key
     assert not in_s3.captures.exists()
     lab.run(shared, sites[1:], "--captures", str(tmp_path / "everybody's"))
     assert not shared.captures.exists()
@@ -199,8 +156,6 @@ def test_captures_in_s3_and_in_a_shared_folder(
         assert done.exit_code == 0, done.output
     with duckdb.connect(str(in_s3.database_path), read_only=True) as connection:
         assert connection.execute("SELECT site FROM visits").fetchall() == [("anna.test",)]
-    refused = CliRunner().invoke(main, ["--study", str(in_s3.root), "merge", str(shared.root)])
-    assert "its captures are kept in s3://crawl/one" in str(refused.exception)
     assert made(whole) == 2
     assert states(whole) == {("done", None): 2}
     (capture,) = capture_paths(tmp_path / "everybody's")
