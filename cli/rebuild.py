@@ -6,7 +6,7 @@ import polars as pl
 
 from originset.data.database import build
 from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
+from originset.data.shards import require_unchanged, scan
 from originset.data.study import Study
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
@@ -25,8 +25,10 @@ def rebuild(
     what it says under ``views`` decides how the database is built. Returns the number of rows of each model table.
 
     Raises:
-        StudyError: the database cannot be written.
+        StudyError: the database cannot be written, or a shard is damaged.
     """
+    for name in TABLES:
+        require_unchanged(study, name)
     tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
     modelled = model_tables(tables, parameters)
     if sensitivity:

@@ -17,6 +17,7 @@ import polars as pl
 from originset.data.errors import StudyError
 from originset.data.files import replacing
 from originset.data.schema import TABLES, Stage
+from originset.data.shard_checksum import KEY, UNKNOWN, is_unchanged, seal
 from originset.data.study import Study
 
 # Shards are named after what they were made of, and so after what can make them again.
@@ -50,7 +51,8 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     path = shard_path(study, table, shard)
     # Not straight into the file: of a disk that is full polars does not always say so.
     made = io.BytesIO()
-    rows.write_parquet(made, compression="zstd", compression_level=1, statistics=True)
+    rows.write_parquet(made, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
+    seal(made.getbuffer())
     with replacing(path) as beside:
         beside.write_bytes(made.getbuffer())
     return path
@@ -70,7 +72,7 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
             raise _not_whole(study, path, "is a symbolic link, and none is followed")
         try:
             found = _schema(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise _not_whole(study, path, f"is damaged ({' '.join(str(error).split())})") from error
         lacks = [name for name in schema if name not in found]
         if other := [name for name in schema if found.get(name, schema[name]) != schema[name]]:
@@ -83,9 +85,8 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
 
 def is_usable(study: Study, table: str, shard: str) -> bool:
     """Whether a shard is there and can be read; columns that came later may be missing."""
-    path = shard_path(study, table, shard)
     try:
-        columns_missing(study, table, [path])
+        _missing_of_whole(study, table, shard_path(study, table, shard))
     except StudyError:
         return False
     return True
@@ -95,9 +96,29 @@ def is_whole(study: Study, table: str, shard: str) -> bool:
     """Whether a shard can be read and has every column of today's schema."""
     path = shard_path(study, table, shard)
     try:
-        return path.exists() and not columns_missing(study, table, [path])
+        return path.exists() and not _missing_of_whole(study, table, path)
     except StudyError:
         return False
+
+
+def require_unchanged(study: Study, table: str) -> None:
+    """Read all shards of a table once, since what is made of changed ones would be wrong without a word.
+
+    Raises:
+        StudyError: a shard is not what was written.
+    """
+    for path in shard_paths(study, table):
+        _missing_of_whole(study, table, path)
+
+
+def _missing_of_whole(study: Study, table: str, path: Path) -> set[str]:
+    try:
+        unchanged = path.is_symlink() or is_unchanged(path)
+    except OSError as error:
+        raise _not_whole(study, path, f"is damaged ({error})") from error
+    if not unchanged:
+        raise _not_whole(study, path, "is damaged (its checksum is of other bytes)")
+    return columns_missing(study, table, [path])
 
 
 def _schema(path: Path) -> pl.Schema:
@@ -135,7 +156,7 @@ def read_shard(study: Study, table: str, path: Path) -> pl.DataFrame:
     Raises:
         StudyError: as :func:`scan`.
     """
-    columns_missing(study, table, [path])
+    _missing_of_whole(study, table, path)
     return _scan([path], table).collect()
 
 
