@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Ints, Part, few, grouped, in_visits, keyed, numbers, places
+from originset.models.browsers.part import Ints, Part, few, grouped, heads, keyed, numbers, places
 
 MISDIRECTED = 421
 
@@ -71,16 +71,17 @@ def modes_of(part: Part) -> pl.DataFrame:
     cross, apart = _frames(part, requests, visit, kind, pages)
     said = _modes(requests, visit, kind, cross, pages)
     socket = kind == _SOCKET
-    connection, connections = in_visits(visit, requests["connection_id"])
+    connection = requests["connection"].to_numpy()
     label = ((cross * 3 + said) * 2 + apart) * 2 + socket
     group, firsts = grouped(
         keyed(
-            (connection, connections),
+            (connection, int(connection.max(initial=0)) + 1),
             numbers(requests["host"]),
             few(requests["port"]),
             numbers(requests["protocol"]),
             (label.astype(np.int64), 3 * 3 * 2 * 2),
-        )
+        ),
+        heads(connection),
     )
     unknown = requests["connection_id"].is_null().to_numpy()
     begun = pl.col("started_ms") + pl.col("blocked_ms").fill_null(0.0)
@@ -90,7 +91,11 @@ def modes_of(part: Part) -> pl.DataFrame:
     refused, phase = (np.zeros(firsts.size, np.bool_) for _ in range(2))
     refused[group[(requests["status"] == MISDIRECTED).fill_null(value=False).to_numpy()]] = True
     phase[group[(requests["dns_ms"] > 0).fill_null(value=False).to_numpy()]] = True
-    rows = requests[firsts].select(
+    alike = requests.select(
+        *("visit_id", "host", "port", "protocol", "connection_id", "started_ms"),
+        *("server_ip", "request_id", "blocked_ms", "dns_ms", "connect_ms"),
+    )[firsts]
+    rows = alike.select(
         *("visit_id", "host", "port", "protocol", "connection_id", "started_ms"),
         pl.col("server_ip").cast(part.known.addresses),
         pl.col("request_id").alias("first"),
@@ -175,13 +180,17 @@ def _frames(
 
 
 def _numbers(categories: pl.Series) -> Ints:
-    return categories.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    numbers = categories.to_physical()
+    if not numbers.null_count():
+        return numbers.to_numpy().astype(np.int64)
+    return numbers.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _modes(requests: pl.DataFrame, visit: Ints, kind: _Codes, cross: _Codes, pages: pl.DataFrame) -> _Codes:
     """Whether each request is sent with credentials, by what it is."""
     main_host = _numbers(pages["main_host"])[visit]
-    there = np.where(main_host < 0, _N, np.where(_numbers(requests["host"]) == main_host, _T, _F)).astype(np.int8)
+    there = np.where(_numbers(requests["host"]) == main_host, np.int8(_T), np.int8(_F))
+    there[main_host < 0] = _N
     at_home = np.minimum(there, _T - cross)
     said = np.full(kind.size, _N, np.int8)
     said[kind <= _SOCKET] = _T

@@ -11,6 +11,7 @@ import polars as pl
 from originset.data.reference.browser_rules import browser_rules
 from originset.models.browsers.candidates import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
 from originset.models.browsers.fixes import fixable_by, with_fix
+from originset.models.browsers.known import V6
 from originset.models.browsers.part import Ints, Part, earlier_alike, few, grouped, keyed, numbers
 from originset.models.browsers.sander import sander_causes
 from originset.models.browsers.used import used_connections
@@ -28,8 +29,6 @@ _DETAIL = pl.Enum(
     ["SAME_HOST_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS", "OTHER_AS", "SAME_HOST"]
 )
 _FIXER = pl.Enum(["site", "host_owner", "cdn", "browser", "nobody"])
-
-_PREFIX = r"^([0-9]+\.[0-9]+\.[0-9]+)\."
 
 # Of two connections, what decides; and what is told of those that are chosen.
 _OWN = (
@@ -63,15 +62,21 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     against = (
         (~pl.col("same_host")).cast(pl.Int64) * 2**50 + certain * 2**45 + open_ways * 2**40 + pl.col("number_held")
     )
-    judged = found.select("number", against.alias("against")).with_row_index("row")
-    chosen = judged.filter(pl.col("against") == pl.col("against").min().over("number"))["row"]
-    rows = found[chosen]
+    # Of two whose ports are not known nobody can say what stands against it.
+    found = found.filter(pl.col("same_host").is_not_null())
+    weighed, number = found.select(against.alias("against"))["against"].to_numpy(), found["number"].to_numpy()
+    least = np.full(used.height, np.iinfo(np.int64).max)
+    np.minimum.at(least, number, weighed)
+    rows = found.filter(pl.Series(weighed == least[number]))
     by_number = sander_causes(found, used.height)
     rows = rows.hstack(used.select(_ALSO)[rows["number"]]).hstack(
         used.select(pl.col(_ALSO_HELD).name.suffix("_held"))[rows["number_held"]]
     )
-    edges = [part.known.edges(rows[name]).alias(name.replace("host", "edge")) for name in ("host", "host_held")]
-    known = _listed(rows.with_columns(edges), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
+    facts = [
+        *(part.known.edges(rows[name]).alias(name.replace("host", "edge")) for name in ("host", "host_held")),
+        *(part.known.networks(rows[name]).alias(name.replace("peer", "network")) for name in ("peer", "peer_held")),
+    ]
+    known = _listed(rows.with_columns(facts), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
         _listed(known, "needs", _needs())
         .with_columns(
@@ -282,21 +287,20 @@ def _needs() -> dict[str, pl.Expr]:
 def _listed(rows: pl.DataFrame, column: str, applies: Mapping[str, pl.Expr]) -> pl.DataFrame:
     """``rows`` with a list of the names that apply, in their order; the few lists that there are, are made once."""
     which = pl.sum_horizontal(applied.cast(pl.Int32) * 2**bit for bit, applied in enumerate(applies.values()))
-    rows = rows.with_columns(which.alias("which"))
-    lists = [
-        (number, [name for bit, name in enumerate(applies) if number >> bit & 1]) for number in rows["which"].unique()
-    ]
-    schema = {"which": rows.schema["which"], column: pl.List(pl.Enum(list(applies)))}
-    return rows.join(pl.DataFrame(lists, schema=schema, orient="row"), on="which", how="left").drop("which")
+    numbers = rows.select(which.alias("which"))["which"].to_numpy()
+    there = np.zeros(1 << len(applies), np.bool_)
+    there[numbers] = True
+    lists = [[name for bit, name in enumerate(applies) if number >> bit & 1] for number in np.flatnonzero(there)]
+    place = (np.cumsum(there) - 1)[numbers]
+    return rows.with_columns(pl.Series(column, lists, pl.List(pl.Enum(list(applies)))).gather(place))
 
 
 @cache
 def _detail() -> pl.Expr:
     """What the primary cause is more exactly."""
     same_as = pl.col("asn") == pl.col("asn_held")
-    peer, peer_held = pl.col("peer").cast(pl.String), pl.col("peer_held").cast(pl.String)
-    v4_v6 = peer.str.contains(":", literal=True) != peer_held.str.contains(":", literal=True)
-    same_prefix = peer.str.extract(_PREFIX) == peer_held.str.extract(_PREFIX)
+    network, held = pl.col("network"), pl.col("network_held")
+    v4_v6, same_prefix = (network == V6) != (held == V6), (network == held) & (network != V6)
     place = (
         pl.when(v4_v6).then(pl.lit("V4_V6")).when(same_prefix).then(pl.lit("SAME_PREFIX"))
         .when(same_as).then(pl.lit("SAME_AS")).when(~same_as).then(pl.lit("OTHER_AS"))

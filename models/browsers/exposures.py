@@ -16,11 +16,13 @@ _NAME = ["visit_id", "host"]
 _Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def page_names(
+    part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFrame], best_case: _Flags
+) -> pl.DataFrame:
     """Rows of ``page_names``, from which the view ``exposures`` is made, in any order; visits are numbers.
 
-    ``replays``: by ``chromium``, ``firefox``, ``planned_chromium`` and ``planned_firefox`` what
-    :func:`originset.models.browsers.replay.replayed` gives of ``groups``.
+    ``best_case``: of :func:`first_of_place`. ``replays``: by ``chromium``, ``firefox``, ``planned_chromium`` and
+    ``planned_firefox`` what :func:`originset.models.browsers.replay.replayed` gives of ``groups``.
     """
     plain = part.requests.filter(~pl.col("secure")).select(*_NAME, (pl.col("dns_ms") > 0).alias("phase"))
     asked = part.queries.filter(pl.col("source") == "browser")
@@ -44,7 +46,7 @@ def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFr
     crawled = part.visits["crawled"].to_numpy()[of_page]
     recorded = np.zeros(part.visits.height, np.bool_)
     recorded[part.connections["visit_id"].to_numpy()] = True
-    best = _any(of_group, _first_of_place(part, groups), firsts.size)
+    best = _any(of_group, best_case, firsts.size)
     in_clear = any_of(of_connection, ~opened["ech"])
     everywhere = np.ones(firsts.size, np.bool_)
     # What is told, and where it is known.
@@ -83,7 +85,7 @@ def page_names(part: Part, groups: pl.DataFrame, replays: Mapping[str, pl.DataFr
 
 
 def page_addresses(
-    part: Part, rows: pl.DataFrame, groups: pl.DataFrame, replays: Mapping[str, pl.DataFrame]
+    part: Part, rows: pl.DataFrame, groups: pl.DataFrame, replays: Mapping[str, pl.DataFrame], best_case: _Flags
 ) -> pl.DataFrame:
     """Rows of ``page_addresses``, likewise. Where the address that a connection leads to is not known, it has none.
 
@@ -105,7 +107,7 @@ def page_addresses(
     always = _any(of_plain, np.ones(plain.height, np.bool_), firsts.size)
     columns = {
         "measured": _any(of_led, np.ones(led.height, np.bool_), firsts.size),
-        "best_case": always | _any(of_group, _first_of_place(part, groups), firsts.size),
+        "best_case": always | _any(of_group, best_case, firsts.size),
     }
     for model, of_model in replays.items():
         opens = of_model["opens"].to_numpy()
@@ -149,7 +151,7 @@ def _offered(part: Part, names: pl.DataFrame, crawled: _Flags) -> pl.Series:
     return pl.select(pl.coalesce(found, none)).to_series()
 
 
-def _first_of_place(part: Part, groups: pl.DataFrame) -> _Flags:
+def first_of_place(part: Part, groups: pl.DataFrame) -> _Flags:
     """Whether each group is the first of its page in its AS, or at its address where that is in none."""
     asn, asns = numbers(part.known.asns(groups["server_ip"]))
     address, addresses = numbers(groups["server_ip"])

@@ -102,12 +102,16 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
     texts = _FIXES | _OF_CDN | _SHARDS
     # No wider than what the texts need, since it is taken apart and put together again.
     narrow = rows.select("host", "host_held", key.alias("fix_kind")).with_row_index("row")
+    narrow = narrow.filter(pl.col("fix_kind").is_in(list(texts)))
+    fix = pl.Series("fix", [None], pl.String).new_from_index(0, rows.height)
+    if narrow.is_empty():
+        return rows.with_columns(fix)
     parts = [
-        part.select("row", (_filled(texts[kind]) if kind in texts else pl.lit(None, pl.String)).alias("fix"))
+        part.select("row", _filled(texts[kind]).alias("fix"))
         for (kind,), part in narrow.partition_by("fix_kind", as_dict=True).items()
     ]
-    none = narrow.select("row", pl.lit(None, pl.String).alias("fix")).clear()
-    return rows.with_columns(pl.concat([none, *parts]).sort("row")["fix"])
+    filled = pl.concat(parts)
+    return rows.with_columns(fix.scatter(filled["row"], filled["fix"]))
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,12 @@ from originset.models.coverage import covering_certificates
 from originset.models.network import is_address
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+V6 = -1
+
+_PREFIX = r"^([0-9]+\.[0-9]+\.[0-9]+)\."
+# Of a fact: not asked for so far; and there is nothing that it would be of.
+_UNASKED, _NOTHING = -3, -2
 
 
 class Known:
@@ -29,6 +35,7 @@ class Known:
         self.hosts, self.addresses, self.certificates, self.visits, self.texts = (
             pl.Categorical(pl.Categories.random()) for _ in range(5)
         )
+        self._literals, self._networks = _Facts(_is_literal), _Facts(_Networks().of)
 
     def sites(self, hosts: pl.Series) -> pl.Series:
         """The registrable domain of each; itself where none is known."""
@@ -36,11 +43,7 @@ class Known:
 
     def literal(self, hosts: pl.Series) -> pl.Series:
         """Whether each is an address."""
-        distinct = hosts.drop_nulls().unique()
-        numbers = _numbers(distinct)
-        flags = np.zeros(int(numbers.max(initial=0)) + 2, np.bool_)
-        flags[numbers] = pl.select(is_address(pl.lit(distinct.cast(pl.String)))).to_series().to_numpy()
-        return pl.Series(flags[_numbers(hosts)])
+        return pl.Series(self._literals.of(hosts) == 1)
 
     def edges(self, hosts: pl.Series) -> pl.Series:
         """The edge that each is on."""
@@ -49,6 +52,11 @@ class Known:
     def asns(self, addresses: pl.Series) -> pl.Series:
         """The AS that each is in."""
         return self._of_addresses.of(addresses, "asn")
+
+    def networks(self, addresses: pl.Series) -> pl.Series:
+        """A number for the first three bytes of each IPv4 address, V6 for all of IPv6; NULL for none."""
+        numbers = self._networks.of(addresses)
+        return pl.Series("network", numbers).set(pl.Series(numbers == _NOTHING), None)
 
     def named(self, certificates: pl.Series) -> pl.Series:
         """Whether the names of each are known."""
@@ -152,6 +160,51 @@ class _Index:
         return places
 
 
+class _Facts:
+    """A whole number for each category, from what it is; found out once."""
+
+    def __init__(self, of: Callable[[pl.Series], pl.Series]) -> None:
+        self._of = of
+        # The first is for NULL.
+        self._known = np.full(1, _NOTHING)
+
+    def of(self, keys: pl.Series) -> Ints:
+        places = _numbers(keys) + 1
+        lacking = int(places.max(initial=0)) + 1 - self._known.size
+        if lacking > 0:
+            # By halves more, so that it does not grow with each part of a study.
+            more = max(lacking, self._known.size // 2)
+            self._known = np.concatenate([self._known, np.full(more, _UNASKED)])
+        found = self._known[places]
+        unasked = np.flatnonzero(found == _UNASKED)
+        if not unasked.size:
+            return found
+        distinct = keys.gather(unasked).unique()
+        self._known[_numbers(distinct) + 1] = self._of(distinct.cast(pl.String)).to_numpy()
+        return self._known[places]
+
+
+def _is_literal(hosts: pl.Series) -> pl.Series:
+    return pl.select(is_address(pl.lit(hosts)).cast(pl.Int64)).to_series()
+
+
+class _Networks:
+    def __init__(self) -> None:
+        self._prefixes = pl.Categorical(pl.Categories.random())
+        # Categories have their numbers for as long as some series has the categories.
+        self._kept: list[pl.Series] = []
+
+    def of(self, addresses: pl.Series) -> pl.Series:
+        prefixes = addresses.str.extract(_PREFIX).cast(self._prefixes)
+        self._kept.append(prefixes.clear())
+        number = pl.lit(prefixes.to_physical()).cast(pl.Int64)
+        in_v6 = pl.lit(addresses).str.contains(":", literal=True)
+        return pl.select(pl.when(in_v6).then(V6).otherwise(number).fill_null(_NOTHING)).to_series()
+
+
 def _numbers(keys: pl.Series) -> Ints:
     """Of categories; -1 for NULL."""
-    return keys.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    numbers = keys.to_physical()
+    if not numbers.null_count():
+        return numbers.to_numpy().astype(np.int64)
+    return numbers.cast(pl.Int64).fill_null(-1).to_numpy()

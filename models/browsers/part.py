@@ -21,6 +21,12 @@ _LARGEST = 2**62
 # Numbers that lie no further apart are taken as they are.
 _SPREAD = 32
 
+# Fewer different values than that are counted in a table of them.
+_FEW_APART = 2**20
+
+# Odd, so that the upper bits of products hang on all of a key (Knuth, The Art of Computer Programming, 6.4).
+_FACTORS = [np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93)]
+
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
 _CONNECTIONS = (
     *("visit_id", "connection_id", "first_host", "server_ip", "port", "protocol", "tls", "tls_version", "ech"),
@@ -35,7 +41,8 @@ class Part:
     """Some whole visits. ``visit_id`` is the row of ``visits`` in all; hosts, addresses, certificates are ``known``'s.
 
     ``visits``: visit_id (text), browser, cookies_blocked, crawled, in the order of their requests. ``requests``: those
-    that reached the network, ordered by visit and number, with secure, socket (WebSocket) and protocol (h1, h2, h3).
+    that reached the network, ordered by visit and number, with secure, socket (WebSocket), protocol (h1, h2, h3) and
+    connection (a number for visit and connection; one for all of a visit whose connection is not known).
     """
 
     known: Known
@@ -47,14 +54,13 @@ class Part:
 
 def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
     """Takes memory for all of ``tables``: give it parts of a large study."""
-    host = pl.col("host").cast(known.hosts)
     requests = (
         network_requests(tables)
         .filter(pl.col("host").is_not_null())
         .select(
             *("visit_id", "request_id", "port", "status", "resource_type", "initiator_id", "credentials"),
             *("connection_id", "server_ip", "started_ms", *_PHASES, "secure"),
-            host,
+            "host",
             pl.col("frame_site").cast(known.hosts),
             (pl.col("scheme") == SECURE[1]).alias("socket"),
             pl.coalesce(protocol(), pl.when(pl.col("scheme") == SECURE[1]).then(pl.lit("h1", PROTOCOLS))).alias(
@@ -75,6 +81,8 @@ def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
     requests = _numbered(requests, visits)
     if not _in_order(requests):
         requests = requests.sort("visit_id", "request_id")
+    requests = requests.with_columns(_connections(requests))
+    requests = requests.with_columns(_hosts(requests, known))
     connections = tables["connections"].select(
         pl.col(name).cast(known.hosts) if name == "first_host"
         else pl.col(name).cast(known.addresses) if name == "server_ip"
@@ -84,7 +92,7 @@ def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
         else pl.col(name)
         for name in _CONNECTIONS
     )  # fmt: skip
-    queries = tables["dns_queries"].select(_QUERIES).with_columns(host)
+    queries = tables["dns_queries"].select(_QUERIES).with_columns(pl.col("host").cast(known.hosts))
     return Part(known, visits, requests, _numbered(connections.collect(), visits), _numbered(queries.collect(), visits))
 
 
@@ -121,6 +129,29 @@ def _in_order(requests: pl.DataFrame) -> bool:
     return bool(np.all(visit[1:] >= visit[:-1]) and np.all(step[same] > 0))
 
 
+def _connections(requests: pl.DataFrame) -> pl.Series:
+    visit = requests["visit_id"].to_numpy().astype(np.int64)
+    return pl.Series("connection", in_visits(visit, requests["connection_id"])[0])
+
+
+def _hosts(requests: pl.DataFrame, known: Known) -> pl.Series:
+    """``host`` as categories: nearly every request is for the host of its connection's first, which is looked at once.
+
+    Of texts of one Parquet dictionary the views are the same, 16 bytes each, so that no text needs to be looked at.
+    """
+    texts = requests["host"].rechunk()
+    views = texts.to_arrow(compat_level=pl.CompatLevel.newest())
+    words = np.frombuffer(views.buffers()[1], np.int64)[2 * views.offset :][: 2 * texts.len()].reshape(-1, 2)
+    head = heads(requests["connection"].to_numpy())
+    other = (words[:, 0] != words[head, 0]) | (words[:, 1] != words[head, 1])
+    other[head] = True
+    looked_at = np.flatnonzero(other)
+    some = texts.gather(looked_at).cast(known.hosts)
+    place = np.empty(texts.len(), np.int64)
+    place[looked_at] = np.arange(looked_at.size)
+    return some.gather(place[np.where(other, np.arange(texts.len()), head)])
+
+
 def keyed(*parts: tuple[Ints, int]) -> Ints:
     """One number a row, the same just where all parts are; each part is its values, from 0, and how many there are."""
     key, size = np.zeros(parts[0][0].size, np.int64), 1
@@ -128,7 +159,7 @@ def keyed(*parts: tuple[Ints, int]) -> Ints:
         if size * count > _LARGEST:
             distinct, key = np.unique(key, return_inverse=True)
             size = distinct.size
-        key = key * count + values
+        key = values.copy() if size == 1 else key * count + values
         size *= count
     return key
 
@@ -137,21 +168,35 @@ def numbers(values: pl.Series) -> tuple[Ints, int]:
     """A part of :func:`keyed`: of categories, enums, booleans or whole numbers; NULL is a value of its own."""
     if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
         values = values.to_physical()
-    found = values.cast(pl.Int64)
-    least, most = found.min(), found.max()
-    if not isinstance(least, int) or not isinstance(most, int):
+    elif values.dtype == pl.Boolean:
+        values = values.cast(pl.Int8)
+    unknown = None
+    if values.null_count() == values.len():
         return np.zeros(values.len(), np.int64), 1
+    if values.null_count():
+        unknown = values.is_null().to_numpy()
+        values = values.fill_null(values.min())
+    found = values.to_numpy().astype(np.int64)
+    least, most = int(found.min()), int(found.max())
     if most - least >= _LARGEST:
-        found = found.rank("dense").cast(pl.Int64)
-        least, most = 1, values.len()
-    return (found - least).fill_null(-1).to_numpy() + 1, most - least + 2
+        found = np.unique(found, return_inverse=True)[1]
+        least, most = 0, values.len()
+    found -= least
+    found += 1
+    if unknown is not None:
+        found[unknown] = 0
+    return found, most - least + 2
 
 
 def few(values: pl.Series) -> tuple[Ints, int]:
     """The same for whole numbers of which there are few, however far apart."""
-    known = values.drop_nulls().unique().sort().to_numpy()
-    found = np.searchsorted(known, values.fill_null(0).to_numpy()) + 1
-    return np.where(values.is_null().to_numpy(), 0, found), known.size + 2
+    found, count = numbers(values)
+    if count > _FEW_APART:
+        known, found = np.unique(found, return_inverse=True)
+        return found, known.size
+    there = np.zeros(count, np.bool_)
+    there[found] = True
+    return (np.cumsum(there) - 1)[found], int(there.sum())
 
 
 def in_visits(visit: Ints, values: pl.Series) -> tuple[Ints, int]:
@@ -174,14 +219,60 @@ def in_visits(visit: Ints, values: pl.Series) -> tuple[Ints, int]:
     return np.where(null, first[run], first[run] + 1 + (of - least[run])), int(widths.sum())
 
 
-def grouped(key: Ints) -> tuple[Ints, Ints]:
-    """The group of each row, those with the same key, numbered in their order; and each group's first row."""
-    rows = np.arange(key.size)
-    first = pl.DataFrame({"key": key, "row": rows}).select(pl.col("row").first().over("key"))["row"].to_numpy()
-    firsts = np.flatnonzero(first == rows)
-    number = np.empty(key.size, np.int64)
-    number[firsts] = np.arange(firsts.size)
-    return number[first], firsts
+def heads(values: Ints) -> Ints:
+    """Of each row the first with its value; values are numbers from 0 that lie close together."""
+    first = np.empty(int(values.max(initial=-1)) + 1, np.int64)
+    first[values[::-1]] = np.arange(values.size - 1, -1, -1)
+    return first[values]
+
+
+def grouped(key: Ints, likely: Ints | None = None) -> tuple[Ints, Ints]:
+    """The group of each row, those with the same key, numbered in their order; and each group's first row.
+
+    ``likely``: of each row one that is the first with its own key, and may be with this one's.
+    """
+    first = _first_alike(key, likely)
+    begins = first == np.arange(key.size)
+    return (np.cumsum(begins) - 1)[first], np.flatnonzero(begins)
+
+
+def _first_alike(key: Ints, likely: Ints | None = None) -> Ints:
+    """Of each row the first with the same key.
+
+    By a table of hashes with room for one key in a place: those that find another there are looked up again by another
+    hash. A fraction of what it costs to sort, or to group by, as many rows.
+    """
+    first, left = np.empty(key.size, np.int64), np.arange(key.size)
+    if likely is not None:
+        first, left = likely.copy(), np.flatnonzero(key[likely] != key)
+    bits = max(left.size, 1).bit_length() + 1
+    for factor in _FACTORS:
+        some = key if left.size == key.size else key[left]
+        place = ((some.view(np.uint64) * factor) >> np.uint64(64 - bits)).view(np.int64)
+        table = np.empty(1 << bits, np.int32)
+        table[place[::-1]] = np.arange(place.size - 1, -1, -1, dtype=np.int32)
+        held = table[place]
+        found = some[held] == some
+        first[left[found]] = left[held[found]]
+        left = left[~found]
+        if not left.size:
+            return first
+    _, firsts, group = np.unique(key[left], return_index=True, return_inverse=True)
+    first[left] = left[firsts[group]]
+    return first
+
+
+def beside(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:
+    """For each of ``rows`` the columns (all if none is named) of the one of ``others`` with its keys, or NULL."""
+    told = others.select(columns) if columns else others.drop(keys)
+    if others.is_empty():
+        return told.clear(rows.height)
+    both = [pl.concat([others[name], rows[name]]) for name in keys]
+    first = _first_alike(keyed(*(numbers(values) for values in both)))[others.height :]
+    # No key that is not known equals another.
+    unknown = [values.is_null().to_numpy()[others.height :] for values in both if values.null_count()]
+    nowhere = np.logical_or.reduce([first >= others.height, *unknown])
+    return told.select(pl.all().gather(places(np.where(nowhere, -1, first))))
 
 
 def earlier_alike(key: Ints) -> tuple[Ints, Ints]:
@@ -197,4 +288,5 @@ def earlier_alike(key: Ints) -> tuple[Ints, Ints]:
 
 def places(rows: Ints) -> pl.Series:
     """Rows to gather; NULL for negative ones."""
-    return pl.select(pl.when(pl.lit(pl.Series(rows, dtype=pl.Int64)) >= 0).then(rows)).to_series()
+    found = pl.Series(rows, dtype=pl.Int64)
+    return found if rows.min(initial=0) >= 0 else found.set(pl.Series(rows < 0), None)

@@ -79,22 +79,19 @@ def of_pages(
     pages = part.visits.height
     visit = opens["visit_id"].to_numpy()
     low, high = opens["low"].to_numpy(), opens["high"].to_numpy()
-    shaken = high > 0
     added = np.zeros(opens.height, np.int64)
     if planned is not None:
         names = planned.select("group_held", "host").unique()
         sizes = names["host"].cast(pl.String).str.len_bytes().to_numpy() + _BYTES_BESIDE_NAME
         np.add.at(added, names["group_held"].to_numpy(), sizes)
-    handshakes = visit[shaken], high[shaken], pages
-    rows = opens.select("chain_bytes", "trips").filter(pl.Series(shaken))
     return pl.DataFrame(
         {
             "visit_id": pl.int_range(pages, dtype=pl.UInt32, eager=True),
             "tls_low": _sums(visit, low, pages),
             "tls_high": _sums(visit, high, pages),
             "dns": _lookups(opens, others, rules, pages),
-            "handshake_bytes": _products(*handshakes, rows["chain_bytes"], added[shaken]),
-            "round_trips": _products(*handshakes, rows["trips"], np.zeros_like(added[shaken])),
+            "handshake_bytes": _products(visit, high, pages, opens["chain_bytes"], added),
+            "round_trips": _products(visit, high, pages, opens["trips"]),
         }
     )
 
@@ -104,10 +101,14 @@ def _sums(visit: Ints, values: _Numbers, pages: int) -> Ints:
     return np.bincount(visit, values, pages).astype(np.int64)
 
 
-def _products(visit: Ints, times: Ints, pages: int, values: pl.Series, added: Ints) -> pl.Series:
-    """Of each page, ``times`` of ``values`` and what is added to them; NULL where one is not known."""
-    unknown = np.bincount(visit, values.is_null().to_numpy(), pages) > 0
-    return _where(~unknown, _sums(visit, times * (values.fill_null(0).to_numpy() + added), pages))
+def _products(visit: Ints, times: Ints, pages: int, values: pl.Series, added: Ints | int = 0) -> pl.Series:
+    """Of each page, ``times`` of ``values`` and what is added to them; NULL where one that counts is not known."""
+    known = np.ones(pages, np.bool_)
+    if values.null_count():
+        known[visit[values.is_null().to_numpy() & (times > 0)]] = False
+    if not known.any():
+        return pl.Series([None], dtype=pl.Int64).new_from_index(0, pages)
+    return _where(known, _sums(visit, times * (values.fill_null(0).to_numpy() + added), pages))
 
 
 def _where(known: _Flags, values: Ints) -> pl.Series:
@@ -122,11 +123,13 @@ def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules, pag
     of, needed = opens[shared].to_numpy()[named], opens["looked_up"].filter(pl.Series(named))
     visit = np.zeros(int(of.max(initial=-1)) + 1, np.int64)
     visit[of] = opens["visit_id"].to_numpy()[named]
-    certain = np.bincount(of, needed.fill_null(value=False).to_numpy(), visit.size) > 0
-    unsure = ~certain & (np.bincount(of, needed.is_null().to_numpy(), visit.size) > 0)
-    unknown = np.bincount(visit, unsure, pages) > 0
+    certain, unsure = (np.zeros(visit.size, np.bool_) for _ in range(2))
+    certain[of[needed.fill_null(value=False).to_numpy()]] = True
+    unsure[of[needed.is_null().to_numpy()]] = True
+    known = np.ones(pages, np.bool_)
+    known[visit[unsure & ~certain]] = False
     beside = np.bincount(others["visit_id"].to_numpy(), minlength=pages)
-    return _where(~unknown, _sums(visit, certain.astype(np.int64), pages) + beside)
+    return _where(known, np.bincount(visit[certain], minlength=pages) + beside)
 
 
 def with_lookups(groups: pl.DataFrame) -> pl.DataFrame:

@@ -93,8 +93,9 @@ def opened(
     The k-th pair says that group ``later[k]`` may (MAYBE) or can (YES) use the connection that ``earlier[k]`` opens, or
     whichever that one uses (SURE, UNSURE, JOINED); pairs are ordered by ``later``, groups by time.
     """
-    opens = [YES] * count
-    used = [-1] * count
+    # Bytes: as fast to read as a list, and nothing to take over into an array.
+    opens = bytearray([YES]) * count
+    joined: dict[int, int] = {}
     at = 0
     total = len(later)
     while at < total:
@@ -106,12 +107,14 @@ def opened(
             if way == SURE or (way == YES and held == YES) or (way == JOINED and held == NO):
                 if outcome != NO:
                     outcome = NO
-                    used[group] = earlier[at]
+                    joined[group] = earlier[at]
             elif outcome == YES and way != NO and (way == UNSURE or held == MAYBE or (way == MAYBE and held == YES)):
                 outcome = MAYBE
             at += 1
         opens[group] = outcome
-    return np.array(opens, dtype=np.int8), np.array(used, dtype=np.int64)
+    used = np.full(count, -1)
+    used[list(joined)] = list(joined.values())
+    return np.frombuffer(opens, np.int8), used
 
 
 @cache

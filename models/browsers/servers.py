@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Ints, Part, few, grouped, keyed, numbers, places
+from originset.models.browsers.part import Ints, Part, beside, few, grouped, keyed, numbers, places
 
 _ADDRESSES = ("A", "AAAA")
 _NAME = ["visit_id", "host"]
 _ORIGIN = [*_NAME, "port"]
+_OF_OWN = ("server_ip", "established_ms", "tls_version", "ech", "certificate_id", "origin_set", "origin_ms")
 
 
 def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
@@ -54,44 +55,44 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     ))  # fmt: skip
 
 
-def beside(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:
-    """For each of ``rows`` the columns (all if none is named) of the one of ``others`` with its keys, or NULL."""
-    found = rows.select(keys).join(
-        others.select(*keys, *columns) if columns else others, on=keys, how="left", maintain_order="left"
-    )
-    return found.drop(keys)
-
-
 def _only(name: str) -> pl.Expr:
     return pl.when(pl.col(name).list.len() == 1).then(pl.col(name).list.first())
 
 
 def _own_connections(connections: pl.DataFrame) -> pl.DataFrame:
     """The earliest connection opened for each host of each page; its certificate is the first known of any."""
-    opened = connections.filter(pl.col("first_host").is_not_null(), pl.col("tls").ne_missing(other=False)).with_columns(
-        pl.col("port").fill_null(443)
+    opened = (
+        connections.select("visit_id", "first_host", "port", "tls", *_OF_OWN)
+        .filter(pl.col("first_host").is_not_null(), pl.col("tls").ne_missing(other=False))
+        .with_columns(pl.col("port").fill_null(443))
     )
     group, firsts = grouped(keyed(numbers(opened["visit_id"]), numbers(opened["first_host"]), few(opened["port"])))
     # Times that are not known come last; of equal ones the first.
-    by_time = np.lexsort((opened["established_ms"].fill_null(float("inf")).to_numpy(), group))
-    earliest = opened[by_time[np.flatnonzero(np.diff(group[by_time], prepend=-1))]]
-    return opened[firsts].select(
-        "visit_id",
-        pl.col("first_host").alias("host"),
-        "port",
-        earliest["server_ip"].alias("own_ip"),
-        earliest["established_ms"].alias("own_ms"),
-        earliest["tls_version"],
-        earliest["ech"],
-        _first(opened["certificate_id"], group, firsts.size),
-        _normal(_first(opened["origin_set"], group, firsts.size)).alias("origins"),
-        _first(opened["origin_ms"], group, firsts.size).alias("origins_ms"),
+    several = np.flatnonzero((np.bincount(group) > 1)[group])
+    times = opened["established_ms"].gather(several).fill_null(np.inf).to_numpy()
+    by_time = several[np.lexsort((times, group[several]))]
+    earliest = firsts.copy()
+    earliest[group[by_time[::-1]]] = by_time[::-1]
+    return (
+        opened.select("visit_id", pl.col("first_host").alias("host"), "port")[firsts]
+        .hstack(
+            opened.select(
+                pl.col("server_ip").alias("own_ip"), pl.col("established_ms").alias("own_ms"), "tls_version", "ech"
+            )[earliest]
+        )
+        .with_columns(
+            _first(opened["certificate_id"], group, firsts.size),
+            _normal(_first(opened["origin_set"], group, firsts.size)).alias("origins"),
+            _first(opened["origin_ms"], group, firsts.size).alias("origins_ms"),
+        )
     )
 
 
 def _first(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     """The first of each group that is known."""
     known = np.flatnonzero(values.is_not_null().to_numpy())[::-1]
+    if not known.size:
+        return values.clear(groups)
     row = np.full(groups, -1)
     row[group[known]] = known
     return values.gather(places(row))

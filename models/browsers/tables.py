@@ -19,7 +19,7 @@ from originset.data.schema import polars_type as kind_of
 from originset.models.browsers.asked import asked, modes_of
 from originset.models.browsers.candidates import YES, pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
-from originset.models.browsers.exposures import page_addresses, page_names
+from originset.models.browsers.exposures import first_of_place, page_addresses, page_names
 from originset.models.browsers.http1 import with_at_once
 from originset.models.browsers.known import Known
 from originset.models.browsers.part import Part, read
@@ -79,11 +79,12 @@ def browser_tables(
                 )
             )
     predicted = pl.concat(predictions)
+    best_case = first_of_place(part, groups)
     found_of_pages = {
         "browser_counts": _counts(predicted),
         "browser_predictions": _rows(predicted, BROWSER_PREDICTIONS),
-        "page_names": _rows(page_names(part, groups, replays), PAGE_NAMES),
-        "page_addresses": _rows(page_addresses(part, rows, groups, replays), PAGE_ADDRESSES),
+        "page_names": _rows(page_names(part, groups, replays, best_case), PAGE_NAMES),
+        "page_addresses": _rows(page_addresses(part, rows, groups, replays, best_case), PAGE_ADDRESSES),
         "redundant_connections": _rows(redundant_connections(part, rows), REDUNDANT_CONNECTIONS),
     }
     ids = part.visits["visit_id"].cast(known.visits)

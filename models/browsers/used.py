@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Part
-from originset.models.browsers.servers import answers_of, beside, literals
+from originset.models.browsers.part import Part, beside
+from originset.models.browsers.servers import answers_of, literals
 
 _KEY = ["visit_id", "connection_id"]
 _TOLD = (

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.models.browsers.part import earlier_alike, grouped, in_visits, keyed, numbers
+from originset.models.browsers.known import Known
+from originset.models.browsers.part import earlier_alike, grouped, heads, in_visits, keyed, numbers, read
 from originset.models.browsers.tables import browser_tables
 
 SITE, OTHER, ADDRESS = "www.one.test", "static.one.test", "104.16.0.1"
@@ -42,6 +43,45 @@ def test_connections_of_visits(rows) -> None:
         a == b for a in rows for b in rows
     ]
     assert all(0 <= number < count for number in found)
+
+
+@given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 6))
+def test_groups_are_the_same_whatever_seemed_likely(values, kinds) -> None:
+    key = np.array(values, np.int64)
+    # Rows of one kind may differ; the first of each kind is the first of its key if the key tells the kind too.
+    kind = key % kinds
+    group, firsts = grouped(key * 6 + kind)
+    guessed = grouped(key * 6 + kind, heads(kind))
+    assert (guessed[0].tolist(), guessed[1].tolist()) == (group.tolist(), firsts.tolist())
+
+
+# Texts of up to 12 bytes, and longer ones that begin alike.
+NAMES = ("a.test", "abcdefg.test", SITE, OTHER, "www.one.test.example", "www.one.test.example2")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("connections", [(1, 1, 2, 2, 1, None), (None,) * 6, (7, 7, 7, 7, 7, 7)])
+def test_hosts_are_those_of_the_requests(make_tables, connections, reverse) -> None:
+    asked = [
+        (visit, n, NAMES[(n + shift) // 2 % 6], connections[n % 6])
+        for visit, shift in (("v", 0), ("w", 1))
+        for n in range(12)
+    ]
+    tables = make_tables(
+        {
+            "visits": [{"visit_id": visit} for visit in ("v", "w")],
+            "requests": [
+                {"visit_id": visit, "request_id": n, "scheme": "https", "host": host, "port": 443, "status": 200,
+                 "connection_id": connection}
+                for visit, n, host, connection in asked
+            ],
+        }
+    )  # fmt: skip
+    if reverse:
+        tables = {name: frame.reverse() for name, frame in tables.items()}
+    part = read(tables, Known(tables))
+    found = part.requests.select(part.visits["visit_id"].gather(part.requests["visit_id"]), "request_id", "host")
+    assert sorted(found.cast({"host": pl.String}).rows()) == [row[:3] for row in asked]
 
 
 @pytest.fixture
