@@ -1,7 +1,8 @@
 """Many HARs into one set of columns, as the files have them; nothing is interpreted per entry yet.
 
-Lists and not rows: a polars column is made from a list at once, and every rule after this works on whole columns. The
-lists are made into columns every few files, while what they hold is still in the processor's cache.
+The values of all columns of one type go into one list, entry after entry, and that into one series every few files,
+while what it holds is still in the processor's cache; the columns are taken out of it at the end. To make each column
+every few files costs more than its values do; and where nearly all values are NULL, only the others are collected.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import polars as pl
 
@@ -17,46 +19,56 @@ from originset.analysis.har.recorders import OTHER, Recorder
 from originset.analysis.har.structs import DnsInfo, Entry, Log, Page, SecurityDetails
 from originset.analysis.har.times import parse_timestamp
 
-_COLUMNS: dict[str, pl.DataType] = {
-    "visit": pl.Int64(),  # position in `visits`
-    "place": pl.Int64(),  # of the entry, in its file
-    "started": pl.String(),
-    "given_url": pl.String(),
-    "method": pl.String(),
-    "request_protocol": pl.String(),
-    "response_protocol": pl.String(),
-    "told_protocol": pl.String(),
-    "status": pl.Float64(),
-    "error": pl.String(),
-    "mime": pl.String(),
-    "resource_type": pl.String(),
-    "redirect": pl.String(),
-    "initiator_url": pl.String(),
-    "initiator_place": pl.Int64(),
-    "frame_url": pl.String(),
-    "cached": pl.Boolean(),
-    "by_worker": pl.Boolean(),
-    "connection": pl.String(),
-    "ip": pl.String(),
-    "ip_addr": pl.String(),
-    "blocked_ms": pl.Float64(),
-    "dns_ms": pl.Float64(),
-    "connect_ms": pl.Float64(),
-    "ssl_ms": pl.Float64(),
-    "send_ms": pl.Float64(),
-    "wait_ms": pl.Float64(),
-    "receive_ms": pl.Float64(),
-    "transferred": pl.Float64(),
-    "response_transferred": pl.Float64(),
-    "headers_size": pl.Float64(),
-    "body_size": pl.Float64(),
-    "security": pl.Int64(),  # position in `certificates`
-    "tls_version": pl.String(),
-    "tls_resumed": pl.Boolean(),
+_COLUMNS: dict[type[pl.DataType], tuple[str, ...]] = {
+    pl.String: (
+        "started",
+        "given_url",
+        "method",
+        "request_protocol",
+        "response_protocol",
+        "mime",
+        "resource_type",
+        "initiator_url",
+        "connection",
+        "ip",
+    ),
+    pl.Float64: (
+        "status",
+        "blocked_ms",
+        "dns_ms",
+        "connect_ms",
+        "ssl_ms",
+        "send_ms",
+        "wait_ms",
+        "receive_ms",
+        "response_transferred",
+        "headers_size",
+        "body_size",
+    ),
+    pl.Int64: (
+        "visit",  # position in `visits`
+        "place",  # of the entry, in its file
+    ),
+    pl.Boolean: ("cached",),
+}
+# What few entries or few recorders have.
+_RARE: dict[str, type[pl.DataType]] = {
+    "told_protocol": pl.String,
+    "error": pl.String,
+    "redirect": pl.String,
+    "initiator_place": pl.Int64,
+    "frame_url": pl.String,
+    "by_worker": pl.Boolean,
+    "ip_addr": pl.String,
+    "transferred": pl.Float64,
+    "security": pl.Int64,  # position in `certificates`
+    "tls_version": pl.String,
+    "tls_resumed": pl.Boolean,
 }
 
-_ROWS_AT_ONCE = 1000
+_ROWS_AT_ONCE = 250
 _FEW = 8
+_NO_IDS = frozenset({"", "0", "-1", 0, -1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,109 +110,121 @@ class Gathered:
         self.lookups: list[Lookup] = []
         self._chain_of: dict[tuple[str, ...], int] = {}
         self._details_of: dict[tuple[object, ...], list[tuple[int, list[str] | None]]] = {}
-        self._lists: dict[str, list[object]] = {name: [] for name in _COLUMNS}
-        self._frames: list[pl.DataFrame] = []
+        self._values: dict[type[pl.DataType], list[Any]] = {kind: [] for kind in _COLUMNS}
+        self._series: dict[type[pl.DataType], list[pl.Series]] = {kind: [] for kind in _COLUMNS}
+        self._rare: dict[str, dict[int, Any]] = {name: {} for name in _RARE}  # by the entry's row
 
     def add(self, log: Log, visits: Sequence[VisitFacts]) -> None:
         """Take over one file's entries; ``visits`` are its pages, in its order, at least one."""
-        first = len(self.visits)
-        self.visits += visits
         entries = log.entries
         recorder = visits[0].recorder
-        unknown = [None] * len(entries)
-        requests = [entry.request for entry in entries]
-        responses = [entry.response for entry in entries]
-        timings = [entry.timings for entry in entries]
         pages = _pages(entries, [visit.page for visit in visits])
+        connections = _connections(entries, recorder)
+        first_visit, first_row = len(self.visits), self.entries
+        texts, numbers, places, truths = self._values.values()
+        errors, redirects, by_worker = (self._rare[name] for name in ("error", "redirect", "by_worker"))
+        tls_versions, certificates = self._rare["tls_version"], self._rare["security"]
+        cached = _cached(entries, recorder)
+        for place, (entry, page, connection) in enumerate(zip(entries, pages, connections, strict=True)):
+            request, response, timings = entry.request, entry.response, entry.timings
+            content, cause = response.content, entry.initiator
+            # Each in the order of _COLUMNS.
+            texts += (
+                entry.started,
+                request.url,
+                request.method,
+                request.http_version,
+                response.http_version,
+                None if content is None else content.mime_type,
+                entry.resource_type or entry.request_type,
+                cause if cause is None or isinstance(cause, str) else called_by(cause),
+                connection,
+                entry.server_ip,
+            )
+            numbers += (
+                response.status,
+                timings.blocked,
+                timings.dns,
+                timings.connect,
+                timings.ssl,
+                timings.send,
+                timings.wait,
+                timings.receive,
+                response.transfer_size,
+                response.headers_size,
+                response.body_size,
+            )
+            places += (first_visit + page, place)
+            if error := entry.error or response.error or response.failure:
+                errors[first_row + place] = error
+            if redirect := response.redirect_url:
+                redirects[first_row + place] = redirect
+            if response.service_worker or entry.from_cache == "service_worker":
+                by_worker[first_row + place] = True
+            if (details := entry.security) is not None:
+                if details.protocol is not None:
+                    tls_versions[first_row + place] = details.protocol
+                if not (recorder.extended and entry.certificates):
+                    certificates[first_row + place] = self._certificate(details)
+        truths += cached
         if recorder.extended:
-            self.lookups += [
-                Lookup(first + pages[place], place, entry.dns_info)
-                for place, entry in enumerate(entries)
-                if entry.dns_info is not None
-            ]
-        columns: dict[str, Sequence[object]] = {
-            "visit": [first + page for page in pages],
-            "place": range(len(entries)),
-            "started": [entry.started for entry in entries],
-            "given_url": [request.url for request in requests],
-            "method": [request.method for request in requests],
-            "request_protocol": [request.http_version for request in requests],
-            "response_protocol": [response.http_version for response in responses],
-            "told_protocol": [entry.protocol for entry in entries] if recorder.extended else unknown,
-            "status": [response.status for response in responses],
-            "error": [
-                entry.error or response.error or response.failure
-                for entry, response in zip(entries, responses, strict=True)
-            ],
-            "mime": [None if (content := response.content) is None else content.mime_type for response in responses],
-            "resource_type": [entry.resource_type or entry.request_type for entry in entries],
-            "redirect": [response.redirect_url or None for response in responses],
-            "initiator_url": [
-                None if (given := entry.initiator) is None else given if isinstance(given, str) else called_by(given)
-                for entry in entries
-            ],
-            "initiator_place": [entry.initiator_index for entry in entries] if recorder.extended else unknown,
-            "frame_url": [entry.frame_url for entry in entries] if recorder.extended else unknown,
-            "cached": _cached(log, recorder),
-            "by_worker": [
-                entry.response.service_worker or entry.from_cache == "service_worker" or None for entry in entries
-            ],
-            "connection": _connections(entries, recorder),
-            "ip": [entry.server_ip for entry in entries],
-            "ip_addr": [entry.ip_addr for entry in entries] if recorder.extended else unknown,
-            "blocked_ms": [timing.blocked for timing in timings],
-            "dns_ms": [timing.dns for timing in timings],
-            "connect_ms": [timing.connect for timing in timings],
-            "ssl_ms": [timing.ssl for timing in timings],
-            "send_ms": [timing.send for timing in timings],
-            "wait_ms": [timing.wait for timing in timings],
-            "receive_ms": [timing.receive for timing in timings],
-            "transferred": [entry.transfer_size for entry in entries] if recorder.extended else unknown,
-            "response_transferred": [response.transfer_size for response in responses],
-            "headers_size": [response.headers_size for response in responses],
-            "body_size": [response.body_size for response in responses],
-            **self._security(entries, recorder),
-        }
-        for name, values in columns.items():
-            self._lists[name] += values
+            self._take_extended(entries, pages)
+        self.visits += visits
         self.entries += len(entries)
-        if len(self._lists["visit"]) >= _ROWS_AT_ONCE:
-            self._make_columns()
+        if len(truths) >= _ROWS_AT_ONCE:
+            self._make_series()
 
-    def _security(self, entries: Sequence[Entry], recorder: Recorder) -> dict[str, Sequence[object]]:
-        """The columns on TLS."""
-        details = [entry.security for entry in entries]
-        told = [None if detail is None else detail.protocol for detail in details]
-        if not recorder.extended:
-            security = [None if detail is None else self._certificate(detail) for detail in details]
-            return {"security": security, "tls_version": told, "tls_resumed": [None] * len(entries)}
-        return {
-            "security": [self._best_certificate(entry) for entry in entries],
-            "tls_version": [
-                entry.tls_version if version is None else version for entry, version in zip(entries, told, strict=True)
-            ],
-            "tls_resumed": [None if entry.tls_resumed is None else _true(entry.tls_resumed) for entry in entries],
-        }
+    def _take_extended(self, entries: Sequence[Entry], pages: Sequence[int]) -> None:
+        """What only some recorders write."""
+        first_visit = len(self.visits)
+        for place, (entry, page) in enumerate(zip(entries, pages, strict=True)):
+            row = self.entries + place
+            for name, value in (
+                ("told_protocol", entry.protocol),
+                ("initiator_place", entry.initiator_index),
+                ("frame_url", entry.frame_url),
+                ("ip_addr", entry.ip_addr),
+                ("transferred", entry.transfer_size),
+            ):
+                if value is not None:
+                    self._rare[name][row] = value
+            if entry.tls_resumed is not None:
+                self._rare["tls_resumed"][row] = _true(entry.tls_resumed)
+            if entry.tls_version is not None:
+                self._rare["tls_version"].setdefault(row, entry.tls_version)
+            if entry.certificates:  # themselves, rather than what was read off them
+                self._rare["security"][row] = self._chain(tuple(entry.certificates))
+            if entry.dns_info is not None:
+                self.lookups.append(Lookup(first_visit + page, place, entry.dns_info))
 
-    def _make_columns(self) -> None:
-        self._frames.append(pl.DataFrame([_column(name, values) for name, values in self._lists.items()]))
-        self._lists = {name: [] for name in _COLUMNS}
+    def _make_series(self) -> None:
+        for kind, values in self._values.items():
+            self._series[kind].append(pl.Series(values, dtype=kind))
+            values.clear()
 
     def frame(self) -> pl.DataFrame:
         """All entries gathered so far."""
-        self._make_columns()
-        self._frames = [pl.concat(self._frames, rechunk=True)]
-        return self._frames[0]
+        self._make_series()
+        columns: list[pl.Series] = []
+        for kind, names in _COLUMNS.items():
+            joined = pl.concat(self._series[kind], rechunk=True)
+            self._series[kind] = [joined]
+            every = (
+                pl.col(joined.name).gather_every(len(names), place).alias(name) for place, name in enumerate(names)
+            )
+            columns += joined.to_frame().select(every).get_columns()
+        for name, kind in _RARE.items():
+            column = pl.Series(name, [None], dtype=kind).new_from_index(0, self.entries)
+            if known := self._rare[name]:
+                column.scatter(list(known), pl.Series(list(known.values()), dtype=kind))
+            columns.append(column)
+        return pl.DataFrame(columns)
 
-    def _best_certificate(self, entry: Entry) -> int | None:
-        """The certificates themselves, where they are recorded, rather than what was read off them."""
-        if entry.certificates:
-            key = tuple(entry.certificates)
-            if (place := self._chain_of.get(key)) is None:
-                place = self._chain_of[key] = len(self.certificates)
-                self.certificates.append(key)
-            return place
-        return None if entry.security is None else self._certificate(entry.security)
+    def _chain(self, chain: tuple[str, ...]) -> int:
+        if (place := self._chain_of.get(chain)) is None:
+            place = self._chain_of[chain] = len(self.certificates)
+            self.certificates.append(chain)
+        return place
 
     def _certificate(self, details: SecurityDetails) -> int | None:
         if details.subject is None and details.names is None:
@@ -217,14 +241,6 @@ class Gathered:
         alike.append((len(self.certificates), details.names))
         self.certificates.append(details)
         return alike[-1][0]
-
-
-def _column(name: str, values: list[object]) -> pl.Series:
-    kind = _COLUMNS[name]
-    # No recorder fills all columns, and an empty one costs as much as a full one if it is made value by value.
-    if values and values[0] is None and values.count(None) == len(values):
-        return pl.Series(name, [None], dtype=kind).new_from_index(0, len(values))
-    return pl.Series(name, values, dtype=kind)
 
 
 def _pages(entries: Sequence[Entry], pages: Sequence[Page | None]) -> list[int]:
@@ -259,15 +275,15 @@ def _true(value: str | bool) -> bool:
     return value is True or str(value).lower() == "true"
 
 
-def _cached(log: Log, recorder: Recorder) -> list[bool | None]:
+def _cached(entries: Sequence[Entry], recorder: Recorder) -> list[bool | None]:
     """Whether each entry was answered without the network; None where the recorder does not tell."""
     if recorder.name == "safari":
-        return [None if not entry.fetch_type else entry.fetch_type != "Network Load" for entry in log.entries]
+        return [None if not entry.fetch_type else entry.fetch_type != "Network Load" for entry in entries]
     if recorder.name == "firefox":
-        return _cached_by_firefox(log.entries)
+        return _cached_by_firefox(entries)
     if recorder.name == "playwright":
         # Bytes on the wire: an answer from the network has at least its headers.
-        return [True if entry.response.transfer_size == 0 and _answered(entry) else None for entry in log.entries]
+        return [True if entry.response.transfer_size == 0 and _answered(entry) else None for entry in entries]
     unmarked = False if recorder.cache_known else None
     # chrome-har writes an (empty) earlier state of the cache exactly where the answer came from it. Elsewhere the state
     # may be there although the network was asked.
@@ -279,7 +295,7 @@ def _cached(log: Log, recorder: Recorder) -> list[bool | None]:
         or entry.response.service_worker
         or (by_state and entry.cache is not None and entry.cache.before is not None)
         else unmarked
-        for entry in log.entries
+        for entry in entries
     ]
 
 
@@ -312,13 +328,13 @@ def _connections(entries: Sequence[Entry], recorder: Recorder) -> list[str | Non
     given: list[str | int | None]
     if recorder.connections_inferred:
         given = [entry.socket for entry in entries]
-    elif any(entry.connection_id is not None for entry in entries):
-        given = [entry.connection_id for entry in entries]
     else:
-        given = [entry.connection for entry in entries]
-        if recorder.name != "originset" and _are_ports(given, entries):
-            return [None] * len(entries)
-    return [None if value is None or value in {"", "0", "-1", 0, -1} else str(value) for value in given]
+        given = [entry.connection_id for entry in entries]
+        if given.count(None) == len(given):
+            given = [entry.connection for entry in entries]
+            if recorder.name != "originset" and _are_ports(given, entries):
+                return [None] * len(entries)
+    return [None if value is None or value in _NO_IDS else str(value) for value in given]
 
 
 def _are_ports(given: Sequence[str | int | None], entries: Sequence[Entry]) -> bool:

@@ -19,6 +19,10 @@ DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 _ORIGIN = re.compile(r"(https?:)//[^/?#]+", re.ASCII)
+# Nothing to be done to these, as nearly all are: no port, no upper case, no address, no name beyond ASCII.
+_PLAIN_HOST = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_-]{1,63})*\.[a-z][a-z0-9_-]{0,62}", re.ASCII
+)
 
 
 @lru_cache(maxsize=100_000)
@@ -28,6 +32,8 @@ def split_authority(authority: str) -> tuple[str | None, int | None]:
     Hosts are lower-case A-labels (IDNA 2008 with UTS 46's mapping) without a trailing dot; IP literals are canonical,
     without brackets and zone.
     """
+    if _PLAIN_HOST.fullmatch(authority):
+        return authority, None
     text = authority.rpartition("@")[2].strip()
     if text.startswith("["):
         literal, _, rest = text[1:].partition("]")
