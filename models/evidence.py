@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from originset.data.schema import COLOCATION_EVIDENCE
 from originset.models.coverage import covering_certificates
+from originset.models.keys import by_number, of_categories
+from originset.models.neighbours import (
+    Places,
+    beside,
+    both_at,
+    grouped,
+    lists,
+    packed,
+    pair_of,
+    places,
+    sharing,
+    told,
+    unpacked,
+)
+from originset.models.parts import by_visits
+from originset.models.uses import Ints
 
 SAME_EDGE, SAME_TENANT = 2, 3
 
-# Uses looked at together.
-SLICE = 1_000_000
-
 _PAIR = ["host_a", "host_b"]
-_ROW = [*_PAIR, "source", "observed_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of hosts and addresses.
+
+    ``names``: all hosts that may be of a pair, sorted: their places are their numbers here. ``number``: of a host's
+    category that number, -1 for others. ``edge``: of each number the host's edge, a category. ``addresses``: by
+    category, asn, organisation (a category) and ``public``.
+    """
+
+    names: pl.Series
+    number: Ints
+    edge: pl.Series
+    addresses: pl.DataFrame
+
+    def numbers(self, hosts: pl.Series) -> Ints:
+        """Of each host (a text or a category) its number, -1 where it has none."""
+        category = hosts.cast(pl.Categorical).to_physical().cast(pl.Int64)
+        place = category.fill_null(self.number.size).clip(upper_bound=self.number.size).to_numpy()
+        return np.asarray(np.append(self.number, -1)[place])
 
 
 def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame, uses: pl.DataFrame) -> pl.DataFrame:
     """Rows of ``colocation_evidence``, ordered by their key.
 
-    ``visits``: visit (a number), visit_id, at (when it began) and server (host of its document, a category, where it
-    has one). ``uses``: rows as :class:`originset.models.uses.Pages` has them, with ``visit`` in place of ``page`` and
+    ``visits``: visit (a number), visit_id, at (when it began) and server (host of its document, where it has one).
+    ``uses``: rows as :class:`originset.models.uses.Pages` has them, with ``visit`` in place of ``page`` and
     with ``asn``.
 
     Only of hosts that one page asked for and that have an AS, an address in no AS, an organisation or an edge in
@@ -37,55 +72,39 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame
     and is no evidence for its address; a connection that was inferred is no evidence either. Nor is an address that is
     not public: it may be a proxy's.
     """
-    names = _names(tables, uses)
-    all_hosts, addresses = _hosts(tables, names), _addresses(tables)
-    of_visits = [
-        _of_visits(visits, _seen(visits, some, names), all_hosts, addresses, names) for some in by_visits(uses)
-    ]
-    seen = {name: pl.concat([part[name] for part in of_visits]) for name in of_visits[0]}
-    del of_visits
-    for place in ("server_ip", "asn", "organisation"):
-        seen[place] = seen[place].group_by("host", "place").agg(pl.col("at").max())
-    lists = _numbered(seen.pop("groups").unique("text")).lazy()
-    beside = _numbered(seen.pop("beside").unique().select(pl.concat_list("server", "host").alias("host"))).lazy()
-    last = seen["hosts"].group_by("host").agg(pl.col("at").max()).lazy()
-    hosts = all_hosts.join(last, on="host")
-    # A host with several CDNs is on this edge at times, and nobody knows when.
-    on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
-    same_edge = _sharing(lists, on_edge.select("host", "at", pl.col("edge").alias("place")), "")
-    shared_address = _sharing(lists, seen["server_ip"].lazy(), "address ")
-    same_edge, shared_address = (frame.collect().lazy() for frame in (same_edge, shared_address))  # used twice
-    certified = (
-        covering_certificates(tables, lists.select(pl.col("host").cast(pl.String)).unique())
-        .with_columns(pl.col("host").cast(names), pl.col("certificate_id").cast(pl.Categorical).alias("place"))
-        .join(last, on="host")
-    )
-    owners = _sharing(lists, hosts.select("host", "at", pl.col("registrable_domain").alias("place")), "")
-    together = pl.concat([same_edge, shared_address]).select(_PAIR).unique()
-    found = [
-        (0, "same_as", _sharing(beside, seen["asn"].lazy(), "AS")),
-        (1, "same_organisation", _sharing(beside, seen["organisation"].lazy(), "")),
-        (2, "same_edge", same_edge),
-        (2, "shared_address", shared_address),
-        (3, "certificate", _sharing(lists, certified, "certificate ")),
-        (3, "owner_on_edge", owners.join(together, on=_PAIR, how="semi")),
-        (5, "coalesced", _latest(seen["coalesced"].lazy())),
-        (0, "misdirected", _misdirected(tables, uses, visits, names)),
-    ]
+    known = _known(tables, uses)
+    visits = visits.with_columns(pl.Series("server", known.numbers(visits["server"])))
+    where = _places(tables, visits, uses, known)
+    found: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
+    for some in by_visits(uses):
+        for kind, pairs in _of_visits(visits, _seen(visits, some, known), where, known).items():
+            found[kind].append(pairs)
     rows = [
+        (0, "same_as", told(found.pop("same_as"), where["asn"], "AS")),
+        (1, "same_organisation", told(found.pop("same_organisation"), where["organisation"], "")),
+        (2, "same_edge", told(found.pop("same_edge"), where["edge"], "")),
+        (2, "shared_address", told(found.pop("shared_address"), where["server_ip"], "address ")),
+        (3, "certificate", told(found.pop("certificate"), where["certificate"], "certificate ")),
+        (3, "owner_on_edge", told(found.pop("owner_on_edge"), where["owner"], "")),
+        (5, "coalesced", _latest(pl.concat(found.pop("coalesced")))),
+        (0, "misdirected", _misdirected(tables, uses, visits, known)),
+    ]
+    whole = pl.concat(
         frame.select(
-            *_ROW,
+            "pair",
+            "source",
+            "observed_at",
             pl.lit(level).alias("level"),
             pl.lit(kind).alias("kind"),
             pl.lit(kind == "misdirected").alias("contradicts"),
-        ).collect()
-        for level, kind, frame in found
-    ]
-    return (
-        pl.concat(rows)
-        .sort("host_a", "host_b", "level", "kind")
-        .select(pl.col(name).cast(kind) for name, kind in COLOCATION_EVIDENCE.polars_schema.items())
-    )
+        )
+        for level, kind, frame in rows
+    ).sort("pair", "level", "kind")
+    del rows
+    return whole.with_columns(
+        known.names.gather(whole.select(number).to_series()).alias(name)
+        for name, number in zip(_PAIR, unpacked("pair"), strict=True)
+    ).select(pl.col(name).cast(kind) for name, kind in COLOCATION_EVIDENCE.polars_schema.items())
 
 
 def pair_levels(evidence: pl.LazyFrame, least: int = 0) -> pl.LazyFrame:
@@ -143,170 +162,152 @@ def misdirected_hosts(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) ->
     return pl.concat([answered, refused]).drop_nulls().unique().collect()
 
 
-def _names(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> pl.Enum:
-    """All hosts that may be of a pair, in the order of the alphabet, so that their numbers compare as they do."""
+def _known(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> _Known:
     refusing = tables["connections"].filter(pl.col("misdirected").list.len() > 0)
     refused = refusing.select(pl.col("misdirected").alias("host")).explode("host")
     asked = uses.lazy().select(pl.col("host").unique().cast(pl.String))
     hosts = pl.concat([asked, refused, refusing.select(pl.col("first_host").alias("host"))])
-    return pl.Enum(hosts.unique().drop_nulls().collect()["host"].sort())
-
-
-def _hosts(tables: Mapping[str, pl.LazyFrame], names: pl.Enum) -> pl.LazyFrame:
-    texts = ("edge", "registrable_domain")
-    known = tables["hosts"].select(pl.col("host").cast(names, strict=False), *texts, "multi_cdn")
-    return known.filter(pl.col("host").is_not_null()).cast(dict.fromkeys(texts, pl.Categorical)).collect().lazy()
-
-
-def _addresses(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    texts = ("server_ip", "organisation", "kind")
-    known = tables["addresses"].select(pl.col("ip").alias("server_ip"), "organisation", "kind")
-    return known.cast(dict.fromkeys(texts, pl.Categorical)).collect().lazy()
-
-
-def by_visits(rows: pl.DataFrame, size: int = SLICE) -> Iterator[pl.DataFrame]:
-    """``rows``, by ``visit``, some whole visits after another: slices of about ``size`` rows, at least one."""
-    visit, first = rows["visit"].to_numpy(), 0
-    while first == 0 or first < rows.height:
-        end = min(first + size, rows.height)
-        end = int(np.searchsorted(visit, visit[end - 1], side="right")) if end > first else end
-        yield rows.slice(first, end - first)
-        first = max(end, 1)
-
-
-def _of_visits(
-    visits: pl.DataFrame, seen: pl.LazyFrame, hosts: pl.LazyFrame, addresses: pl.LazyFrame, names: pl.Enum
-) -> dict[str, pl.DataFrame]:
-    """What some visits say, so that it can be put together with what others say.
-
-    ``groups``: ``text`` and ``host``, each distinct group of hosts once. ``beside``: ``server`` and ``host``, each
-    document's host with each other host of a group of its page. ``server_ip``, ``asn`` and ``organisation``: ``host``,
-    ``place`` and when the host was last seen there. ``hosts``: ``host``, ``at``. ``coalesced``: pairs, their source.
-    """
-    groups = _groups(seen, hosts, addresses)
-    servers = visits.lazy().select("visit", pl.col("server").cast(names)).drop_nulls()
-    own = groups.join(servers, on="visit").filter(pl.col("host").list.contains(pl.col("server")))
+    names = hosts.unique().drop_nulls().collect()["host"].sort()
+    category = names.cast(pl.Categorical).to_physical().to_numpy()
+    number = np.full(int(category.max(initial=0)) + 1, -1)
+    number[category] = np.arange(category.size)
+    edges = tables["hosts"].select("host", pl.col("edge").cast(pl.Categorical)).collect()
+    edge = names.to_frame("host").join(edges, on="host", how="left", maintain_order="left")["edge"]
     # Not at addresses that may be a proxy's.
-    served = seen.filter("secure", "answered").join(addresses, on="server_ip")
-    served = served.filter(pl.col("kind").ne_missing("private"), pl.col("kind").ne_missing("bogon"))
-    of_organisation = seen.join(addresses, on="server_ip").filter(pl.col("organisation").is_not_null())
-    text = pl.col("host").list.eval(pl.element().to_physical().cast(pl.String)).list.join(" ")
+    public = ~pl.col("kind").is_in(["private", "bogon"]).fill_null(value=False)
+    of = pl.col("ip").cast(pl.Categorical).alias("of")
+    facts = tables["addresses"].select(of, "asn", pl.col("organisation").cast(pl.Categorical), public.alias("public"))
+    return _Known(names, number, edge, by_number(facts))
+
+
+def _seen(visits: pl.DataFrame, uses: pl.DataFrame, known: _Known) -> pl.DataFrame:
+    """Each host (a number) at each address and connection of each visit, and when it was.
+
+    ``served``: it answered there over https, so that the address is its own.
+    """
+    somewhere = pl.col("server_ip").is_not_null() | pl.col("connection_id").is_not_null()
+    rows = uses.filter(pl.col("host").is_not_null(), somewhere)
+    answered = pl.col("secure") & (pl.col("refused") < pl.col("requests"))
+    return rows.select(
+        "visit",
+        pl.Series("host", known.numbers(rows["host"])).cast(pl.UInt32),
+        "server_ip",
+        pl.when("certain").then("connection_id").alias("connection_id"),
+        answered.alias("answered"),
+        *of_categories(rows["server_ip"], known.addresses).get_columns(),
+    ).join(visits.select("visit", "at"), on="visit", how="left", maintain_order="left")
+
+
+def _places(
+    tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame, uses: pl.DataFrame, known: _Known
+) -> dict[str, Places]:
+    """By kind, where hosts are: an address, AS, organisation, edge, certificate or owner, and when they last were."""
+    served = pl.col("answered") & pl.col("server_ip").is_not_null() & pl.col("public").fill_null(value=False)
+    at = pl.col("at")
+    each = [
+        _seen(visits, some, known)
+        .group_by("host", "server_ip")
+        .agg(at.max(), served.any().alias("served"), pl.when(served).then(at).max().alias("served_at"))
+        for some in by_visits(uses)
+    ]
+    by_address = (
+        pl.concat(each).group_by("host", "server_ip").agg(at.max(), pl.col("served").any(), pl.col("served_at").max())
+    )
+    by_address = by_address.with_columns(of_categories(by_address["server_ip"], known.addresses).get_columns())
+    last = by_address.group_by("host").agg(at.max())
+    name = known.names.to_frame("name").with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias("host"))
+    seen = name.join(last, on="host")
+    facts = tables["hosts"].select(pl.col("host").alias("name"), "edge", "registrable_domain", "multi_cdn").collect()
+    hosts = seen.join(facts, on="name")
+    # A host with several CDNs is on this edge at times, and nobody knows when.
+    on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
+    certified = covering_certificates(tables, seen.lazy().select(pl.col("name").alias("host"))).collect()
+    certified = certified.rename({"host": "name"}).join(seen, on="name")
+
+    def of_addresses(column: str) -> Places:
+        rows = by_address.select("host", pl.col(column).alias("place"), "at").drop_nulls("place")
+        return places(rows.group_by("host", "place").agg(at.max()))
+
     return {
-        "groups": groups.select(text.alias("text"), "host").unique("text").collect(),
-        "beside": own.select("server", "host")
-        .explode("host")
-        .filter(pl.col("host") != pl.col("server"))
-        .unique()
-        .collect(),
-        "server_ip": _places(served, "server_ip").collect(),
-        "asn": _places(seen, "asn").collect(),
-        "organisation": _places(of_organisation, "organisation").collect(),
-        "hosts": seen.group_by("host").agg(pl.col("at").max()).collect(),
-        "coalesced": _coalesced(seen, visits).collect(),
+        "asn": of_addresses("asn"),
+        "organisation": of_addresses("organisation"),
+        "server_ip": places(
+            by_address.filter("served").select(
+                "host", pl.col("server_ip").alias("place"), pl.col("served_at").alias("at")
+            )
+        ),
+        "edge": places(on_edge.select("host", pl.col("edge").alias("place"), "at")),
+        "certificate": places(certified.select("host", pl.col("certificate_id").alias("place"), "at")),
+        "owner": places(hosts.select("host", pl.col("registrable_domain").alias("place"), "at")),
     }
 
 
-def _numbered(lists: pl.DataFrame) -> pl.DataFrame:
-    """``list`` and ``host``, a row for each host of each list."""
-    return lists.select(pl.int_range(pl.len()).alias("list"), "host").explode("host")
-
-
-def _seen(visits: pl.DataFrame, uses: pl.DataFrame, names: pl.Enum) -> pl.LazyFrame:
-    """Each host at each address and connection of each visit, and when it was."""
-    return (
-        uses.lazy()
-        .filter(pl.col("host").is_not_null(), pl.col("server_ip").is_not_null() | pl.col("connection_id").is_not_null())
-        .select(
-            "visit",
-            pl.col("host").cast(names),
-            "server_ip",
-            "asn",
-            pl.when("certain").then("connection_id").alias("connection_id"),
-            "secure",
-            (pl.col("refused") < pl.col("requests")).alias("answered"),
-        )
-        .join(visits.lazy().select("visit", "at"), on="visit", how="left", maintain_order="left")
-        .collect()
-        .lazy()
+def _of_visits(
+    visits: pl.DataFrame, seen: pl.DataFrame, where: Mapping[str, Places], known: _Known
+) -> dict[str, pl.DataFrame]:
+    """By kind of evidence, the pairs for which some visits give it, and where they are or what showed it."""
+    groups = _groups(seen, known)
+    visit = visits["visit"].to_numpy()
+    server = np.full(int(visit.max(initial=-1)) + 1, -1)
+    server[visit] = visits["server"].to_numpy()
+    own = pl.concat(
+        beside(group, server[group.select(unpacked("group")[0]).to_series().to_numpy()]) for group in groups
     )
+    own = own.unique()
+    together = lists(groups)
+    on_edge, at_address = sharing(together, where["edge"]), sharing(together, where["server_ip"])
+    owned = sharing(together, where["owner"])
+    near = pl.concat([on_edge["pair"], at_address["pair"]])
+    return {
+        "same_as": both_at(own, where["asn"]),
+        "same_organisation": both_at(own, where["organisation"]),
+        "same_edge": on_edge,
+        "shared_address": at_address,
+        "certificate": sharing(together, where["certificate"]),
+        "owner_on_edge": owned.filter(pl.col("pair").is_in(near.implode())),
+        "coalesced": _coalesced(seen, visits),
+    }
 
 
-def _groups(seen: pl.LazyFrame, hosts: pl.LazyFrame, addresses: pl.LazyFrame) -> pl.LazyFrame:
-    """``visit`` and ``host``: the hosts of a page that have one thing in common, sorted, two at least."""
-    located = seen.filter(pl.col("server_ip").is_not_null()).select("visit", "host", "server_ip", "asn").unique()
-    alone = located.filter(pl.col("asn").is_null())
+def _groups(seen: pl.DataFrame, known: _Known) -> list[pl.DataFrame]:
+    """The hosts of a page that have one thing in common, as :func:`originset.models.neighbours.grouped` gives them."""
+    in_no_as = pl.when(pl.col("asn").is_null()).then(pl.col("server_ip").to_physical())
+    located = pl.col("server_ip").is_not_null()
     kinds = [
-        located.select("visit", "host", pl.col("asn").alias("place")),
-        alone.select("visit", "host", pl.col("server_ip").alias("place")),
-        located.join(addresses, on="server_ip").select("visit", "host", pl.col("organisation").alias("place")),
-        seen.select("visit", "host")
-        .unique()
-        .join(hosts, on="host")
-        .select("visit", "host", pl.col("edge").alias("place")),
+        seen.filter(located).select("visit", "host", pl.col("asn").alias("place")),
+        seen.select("visit", "host", in_no_as.alias("place")),
+        seen.select("visit", "host", pl.col("organisation").to_physical().alias("place")),
+        seen.select("visit", "host", known.edge.gather(seen["host"]).to_physical().alias("place")),
     ]
-    groups = [
-        kind.filter(pl.col("place").is_not_null())
-        .group_by("visit", "place")
-        .agg(pl.col("host").unique().sort())
-        .filter(pl.col("host").list.len() > 1)
-        .select("visit", "host")
-        .collect()
+    return [
+        grouped(kind.drop_nulls("place").select(packed(pl.col("visit"), pl.col("place")).alias("group"), "host"))
         for kind in kinds
     ]
-    return pl.concat(groups).lazy()
 
 
-def _places(seen: pl.LazyFrame, name: str) -> pl.LazyFrame:
-    """``host``, ``place`` and when the host was last seen there."""
-    return seen.filter(pl.col(name).is_not_null()).group_by("host", pl.col(name).alias("place")).agg(pl.col("at").max())
-
-
-def _sharing(lists: pl.LazyFrame, places: pl.LazyFrame, prefix: str) -> pl.LazyFrame:
-    """The pairs of one list of which both hosts are at one place; seen when the later of both was not yet gone."""
-    known = places.filter(pl.col("place").is_not_null()).collect()
-    here = lists.join(known.lazy(), on="host")
+def _coalesced(seen: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
+    """The pairs that some connection carried, with the latest: as :func:`_latest` gives them."""
+    carried = seen.filter("answered", pl.col("connection_id").is_not_null())
+    # Nearly every connection carries one host: what no other row has is left out before rows are compared.
+    place = pl.col("visit").cast(pl.Int64) * 1_000_003 + pl.col("connection_id")
+    carried = carried.filter(place.is_duplicated()).select("visit", "connection_id", "host", "at").unique()
     pairs = (
-        here.rename({"host": "host_a"})
-        .join(here.rename({"host": "host_b"}), on=["list", "place"])
-        .filter(pl.col("host_a") < pl.col("host_b"))
-        .select(*_PAIR, "place", pl.min_horizontal("at", "at_right").alias("at"))
-        .unique([*_PAIR, "place"])
-    )
-    return pairs.group_by(_PAIR).agg(
-        pl.concat_str(pl.lit(prefix), pl.col("place").cast(pl.String).min()).alias("source"),
-        pl.col("at").max().alias("observed_at"),
-    )
-
-
-def _coalesced(seen: pl.LazyFrame, visits: pl.DataFrame) -> pl.LazyFrame:
-    carried = (
-        seen.filter("secure", "answered", pl.col("connection_id").is_not_null())
-        .select("visit", "connection_id", "host", "at")
-        .unique()
-        .filter(pl.len().over("visit", "connection_id") > 1)
-        .collect()
-        .lazy()
-    )
-    pairs = (
-        carried.rename({"host": "host_a"})
-        .join(
-            carried.select("visit", "connection_id", pl.col("host").alias("host_b")),
-            on=["visit", "connection_id"],
-        )
-        .filter(pl.col("host_a") < pl.col("host_b"))
+        carried.join(carried.drop("at"), on=["visit", "connection_id"])
+        .filter(pl.col("host") < pl.col("host_right"))
+        .select("visit", "connection_id", "at", pair_of("host", "host_right"))
     )
     return _last(pairs, visits)
 
 
 def _misdirected(
-    tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame, visits: pl.DataFrame, names: pl.Enum
-) -> pl.LazyFrame:
+    tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame, visits: pl.DataFrame, known: _Known
+) -> pl.DataFrame:
     """Each host that a connection answered 421 for, against the connection's own and the others it answered."""
     place = ["visit", "connection_id"]
-    of_visits = visits.lazy().select("visit", "visit_id", "at")
+    of_visits = visits.lazy().select("visit", "visit_id")
+    told = pl.col("certain") & pl.col("host").is_not_null() & pl.col("connection_id").is_not_null()
     answered = pl.col("refused") < pl.col("requests")
-    certain = uses.lazy().filter("certain", pl.col("host").is_not_null(), pl.col("connection_id").is_not_null())
-    by_status = certain.filter(~answered).select(*place, pl.col("host").cast(names).alias("refused"))
+    by_status = uses.lazy().filter(told & ~answered).select(*place, pl.col("host").cast(pl.String).alias("refused"))
     logged = (
         tables["connections"]
         .filter(pl.col("misdirected").list.len() > 0)
@@ -315,40 +316,35 @@ def _misdirected(
         .select(*place, pl.col("misdirected").alias("refused"))
         .explode("refused")
         .drop_nulls()
-        .with_columns(pl.col("refused").cast(names))
     )
-    refused = pl.concat([logged, by_status]).unique().collect().lazy()
-    here = refused.select(place).unique()
+    refused = pl.concat([logged, by_status]).unique().collect()
+    here = refused.lazy().select(place).unique()
     opened = (
         tables["connections"]
-        .select("visit_id", "connection_id", "first_host")
+        .select("visit_id", "connection_id", pl.col("first_host").alias("host"))
         .join(of_visits, on="visit_id")
-        .join(here, on=place)
-        .select(*place, pl.col("first_host").cast(names, strict=False).alias("host"))
+        .join(here, on=place, how="semi")
+        .select(*place, "host")
     )
-    others = certain.filter(answered).join(here, on=place, how="semi").select(*place, pl.col("host").cast(names))
-    others = pl.concat([opened, others])
-    pairs = (
-        refused.join(others.unique().drop_nulls(), on=place)
-        .filter(pl.col("refused") != pl.col("host"))
-        .join(of_visits, on="visit", how="left")
-        .select(
-            *place,
-            "at",
-            pl.when(pl.col("refused") < pl.col("host")).then("refused").otherwise("host").alias("host_a"),
-            pl.when(pl.col("refused") < pl.col("host")).then("host").otherwise("refused").alias("host_b"),
-        )
+    others = uses.lazy().join(here, on=place, how="semi").filter(told & answered)
+    others = pl.concat([opened, others.select(*place, pl.col("host").cast(pl.String))]).unique().drop_nulls()
+    pairs = refused.join(others.collect(), on=place).filter(pl.col("refused") != pl.col("host"))
+    return _last(
+        pairs.join(visits.select("visit", "at"), on="visit", how="left")
+        .with_columns(pl.Series(name, known.numbers(pairs[name])) for name in ("refused", "host"))
+        .filter(pl.min_horizontal("refused", "host") >= 0)
+        .select(*place, "at", pair_of("refused", "host")),
+        visits,
     )
-    return _last(pairs, visits)
 
 
-def _last(rows: pl.LazyFrame, visits: pl.DataFrame) -> pl.LazyFrame:
+def _last(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
     """Of several connections that show the same the latest; of equally late ones the first by name."""
     chosen = pl.concat_str(pl.lit("connection "), "connection_id", pl.lit(" of visit "), "visit_id")
-    named = rows.join(visits.lazy().select("visit", "visit_id"), on="visit")
-    return _latest(named.select(*_PAIR, chosen.alias("source"), pl.col("at").alias("observed_at")))
+    named = rows.join(visits.select("visit", "visit_id"), on="visit")
+    return _latest(named.select("pair", chosen.alias("source"), pl.col("at").alias("observed_at")))
 
 
-def _latest(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _latest(rows: pl.DataFrame) -> pl.DataFrame:
     latest = pl.col("source").sort_by(["observed_at", "source"], descending=[True, False], nulls_last=True).first()
-    return rows.group_by(_PAIR).agg(latest, pl.col("observed_at").max())
+    return rows.group_by("pair").agg(latest, pl.col("observed_at").max())

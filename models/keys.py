@@ -33,9 +33,9 @@ class Keys:
         what makes servers one is not known (``keyless``) is its own key.
         """
         addressed = pl.col("server_ip").is_not_null()
-        found = rows.with_columns(_of(rows["server_ip"], self.addresses))
+        found = rows.with_columns(of_categories(rows["server_ip"], self.addresses))
         if self.hosts is not None:
-            found = found.with_columns(_of(shared(rows.select("host"))["host"], self.hosts))
+            found = found.with_columns(of_categories(shared(rows.select("host"))["host"], self.hosts))
         found = found.with_columns(
             (addressed & pl.col("key").is_null()).alias("keyless"),
             pl.when(addressed).then(pl.coalesce("key", "server_ip")).alias("key"),
@@ -52,7 +52,7 @@ def keys(tables: Mapping[str, pl.LazyFrame], colocation: Colocation) -> Keys:
     # No address is all digits or begins with an equals sign, so none can be taken for another key.
     key = {"asn": pl.col("asn").cast(pl.String), "ip": pl.col("ip"), "org": "=" + pl.col("organisation")}
     asn_and_key = ("asn", key.get(colocation, pl.lit(None, pl.String)).cast(pl.Categorical).alias("key"))
-    addresses = _by_number(tables["addresses"].select(pl.col("ip").cast(pl.Categorical).alias("of"), *asn_and_key))
+    addresses = by_number(tables["addresses"].select(pl.col("ip").cast(pl.Categorical).alias("of"), *asn_and_key))
     if colocation not in _OF_HOSTS:
         return Keys(addresses, None)
     edge = pl.concat_str(pl.lit("="), "edge")
@@ -60,10 +60,10 @@ def keys(tables: Mapping[str, pl.LazyFrame], colocation: Colocation) -> Keys:
     # A host with several CDNs is on this edge at times, and nobody knows when.
     of_host = pl.when(pl.col("multi_cdn").ne_missing(other=True)).then(edge if colocation == "edge" else owned)
     hosts = tables["hosts"].select(pl.col("host").cast(pl.Categorical).alias("of"), of_host.alias("key"))
-    return Keys(addresses, _by_number(hosts.cast({"key": pl.Categorical})))
+    return Keys(addresses, by_number(hosts.cast({"key": pl.Categorical})))
 
 
-def _by_number(known: pl.LazyFrame) -> pl.DataFrame:
+def by_number(known: pl.LazyFrame) -> pl.DataFrame:
     """``known`` (``of``, a category, once each; facts) with each row at its category's number."""
     rows = known.filter(pl.col("of").is_not_null()).collect()
     number = rows["of"].to_physical().to_numpy()
@@ -72,5 +72,6 @@ def _by_number(known: pl.LazyFrame) -> pl.DataFrame:
     return rows_at(rows.drop("of"), row)
 
 
-def _of(texts: pl.Series, facts: pl.DataFrame) -> pl.DataFrame:
+def of_categories(texts: pl.Series, facts: pl.DataFrame) -> pl.DataFrame:
+    """Of each text (a category) its row of ``facts``, which :func:`by_number` made; NULLs where there is none."""
     return facts.select(pl.all().gather(texts.to_physical(), null_on_oob=True))

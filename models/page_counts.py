@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from originset.models.evidence import by_visits
 from originset.models.merging import merged_counts
 from originset.models.parameters import Coverage
+from originset.models.parts import by_visits
 from originset.models.uses import Flags, Ints, Pages, distinct, first_of, rows_at
 
 _COUNTED = pl.col("secure") & pl.col("connection_id").is_not_null()

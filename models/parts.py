@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 import polars as pl
 
 ROWS = 250_000
 
 # Tables whose rows each belong to one visit.
 _PER_VISIT = ("visits", "requests", "connections", "dns_queries")
+
+# Rows of all visits looked at together: they are narrower than requests.
+SLICE = 1_000_000
 
 # Visit ids looked at together for where each visit's rows are.
 _SCANNED = 8_000_000
@@ -63,3 +67,13 @@ def _slice(table: pl.LazyFrame, spans: pl.DataFrame, chosen: pl.DataFrame) -> pl
         # Other visits' rows lie between.
         found = found.join(chosen.lazy(), on="visit_id", how="semi", maintain_order="left")
     return found
+
+
+def by_visits(rows: pl.DataFrame, size: int = SLICE) -> Iterator[pl.DataFrame]:
+    """``rows``, by ``visit``, some whole visits after another: slices of about ``size`` rows, at least one."""
+    visit, first = rows["visit"].to_numpy(), 0
+    while first == 0 or first < rows.height:
+        end = min(first + size, rows.height)
+        end = int(np.searchsorted(visit, visit[end - 1], side="right")) if end > first else end
+        yield rows.slice(first, end - first)
+        first = max(end, 1)
