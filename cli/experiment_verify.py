@@ -203,6 +203,8 @@ def _rebuilt(visit: dict[str, Any], tables: dict[str, pl.LazyFrame], deployed: D
         return None
     for sentence in made.left_out:
         note(f"{page}: not rebuilt: {sentence}")
+    if visit["third_party_cookies"] is None:
+        note(f"{page}: the recorder does not say whether third-party cookies were blocked: loaded with them allowed")
     return _Page(visit, made, latency)
 
 

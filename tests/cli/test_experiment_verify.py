@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
@@ -85,6 +87,17 @@ def test_a_tampered_plan_is_told_before_any_browser_starts(testbed_study, rewrit
     done = verify(testbed_study, rewrite(servers=[server | {"announce": own}]), tmp_path / "out")
     ((row,), code) = json.loads(done.stdout), done.exit_code
     assert (row["host"], row["predicted"], code) == (SITE, "what it announces saves 1, by the plan", 1)
+
+
+@pytest.mark.testbed
+def test_a_cookie_setting_that_nobody_recorded_is_said(testbed_study, rewrite, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("originset.cli.experiment_verify.verified_page", lambda *_: iter(()))
+    copy = Study(Path(shutil.copytree(testbed_study.root, tmp_path / "study")))
+    unsaid = "the recorder does not say whether third-party cookies were blocked"
+    assert unsaid not in verify(copy, rewrite(), tmp_path / "out").stderr
+    with duckdb.connect(str(copy.database_path)) as connection:
+        connection.execute("UPDATE visits SET third_party_cookies = NULL")
+    assert unsaid in verify(copy, rewrite(), tmp_path / "out").stderr
 
 
 @pytest.mark.testbed
