@@ -10,10 +10,10 @@ _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is of the public internet, itself and by the IPv4 address that it stands for.
+    """Whether an address is of the public internet, itself or by the IPv4 address that it stands for (mapped, RFC 6052).
 
-    Not public: private, shared, loopback, link-local, multicast, reserved and documentation addresses, and those IPv6
-    addresses that lead to such an IPv4 address (mapped, 6to4, RFC 6052); Teredo's are not, whatever they stand for.
+    Not public: private, shared, loopback, link-local, multicast, reserved and documentation addresses; nor those of
+    Teredo and 6to4, whatever they stand for.
 
     Raises:
         ValueError: it is no address.
@@ -21,9 +21,8 @@ def is_public(address: str) -> bool:
     found = ipaddress.ip_address(address)
     if isinstance(found, ipaddress.IPv4Address):
         return found.is_global and not found.is_multicast and not found.is_reserved
-    inner = found.ipv4_mapped or found.sixtofour
-    if found in _TRANSLATED:
-        inner = ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF)
-    if inner is not None and not is_public(str(inner)):
-        return False
-    return found.ipv4_mapped is not None or found in _TRANSLATED or (found in _UNICAST and found.is_global)
+    inner = ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF) if found in _TRANSLATED else found.ipv4_mapped
+    if inner is not None:
+        return is_public(str(inner))
+    # Some Pythons take 6to4 for global, others do not.
+    return found in _UNICAST and found.is_global and found.sixtofour is None
