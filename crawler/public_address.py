@@ -10,7 +10,7 @@ _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is of the public internet, itself or by the IPv4 address that it stands for (mapped, RFC 6052).
+    """Whether an address is of the public internet, itself or by the IPv4 address in it (mapped, RFC 6052).
 
     Not public: private, shared, loopback, link-local, multicast, reserved and documentation addresses; nor those of
     Teredo and 6to4, whatever they stand for.
