@@ -1,6 +1,6 @@
 # make demo   set up everything, crawl the testbed with real headless Chrome, print the savings
 # make test   set up everything, run the tests
-# make test-fast   half of the tests in a few seconds: no browser, testbed, whole command, database or drawn cases
+# make test-fast   a third of the tests in some 20 s of one core: no browser, testbed, study, command or drawn cases
 # make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
@@ -28,7 +28,7 @@ test: system-test $(READY)
 	  $(BIN)/pytest tests/crawler; waited=$$?; wait $$rest; rested=$$?; cat $(REST); exit $$((waited || rested))
 
 test-fast: $(READY)
-	@$(BIN)/pytest -q -m "not (testbed or browser or soak or slow)"
+	@$(BIN)/pytest -q --fast
 
 # Fails below 95 % of the branches of either folder. Ten minutes on two cores, so no part of what a change must pass.
 coverage: system-test $(READY)

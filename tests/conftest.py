@@ -29,23 +29,42 @@ settings.load_profile("originset")
 
 _WHY_NOT = "ORIGINSET_NO_TESTBED"
 
-# What is slow: whole commands, what needs a study with a database, drawn cases, real files, processes and patience.
+# What --fast leaves out, before it is even imported: whole commands, studies with a database, browsers, the testbed,
+# and models that take whole tables. A test there can still be run by naming its file without --fast.
 _SLOW_PATHS = (
     "tests/analysis/har/test_recorders_golden.py",
-    "tests/analysis/test_http_archive.py",
-    "tests/analysis/test_importing",
-    "tests/analysis/test_kept_files.py",
+    "tests/analysis/test_",
     "tests/benchmarks/",
     "tests/cli/test_",
     "tests/cli/writers/test_node.py",
     "tests/crawler/cluster/",
+    "tests/crawler/test_book.py",
+    "tests/crawler/test_crawl",
     "tests/crawler/test_manners.py",
+    "tests/crawler/test_plan.py",
     "tests/crawler/test_resolver.py",
+    "tests/crawler/testbed/test_rules_command.py",
+    "tests/crawler/visits/test_visits",
+    "tests/data/test_capture_place.py",
     "tests/data/test_database",
     "tests/data/test_shards_earlier.py",
     "tests/data/test_schema.py",
+    "tests/models/browsers/test_browsers_soak.py",
+    "tests/models/browsers/test_causes.py",
+    "tests/models/browsers/test_planned.py",
+    "tests/models/browsers/test_replay_strip.py",
+    "tests/models/browsers/test_savings.py",
+    "tests/models/browsers/test_servers.py",
+    "tests/models/browsers/test_tables.py",
+    "tests/models/test_evidence.py",
     "tests/models/test_experiment.py",
+    "tests/models/test_fill",
+    "tests/models/test_live.py",
+    "tests/models/test_page_counts",
+    "tests/models/test_provider_changes.py",
+    "tests/models/test_second_table.py",
     "tests/models/test_sensitivity.py",
+    "tests/models/test_site_certificates.py",
     "tests/queries/",
     "tests/test_docs.py",
     "tests/test_packaging.py",
@@ -64,15 +83,24 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="only what takes milliseconds: what make test-fast runs")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.option.fast and str(collection_path.relative_to(config.rootpath)).startswith(_SLOW_PATHS):
+        return True
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if "testbed" in fixtures:
             item.add_marker("testbed")
-        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if drawn or fixtures & _SLOW_FIXTURES or item.nodeid.startswith(_SLOW_PATHS):
-            item.add_marker("slow")
+    if config.option.fast:
+        items[:] = [item for item in items if not _is_slow(item)]
     # The session's testbed stays up from its first use on; whoever needs the same addresses has to be done by then.
     items.sort(key=lambda item: item.get_closest_marker("alone") is None)
     if inside() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
@@ -81,6 +109,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("testbed"):
             item.add_marker(skip)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Whether it needs a browser, the testbed, real files or a study, draws its cases, or takes its time."""
+    drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    marked = any(item.get_closest_marker(name) for name in ("testbed", "browser", "soak"))
+    return drawn or marked or not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
