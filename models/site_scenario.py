@@ -181,8 +181,8 @@ class _Maker:
         while (parent := by_id.get(above)) is not None and parent is not root:
             if one.kind in _LOADED_BY.get(parent.kind, ()):
                 return parent
-            above = parent.row["initiator_id"] if parent.row["request_id"] != above else None
-            if above is not None and above >= parent.row["request_id"]:
+            above = parent.row["initiator_id"]
+            if above is None or above >= parent.row["request_id"]:
                 break  # nothing is caused by what comes after it
         return root
 

@@ -23,6 +23,8 @@ def test_firefox_acts_over_http2_only_and_chromium_over_http3_only() -> None:
         ("firefox", "h2"): (4, 4),
         ("firefox", "h3"): (None, None),
     }
+    assert given["firefox", "h2"].says.startswith("Firefox acts on ORIGIN frames over HTTP/2")
+    assert "stays off the connection" in given["firefox", "h2"].says
     assert "one address" in given["chromium", "h2"].says
     assert "HTTPS record of the first" in given["chromium", "h3"].says
     assert all(("third-party cookies" in one.says) == (one.browser == "chromium") for one in given.values())

@@ -25,6 +25,8 @@ def test_a_name_takes_what_it_takes_in_der(name: str) -> None:
         ([14600 - 8 - 5 - 8], False, False),
         ([14600 - 8 - 10 - 8 - 1, 2], True, False),
         ([3600 - 8 - 5 + 1], False, False),
+        ([3600 - 8 - 5], False, True),  # before the change exactly what passes
+        ([14600 - 8 - 5], True, False),
     ],
 )
 def test_limits_are_crossed_at_the_byte(sizes: list[int], tcp: bool, quic: bool) -> None:

@@ -76,6 +76,16 @@ def test_it_fills_gaps_alone(make_tables) -> None:
     assert live.names.rows() == [("v", "img.a.test")]
 
 
+def test_a_record_without_an_address_is_no_recorded_answer(make_tables) -> None:
+    records = [{**lookup("img.a.test", "browser", 'alpn="h3"'), "rtype": "HTTPS"}]
+    filled, live = with_live(make_tables({**ROWS, "dns_queries": [*ROWS["dns_queries"], *records]}))
+    assert live.names.rows() == [("v", "img.a.test")]
+    assert filled["dns_queries"].filter(host="img.a.test").select("source").collect()["source"].to_list() == [
+        "browser",
+        "live",
+    ]
+
+
 def test_another_address_proves_nothing(make_tables) -> None:
     moved = [handshake("www.a.test", AWAY, "live"), handshake("www.a.test", HOME, "live", port=8443),
              handshake("www.a.test", HOME, "live", recorded=False), handshake("www.a.test", HOME, None)]  # fmt: skip

@@ -26,6 +26,11 @@ def test_by_hand(example_tables) -> None:
     ]  # fmt: skip
 
 
+def test_an_as_without_a_name_goes_by_its_number(make_tables, example_rows) -> None:
+    addresses = [{**row, "as_name": None} for row in example_rows["addresses"]]
+    assert changes(make_tables({**example_rows, "addresses": addresses}))["provider"].to_list() == ["AS13335"]
+
+
 def test_without_wildcards_more_is_missing(example_tables) -> None:
     rows = changes(example_tables, wildcards="ignored")
     # Connection 2 of visit a carried static and assets, that of b cdn and static: none goes away with one name alone.

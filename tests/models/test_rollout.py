@@ -25,6 +25,10 @@ def test_every_certificate_is_in_one_ring() -> None:
     controls = [change for change in changes if change.group == "control"]
     assert 10 <= len(controls) <= 50
     assert {change.group for change in made.rings[-1].certificates} == {"experiment"}
+    # The control's names save nothing; certificate N's two save N and N + 1.
+    for ring in made.rings:
+        counted = [int(one.certificate[1:]) for one in ring.certificates if one.group == "experiment"]
+        assert ring.connections_saved == sum(2 * number + 1 for number in counted)
     for change in controls:
         assert sorted(map(len, change.names)) == sorted(map(len, change.later))
         assert set(change.names).isdisjoint(change.later)

@@ -159,6 +159,23 @@ def test_redirects_to_the_page_stay(make_tables: MakeTables) -> None:
     assert parsed(made(make_tables, requests)).sites == ("www.example.com",)
 
 
+def test_what_cannot_load_is_passed_over_for_what_loaded_it(make_tables: MakeTables) -> None:
+    requests = [
+        DOCUMENT,
+        request_row("v", 1, "www.example.com", A, 1, resource_type="subframe"),
+        request_row("v", 2, "www.example.com", A, 1, resource_type="script", initiator_id=1),
+        request_row("v", 3, "www.example.com", A, 1, resource_type="image", initiator_id=2),
+        request_row("v", 4, "www.example.com", A, 1, resource_type="xhr", initiator_id=3),
+        request_row("v", 5, "www.example.com", A, 1, resource_type="stylesheet", initiator_id=3),
+        request_row("v", 6, "www.example.com", A, 1, resource_type="xhr", initiator_id=6),
+    ]
+    frame, own_cause = parsed(made(make_tables, requests)).pages[0].loads
+    assert (frame.kind, own_cause.kind) == ("iframe", "xhr")
+    script, style = frame.loads  # neither image nor script loads styles: what is around them does
+    assert (script.kind, style.kind) == ("script", "style")
+    assert [one.kind for one in script.loads] == ["image", "xhr"]
+
+
 def test_what_cannot_be_in_it_is_said(make_tables: MakeTables) -> None:
     requests = [
         DOCUMENT,
