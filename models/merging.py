@@ -2,107 +2,192 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from originset.models.evidence import SAME_EDGE, SAME_TENANT
+from originset.models.neighbours import contents, packed, pairs_within, starts_of
 from originset.models.parameters import Coverage
+from originset.models.uses import Flags, Ints
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+# Pairs of hosts looked up together.
+_TOGETHER = 4_000_000
+
+_WIDTH = 32
 
 
-def merged_counts(located: pl.DataFrame, levels: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The pairs of hosts that evidence tells of, by number.
+
+    ``number``: of a host's category its number by name, -1 where nothing is told of it. ``pairs``: the lesser number
+    and the greater one in one, ascending; of each its ``level``, and whether something ``contradicts``.
+    """
+
+    number: Ints
+    pairs: Ints
+    level: Ints
+    contradicts: Flags
+
+
+def links(levels: pl.DataFrame) -> Links:
+    """``levels``: as :func:`originset.models.evidence.pair_levels` gives them."""
+    hosts = pl.concat([levels["host_a"], levels["host_b"]]).unique().sort()
+    category = hosts.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
+    number = np.full(int(category.max(initial=-1)) + 1, -1)
+    number[category] = np.arange(category.size)
+    one, other = (number[levels[name].cast(pl.Categorical).to_physical().to_numpy()] for name in ("host_a", "host_b"))
+    pairs = one << _WIDTH | other
+    order = np.argsort(pairs)
+    return Links(number, pairs[order], levels["level"].to_numpy()[order], levels["contradicts"].to_numpy()[order])
+
+
+def merged_counts(located: pl.DataFrame, links: Links, coverage: Coverage) -> pl.DataFrame:
     """``visit`` with columns ``deployable`` and ``edge``: connections needed for what the visit's units serve.
 
-    ``located``: columns ``visit``, ``key`` (what the ORIGIN model takes for one server), ``unit`` (a number: what is on
-    one connection anyhow, of one key) and ``host`` (a category). Within a key, a connection serves units that evidence
-    of level 3 (``deployable``) between hosts of theirs connects, directly or through others; where coverage is ignored
-    2 is enough. Then what is so far one connection is a unit, and evidence of level 2 connects these (``edge``). So no
-    count is above the one before it, and none is below the number of keys. Units between hosts of which a 421 was seen
-    are kept apart: those of such a group are dealt out in the order of their first hosts, each to the first connection
-    without anything against it.
+    ``located``: columns ``visit`` (a number), ``key`` (what the ORIGIN model takes for one server, a category),
+    ``unit`` (a number: what is on one connection anyhow, of one key; NULL is one too) and ``host`` (a category).
+    Within a key, a connection serves units that evidence of level 3 (``deployable``) between hosts of theirs connects,
+    directly or through others; where coverage is ignored 2 is enough. Then what is so far one connection is a unit, and
+    evidence of level 2 connects these (``edge``). So no count is above the one before it, and none is below the number
+    of keys. Units between hosts of which a 421 was seen are kept apart: those of such a group are dealt out in the
+    order of their first hosts, each to the first connection without anything against it.
 
-    ``levels``: as :func:`originset.models.evidence.pair_levels` gives them, of at least the pairs that matter here.
     Every distinct set of hosts is looked at once, however many pages have it.
     """
     rungs = {"deployable": SAME_EDGE if coverage == "ignored" else SAME_TENANT, "edge": SAME_EDGE}
-    units = located.lazy().select("visit", "key", "unit").unique().group_by("visit").agg(pl.len().alias("units"))
-    places, sets = _sets(located, levels)
-    nodes, of_set, pairs = _pairs(sets, levels)
-    label, saved = np.arange(nodes), [places]
-    apart = pairs.filter("contradicts").select("node", "node_right").to_numpy()
+    rows = _rows(located, links)
+    visit = rows.group[rows.new_unit] >> _WIDTH
+    visits = visit[starts_of(visit)]
+    units = np.diff(np.append(starts_of(visit), visit.size))
+    left = {rung: units.copy() for rung in rungs}
+    sets = _sets(rows)
+    label = np.arange(sets.of_node.size)
+    one, other, pair = _told(sets, links)
+    against = links.contradicts[pair]
+    apart = np.column_stack([one, other])[against]
+    place = np.searchsorted(visits, sets.groups >> _WIDTH)
     for rung, least in rungs.items():
-        links = pairs.filter(pl.col("level") >= least, ~pl.col("contradicts")).select("node", "node_right").to_numpy()
-        label = _merged(label, links, apart)
-        left = pl.DataFrame({"set": of_set, rung: label != np.arange(nodes)}).group_by("set").agg(pl.col(rung).sum())
-        saved.append(left)
-    merges = places
-    for frame in saved[1:]:
-        merges = merges.join(frame, on="set", how="left")
-    of_visit = merges.group_by("visit").agg(pl.col(rung).sum().cast(pl.Int64) for rung in rungs)
-    return (
-        units.collect()
-        .join(of_visit, on="visit", how="left")
-        .select("visit", *((pl.col("units").cast(pl.Int64) - pl.col(rung).fill_null(0)).alias(rung) for rung in rungs))
-    )
+        linked = np.column_stack([one, other])[~against & (links.level[pair] >= least)]
+        label = _merged(label, linked, apart)
+        saved = np.bincount(sets.of_node[label != np.arange(label.size)], minlength=sets.size)
+        left[rung] -= np.bincount(place, saved[sets.of_group], visits.size).astype(np.int64)
+    return pl.DataFrame({"visit": visits, **left}).cast({"visit": located.schema["visit"]})
 
 
-def _sets(located: pl.DataFrame, levels: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """``visit`` and ``set``; and of each set of hosts that evidence may merge its ``set``, ``unit`` and ``code``.
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Hosts of units, once each, by ``group`` (visit and key), unit and ``code`` (-1 where nothing is told of a host).
 
-    ``code`` is the host's place in the alphabet among the hosts of ``levels``.
+    ``new_unit``: the row is the first of its unit.
     """
-    codes = _codes(levels)
-    telling = located.lazy().join(codes.lazy(), on="host").select("visit", "key", "unit", "code").unique().collect()
-    by_unit = telling.group_by("visit", "key", "unit").agg(pl.col("code").sort())
-    by_key = (
-        by_unit.lazy()
-        .with_columns(pl.col("code").cast(pl.List(pl.String)).list.join(" ").alias("text"))
-        .group_by("visit", "key")
-        .agg(pl.col("text").sort(), pl.len())
-        .filter(pl.col("len") > 1)
-        .select("visit", "key", pl.col("text").list.join("|"))
-        .collect()
-    )
-    distinct = by_key.unique("text").with_row_index("set")
-    places = by_key.join(distinct.select("text", "set"), on="text").select("visit", "set")
-    members = distinct.select("visit", "key", "set").join(telling, on=["visit", "key"]).select("set", "unit", "code")
-    return places, members
+
+    group: Ints
+    code: Ints
+    new_unit: Flags
 
 
-def _codes(levels: pl.DataFrame) -> pl.DataFrame:
-    hosts = pl.concat([levels["host_a"], levels["host_b"].alias("host_a")]).unique().sort()
-    return pl.DataFrame({"host": hosts.cast(pl.Categorical), "code": np.arange(hosts.len())})
+def _rows(located: pl.DataFrame, links: Links) -> _Rows:
+    category = located["host"].to_physical().cast(pl.Int64).fill_null(links.number.size)
+    number = np.append(links.number, -1)[category.clip(upper_bound=links.number.size).to_numpy()]
+    group = packed(pl.col("visit"), pl.col("key").to_physical()).alias("group")
+    rows = located.select(group, pl.col("unit").fill_null(-1), pl.Series("code", number)).sort("group", "unit", "code")
+    groups, unit, code = (rows[name].to_numpy() for name in ("group", "unit", "code"))
+    new_unit = _changes(groups) | _changes(unit)
+    kept = np.flatnonzero(new_unit | _changes(code))
+    return _Rows(groups[kept], code[kept], new_unit[kept])
 
 
-def _pairs(sets: pl.DataFrame, levels: pl.DataFrame) -> tuple[int, Ints, pl.DataFrame]:
-    """Units numbered, by their sets' order and first hosts; the set of each; the pairs of them that evidence tells of.
+def _changes(values: Ints) -> Flags:
+    """Which values are others than the one before."""
+    changed = np.ones(values.size, np.bool_)
+    changed[1:] = values[1:] != values[:-1]
+    return changed
 
-    Of several pairs of hosts of two units each is a row.
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """Distinct sets of units, and who has them.
+
+    ``groups``: those with two units or more of which anything is told; ``of_group`` is the set of each. ``node``: of
+    each row its unit, numbered by sets and first hosts; ``code`` its host. ``starts``: each set's first row.
+    ``of_node``: the set of each unit. ``size``: how many sets there are.
     """
-    codes = _codes(levels)
-    known = levels.select(
-        pl.col("host_a").cast(pl.Categorical), pl.col("host_b").cast(pl.Categorical), "level", "contradicts"
+
+    groups: Ints
+    of_group: Ints
+    starts: Ints
+    node: Ints
+    code: Ints
+    of_node: Ints
+    size: int
+
+
+def _sets(rows: _Rows) -> _Sets:
+    unit, of_group = np.cumsum(rows.new_unit, dtype=np.int64), np.cumsum(_changes(rows.group)) - 1
+    telling = rows.code >= 0
+    # Rows of which something is told, of groups of which something is told of more than one row.
+    several = np.bincount(of_group[telling], minlength=of_group.size) > 1
+    some = np.flatnonzero(telling & several[of_group])
+    group, unit, code = rows.group[some], unit[some], rows.code[some]
+    new_unit = _changes(unit)
+    heads = np.flatnonzero(new_unit)
+    lengths = np.diff(np.append(heads, group.size))
+    # Units by their first hosts: so that equal sets are equal row by row, whatever numbers their units have.
+    by_first = np.lexsort((code[heads], group[heads]))
+    order = np.repeat(heads[by_first] - np.cumsum(lengths[by_first]) + lengths[by_first], lengths[by_first])
+    order += np.arange(group.size)
+    group, code, new_unit = group[order], code[order], new_unit[order]
+    starts = starts_of(group)
+    content = contents(starts, (code << 1 | new_unit).astype(np.uint32)).to_frame("content")
+    first = content["content"].is_first_distinct()
+    number = content.filter(first).with_row_index("set")
+    of_group = content.join(number, on="content", how="left", maintain_order="left")["set"].to_numpy().astype(np.int64)
+    kept = np.repeat(first.to_numpy(), np.diff(np.append(starts, group.size)))
+    sizes = np.diff(np.append(starts, group.size))[first.to_numpy()]
+    of_row, new_unit = np.repeat(np.arange(sizes.size), sizes), new_unit[kept]
+    return _Sets(
+        group[starts],
+        of_group,
+        np.cumsum(sizes) - sizes,
+        np.cumsum(new_unit) - 1,
+        code[kept],
+        of_row[new_unit],
+        sizes.size,
     )
-    for side in ("a", "b"):
-        known = known.join(codes.rename({"host": f"host_{side}", "code": f"code_{side}"}), on=f"host_{side}")
-    nodes = (
-        sets.group_by("set", "unit")
-        .agg(pl.col("code").min().alias("first"))
-        .sort("set", "first")
-        .with_row_index("node")
-    )
-    members = sets.join(nodes, on=["set", "unit"]).select("set", "node", "code").lazy()
-    pairs = (
-        members.join(members, on="set")
-        .filter(pl.col("code") < pl.col("code_right"), pl.col("node") != pl.col("node_right"))
-        .join(known.lazy(), left_on=["code", "code_right"], right_on=["code_a", "code_b"])
-        .select(pl.col("node", "node_right").cast(pl.Int64), "level", "contradicts")
-        .collect()
-    )
-    return nodes.height, nodes["set"].to_numpy(), pairs
+
+
+def _told(sets: _Sets, links: Links) -> tuple[Ints, Ints, Ints]:
+    """The pairs of units of one set that evidence tells of, and where in ``links``; several times for several hosts."""
+    found = [(np.empty(0, np.int64),) * 3]
+    for first, last in _spans(sets):
+        starts = sets.starts[first:last]
+        end = sets.starts[last] if last < sets.size else sets.node.size
+        one, other = (each + starts[0] for each in pairs_within(starts - starts[0], int(end - starts[0])))
+        between = sets.node[one] != sets.node[other]
+        one, other = one[between], other[between]
+        least, greatest = np.minimum(sets.code[one], sets.code[other]), np.maximum(sets.code[one], sets.code[other])
+        pair = least << _WIDTH | greatest
+        place = np.minimum(np.searchsorted(links.pairs, pair), max(links.pairs.size - 1, 0))
+        known = np.flatnonzero(links.pairs[place] == pair) if links.pairs.size else np.empty(0, np.int64)
+        found.append((sets.node[one[known]], sets.node[other[known]], place[known]))
+    one, other, place = (np.concatenate(each) for each in zip(*found, strict=True))
+    return one, other, place
+
+
+def _spans(sets: _Sets) -> Iterator[tuple[int, int]]:
+    """Some sets after another, of about as many pairs as may be looked up together, at least one."""
+    sizes = np.diff(np.append(sets.starts, sets.node.size))
+    pairs = np.cumsum(sizes * (sizes - 1) // 2)
+    first = 0
+    while first < sets.size:
+        before = pairs[first - 1] if first else 0
+        last = max(int(np.searchsorted(pairs, before + _TOGETHER, side="right")), first + 1)
+        yield first, last
+        first = last
 
 
 def _merged(label: Ints, links: Ints, apart: Ints) -> Ints:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from originset.models.merging import merged_counts
+from originset.models.merging import links, merged_counts
 from originset.models.parameters import Coverage
 from originset.models.parts import by_visits
 from originset.models.uses import Flags, Ints, Pages, distinct, first_of, rows_at
@@ -102,11 +102,12 @@ def with_merges(
     of_host = pl.col("host").to_physical().cast(pl.Int64).alias("unit")
     # Evidence about a host that a connection only refused says nothing of that connection.
     told = pl.when(~pl.col("refused")).then("host").alias("host")
-    unit = pl.col("first").alias("unit")
+    unit = pl.col("first").cast(pl.Int64).alias("unit")
+    evidence = links(levels)
 
     def merged(rows: pl.DataFrame, known: str, *columns: pl.Expr) -> pl.DataFrame:
         return pl.concat(
-            merged_counts(some.filter(pl.col(known).is_not_null()).select("visit", "key", *columns), levels, coverage)
+            merged_counts(some.filter(pl.col(known).is_not_null()).select("visit", "key", *columns), evidence, coverage)
             for some in by_visits(rows, _MERGED)
         )
 

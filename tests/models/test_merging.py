@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from originset.data.schema import TABLES
 from originset.models.evidence import pair_levels
-from originset.models.merging import merged_counts
+from originset.models.merging import links, merged_counts
 
 HOSTS = [f"h{i}" for i in range(7)]
 pairs = st.tuples(st.sampled_from(HOSTS), st.sampled_from(HOSTS)).filter(lambda pair: pair[0] < pair[1])
@@ -23,10 +23,10 @@ def evidence_of(levels, against=()):
 
 
 def counts(located, evidence):
-    schema = {"visit": pl.String, "key": pl.Categorical, "host": pl.Categorical}
+    schema = {"visit": pl.Int32, "key": pl.Categorical, "host": pl.Categorical}
     frame = pl.DataFrame(located, schema=schema, orient="row")
     unit = pl.col("host").to_physical().cast(pl.Int64).alias("unit")
-    rows = merged_counts(frame.with_columns(unit), pair_levels(evidence).collect(), "certificate")
+    rows = merged_counts(frame.with_columns(unit), links(pair_levels(evidence).collect()), "certificate")
     assert rows["visit"].is_unique().all()
     return {row["visit"]: (row["edge"], row["deployable"]) for row in rows.iter_rows(named=True)}
 
@@ -42,7 +42,7 @@ def components(hosts, links):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    located=st.lists(st.tuples(st.sampled_from("vw"), st.sampled_from("kl"), st.sampled_from(HOSTS)), max_size=25),
+    located=st.lists(st.tuples(st.integers(0, 1), st.sampled_from("kl"), st.sampled_from(HOSTS)), max_size=25),
     levels=st.dictionaries(pairs, st.integers(0, 5), max_size=12),
 )
 def test_equal_to_one_page_at_a_time(located, levels):
@@ -63,9 +63,9 @@ def test_equal_to_one_page_at_a_time(located, levels):
     against=st.sets(pairs, max_size=6),
 )
 def test_a_refusal_never_helps(hosts, levels, against):
-    located = [("v", "k", host) for host in sorted(hosts)]
-    plain = counts(located, evidence_of(levels))["v"]
-    edge, deployable = counts(located, evidence_of(levels, against))["v"]
+    located = [(0, "k", host) for host in sorted(hosts)]
+    plain = counts(located, evidence_of(levels))[0]
+    edge, deployable = counts(located, evidence_of(levels, against))[0]
     assert plain[0] <= edge
     assert plain[1] <= deployable <= len(hosts)
     if any(set(pair) <= hosts for pair in against):
@@ -74,15 +74,15 @@ def test_a_refusal_never_helps(hosts, levels, against):
 
 def test_hosts_that_were_refused_are_kept_apart_though_a_third_connects_them():
     levels = {("h0", "h1"): 3, ("h1", "h2"): 3}
-    located = [("v", "k", host) for host in ("h0", "h1", "h2")]
-    assert counts(located, evidence_of(levels)) == {"v": (1, 1)}
-    assert counts(located, evidence_of(levels, [("h0", "h2")])) == {"v": (2, 2)}
+    located = [(0, "k", host) for host in ("h0", "h1", "h2")]
+    assert counts(located, evidence_of(levels)) == {0: (1, 1)}
+    assert counts(located, evidence_of(levels, [("h0", "h2")])) == {0: (2, 2)}
 
 
 def test_long_chains():
     many = [f"n{i:04}" for i in range(3000)]
     levels = dict.fromkeys(itertools.pairwise(many), 2)
-    assert counts([("v", "k", host) for host in many], evidence_of(levels)) == {"v": (1, 3000)}
+    assert counts([(0, "k", host) for host in many], evidence_of(levels)) == {0: (1, 3000)}
 
 
 def test_nothing():
