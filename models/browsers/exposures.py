@@ -24,11 +24,11 @@ def page_names(
     ``best_case``: of :func:`first_of_place`. ``replays``: by ``chromium``, ``firefox``, ``planned_chromium`` and
     ``planned_firefox`` what :func:`originset.models.browsers.replay.replayed` gives of ``groups``.
     """
-    plain = part.requests.filter(~pl.col("secure")).select(*_NAME, (pl.col("dns_ms") > 0).alias("phase"))
+    plain = part.requests.select(*_NAME, "dns_ms", "secure").filter(~pl.col("secure"))
+    plain = plain.select(*_NAME, (pl.col("dns_ms") > 0).alias("phase"))
     asked = part.queries.filter(pl.col("source") == "browser")
-    opened = part.connections.filter(pl.col("tls").ne_missing(other=False)).select(
-        "visit_id", pl.col("first_host").alias("host"), "ech"
-    )
+    opened = part.connections.select("visit_id", pl.col("first_host").alias("host"), "ech", "tls")
+    opened = opened.filter(pl.col("tls").ne_missing(other=False))
     every = pl.concat([frame.select(_NAME) for frame in (groups, plain, asked, opened)])
     name, firsts = grouped(keyed(*(numbers(every[column]) for column in _NAME)))
     of_group, of_plain, of_query, of_connection = np.split(name, np.cumsum([groups.height, plain.height, asked.height]))
@@ -92,7 +92,8 @@ def page_addresses(
     ``rows``: of :func:`originset.models.browsers.asked.modes_of`.
     """
     # What is of one connection went to one address.
-    alone = part.requests.filter(pl.col("connection_id").is_null() | ~pl.col("secure")).select(
+    requests = part.requests.select("visit_id", "secure", "connection_id", "server_ip")
+    alone = requests.filter(pl.col("connection_id").is_null() | ~pl.col("secure")).select(
         "visit_id", "secure", pl.col("server_ip").cast(part.known.addresses).alias("ip")
     )
     led = pl.concat(

@@ -145,7 +145,7 @@ def without_tls(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     name = ["visit_id", "host"]
     others = pl.concat(
         [
-            part.requests.filter(~pl.col("secure")).select(name),
+            part.requests.select(*name, "secure").filter(~pl.col("secure")).select(name),
             part.queries.filter(pl.col("source") == "browser", pl.col("host").is_not_null()).select(name),
         ]
     ).unique()

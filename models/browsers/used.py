@@ -9,6 +9,10 @@ from originset.models.browsers.part import Part, beside
 from originset.models.browsers.servers import answers_of, literals
 
 _KEY = ["visit_id", "connection_id"]
+_CARRIED = (
+    *("visit_id", "connection_id", "host", "port", "protocol", "socket", "credentialed", "third_party", "top_site"),
+    *("at_home", "cross_site", "cookies_blocked", "browser", "site", "main_site", "first"),
+)
 _TOLD = (
     *("certificate_id", "opened_ms", "established_ms", "closed_ms", "privacy_mode", "misdirected"),
     *("server_ip", "origin_set", "source"),
@@ -33,7 +37,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     last = np.full(first.size, -np.inf)
     np.maximum.at(last, of[known], rows["ended_ms"].fill_null(-np.inf).to_numpy()[known])
     firsts = np.sort(first[first >= 0])
-    carried = rows[firsts]
+    carried = rows.select(*_CARRIED, "server_ip", "started_ms", "ready_ms", "connected_ms", "connection")[firsts]
     last_ms = pl.Series("last_ms", last[of[firsts]])
     told = beside(carried, part.connections, _KEY, *_TOLD)
     answers = beside(carried, answers_of(part), ["visit_id", "host"])
@@ -61,10 +65,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
         part.known.named(facts["certificate_id"]).alias("names_known"),
         part.known.asns(facts["peer"]).alias("asn"),
     )
-    own = carried.select(
-        *("visit_id", "connection_id", "host", "port", "protocol", "socket", "credentialed", "third_party", "top_site"),
-        *("at_home", "cross_site", "cookies_blocked", "browser", "site", "main_site", "first"),
-    ).hstack(facts)
+    own = carried.select(_CARRIED).hstack(facts)
     order = own.select(pl.arg_sort_by("visit_id", "opened_ms", "first", "connection_id"))["visit_id"]
     return own[order].drop("first").with_row_index("number")
 
