@@ -65,10 +65,12 @@ class Firefox:
     ``preferences`` what is to differ from our defaults. The profile is temporary. Every load takes place in a new user
     context: no connection, cookie, cached answer or name of an earlier one is used.
 
-    Raises ``MissingDependency`` without Firefox, ``BrowserError`` where it does not start or is lost.
+    Raises ``MissingDependency`` without Firefox or where it is too old, ``BrowserError`` where it is lost or does not
+    start.
     """
 
     _arguments: tuple[str, ...] = ()
+    _events: tuple[str, ...] = ("network.responseCompleted",)
     _within: tuple[str, ...] = ()  # a command that starts another
 
     def __init__(
@@ -99,7 +101,7 @@ class Firefox:
             self._connection = stack.enter_context(connect(f"{url}/session", max_size=None, proxy=None))
             session = self._call("session.new", {"capabilities": {}})
             self._version = str(session["capabilities"]["browserVersion"])
-            self._call("session.subscribe", {"events": ["network.responseCompleted"]})
+            self._subscribe()
             stack.callback(self._close)
             self._stack = stack.pop_all()
         return self
@@ -139,6 +141,16 @@ class Firefox:
             with contextlib.suppress(BrowserError):  # what went wrong before says more
                 self._call("browser.removeUserContext", {"userContext": user_context})
         return list(self._responses)
+
+    def _subscribe(self) -> None:
+        try:
+            self._call("session.subscribe", {"events": self._events})
+        except BrowserError as error:
+            if "event name" not in error.problem:
+                raise
+            raise MissingDependency(
+                f"a Firefox newer than {self._version}", "apt-get update && apt-get install firefox-esr"
+            ) from error
 
     def _write_profile(self, profile: Path) -> None:
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in self._preferences.items()]

@@ -49,7 +49,7 @@ class VisitingFirefox(Firefox):
 
     # To ask of its own windows what no page may: see _forget.
     _arguments = ("--remote-allow-system-access",)
-    _subscribed = False
+    _events = EVENTS
 
     def __init__(self, settings: VisitSettings) -> None:
         if settings.device != "desktop":
@@ -131,9 +131,6 @@ class VisitingFirefox(Firefox):
                 self._call("browser.removeUserContext", {"userContext": user})
 
     def _prepare(self, user: str, context: str) -> None:
-        if not self._subscribed:
-            self._call("session.subscribe", {"events": list(EVENTS)})
-            self._subscribed = True
         self._call("browsingContext.setViewport", {"context": context, "viewport": _VIEWPORT})
         if self.settings.contact is not None:
             agent = self._evaluate(context, "navigator.userAgent")

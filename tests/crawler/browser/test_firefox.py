@@ -167,3 +167,9 @@ def test_a_machine_without_firefox(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingDependency, match="apt-get install firefox-esr"), Firefox():
         pytest.fail("there is no Firefox on this PATH")
+
+
+def test_one_too_old_is_told_once_not_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Firefox, "_events", ("browsingContext.notInventedYet",))
+    with pytest.raises(MissingDependency, match=r"a Firefox newer than \d+\."), Firefox():
+        pass
