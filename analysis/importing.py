@@ -19,10 +19,10 @@ from originset.data.shards import IMPORT, is_usable, read_shard, shard_path, sha
 from originset.data.study import Study
 
 _REJECTS = "imports"
-# What one process is given at a time: enough to make good shards of, little enough to share out evenly.
-_SHARE_BYTES = 64 << 20
-_LEAST_SHARE_BYTES = 16 << 20
-_SHARES_EACH = 8
+# What one process is given at a time: as much as makes a shard, then less and less, so that all end together.
+_SHARE_BYTES = 256 << 20
+_LEAST_SHARE_BYTES = 32 << 20
+_SHARES_EACH = 3
 _SHARE_FILES = 500
 _DEFAULTS = ImportSettings()
 
@@ -59,8 +59,7 @@ def import_hars(
         done += len(read)
         progress.update(task, advance=sum(sizes[file] for file in read), files=done)
 
-    evenly = sum(sizes.values()) // (jobs * _SHARES_EACH)
-    shares = list(_shares(files, sizes, min(max(evenly, _LEAST_SHARE_BYTES), _SHARE_BYTES)))
+    shares = list(_shares(files, sizes, jobs))
     if jobs <= 1 or len(shares) <= 1:
         summary.add(import_files(study, files, dict(known), settings, lambda file: advance([file])))
     else:
@@ -78,12 +77,15 @@ def import_hars(
     return summary
 
 
-def _shares(files: list[HarFile], sizes: dict[HarFile, int], most: int) -> Iterator[list[HarFile]]:
+def _shares(files: list[HarFile], sizes: dict[HarFile, int], jobs: int) -> Iterator[list[HarFile]]:
+    left = sum(sizes.values())
     share: list[HarFile] = []
     size = 0
     for file in files:
+        most = min(max(left // (jobs * _SHARES_EACH), _LEAST_SHARE_BYTES), _SHARE_BYTES)
         if share and (size + sizes[file] > most or len(share) >= _SHARE_FILES or file.source == STDIN):
             yield share
+            left -= size
             share, size = [], 0
         share.append(file)
         size += sizes[file]

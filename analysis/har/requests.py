@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from originset.analysis.har.gather import Gathered
@@ -11,8 +13,12 @@ from originset.analysis.har.urls import map_distinct, resolve_reference, url_col
 from originset.data.host_names import canonical_ip
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
+# Columns of what was gathered that others are made of, and nothing else.
+_READ = ("given_url", "ip", "ip_addr", "told_protocol", "response_protocol", "request_protocol")
 _FRAGMENT = r"(?s)#.*"
 _ABSOLUTE = r"^[A-Za-z][A-Za-z0-9+.-]*://"
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_:.-]{0,79}")
+_CODE_WITHIN = re.compile(r"net::ERR_\w+|NS_\w+")
 _SECURE = pl.col("scheme").is_in(["https", "wss"])
 
 
@@ -30,7 +36,7 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
         *_protocols(frame),
         *_visit_facts(gathered, frame["visit"]),
     )
-    frame = _ordered(frame)
+    frame = _ordered(frame.drop(_READ))
     frame = _phases(frame)
     frame = _connection_ids(frame)
     frame = _initiators(frame)
@@ -39,7 +45,7 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
         # 0, -1, -2, -999: recorders' ways of saying that no response came.
         pl.when(pl.col("status").is_between(100, 999)).then(pl.col("status").cast(pl.Int32)).alias("status"),
         pl.when(~_made_up()).then(pl.col("protocol")).alias("protocol"),
-        _error_code(),
+        map_distinct(frame["error"], error_code),
         map_distinct(frame["mime"], mime_type).alias("mime_type"),
         pl.col("resource_type").str.strip_chars().str.to_lowercase().replace("", None).alias("resource_type"),
         pl.col("method").str.strip_chars().str.to_uppercase().replace("", None).alias("method"),
@@ -216,13 +222,13 @@ def _from_cache() -> pl.Expr:
     return pl.coalesce("cached", pl.when(silent.fill_null(value=False)).then(pl.lit(value=True)))
 
 
-def _error_code() -> pl.Expr:
+def error_code(text: str) -> str | None:
     """The code of a failure; free text, which may quote addresses and secrets, becomes ``other``."""
-    text = pl.col("error").str.strip_chars().replace("", None)
-    code = text.str.extract(r"^([A-Za-z][A-Za-z0-9_:.-]{0,79})$")
-    return pl.coalesce(
-        code, text.str.extract(r"(net::ERR_\w+|NS_\w+)"), pl.when(text.is_not_null()).then(pl.lit("other"))
-    ).alias("error")
+    text = text.strip()
+    if _CODE.fullmatch(text):
+        return text
+    found = _CODE_WITHIN.search(text)
+    return found[0] if found else "other" if text else None
 
 
 def mime_type(content_type: str) -> str | None:

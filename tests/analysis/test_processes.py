@@ -19,6 +19,30 @@ def test_processes_use_a_thread_each_and_leave_the_environment_as_it_was(before,
     assert os.environ.get("POLARS_MAX_THREADS") == before
 
 
+ENDS_THE_OTHER = (
+    "__import__('os')._exit(1) if __import__('multiprocessing').parent_process() else __import__('time').sleep(1)"
+)
+
+
+# The first process waits for the other, which may take long to start, to have done one.
+MET = (
+    "(__import__('pathlib').Path({0!r}).touch() if __import__('multiprocessing').parent_process() else "
+    "any(iter(lambda: __import__('time').sleep(0.05) or __import__('pathlib').Path({0!r}).exists(), True)), "
+    "__import__('os').getpid())[1]"
+)
+
+
+def test_this_process_does_its_part(tmp_path):
+    processes = {process for process, _ in shared_out(2, eval, [(MET.format(str(tmp_path / "begun")),)] * 4)}
+    assert len(processes) == 2
+    assert os.getpid() in processes
+
+
+def test_what_it_raises_ends_all():
+    with pytest.raises(ZeroDivisionError):
+        list(shared_out(2, eval, [("1 / 0",)] * 3))
+
+
 def test_a_process_that_is_ended_from_outside_is_one_line():
     with pytest.raises(UsageError, match="ended from outside"):
-        list(shared_out(1, os._exit, [(1,)]))
+        list(shared_out(2, eval, [(ENDS_THE_OTHER,)] * 50))
