@@ -28,7 +28,6 @@ _CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
 _DETAIL = pl.Enum(
     ["SAME_HOST_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS", "OTHER_AS", "SAME_HOST"]
 )
-_FIXER = pl.Enum(["site", "host_owner", "cdn", "browser", "nobody"])
 
 # Of two connections, what decides; and what is told of those that are chosen.
 _OWN = (
@@ -84,15 +83,17 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
                 pl.col("causes").list.first().cast(pl.String),
                 pl.when(pl.col("needs").list.len() > 0).then(pl.lit(NOT_DECIDABLE)),
                 pl.lit(UNKNOWN),
-            ).alias("cause")
+            )
+            .cast(_CAUSE)
+            .alias("cause")
         )
         .with_columns(_detail())
         .hstack(by_number[rows["number"]])
     )
     return with_fix(rows.with_columns(fixable_by().alias("fixable_by"))).select(
         *("visit_id", "connection_id", pl.col("connection_id_held").alias("reusable_connection_id"), "host"),
-        *(pl.col("host_held").alias("reusable_host"), "same_host", pl.col("cause").cast(_CAUSE)),
-        *(pl.col("detail").cast(_DETAIL), "causes", "needs", pl.col("fixable_by").cast(_FIXER)),
+        *(pl.col("host_held").alias("reusable_host"), "same_host", "cause"),
+        *(pl.col("detail").cast(_DETAIL), "causes", "needs", "fixable_by"),
         pl.col("fix").cast(part.known.texts),
         # Tables do not tell what is live in them: originset.models.live does, of the rows.
         pl.lit(value=False).alias("based_on_live"),

@@ -6,6 +6,12 @@ from functools import cache
 
 import polars as pl
 
+FIXER = pl.Enum(["site", "host_owner", "cdn", "browser", "nobody"])
+
+
+def _by(name: str) -> pl.Expr:
+    return pl.lit(name, FIXER)
+
 
 @cache
 def fixable_by() -> pl.Expr:
@@ -18,33 +24,26 @@ def fixable_by() -> pl.Expr:
     both_own = own & (pl.col("site_held") == pl.col("main_site"))
     one_owner = pl.col("site") == pl.col("site_held")
     on_edge = pl.col("edge").is_not_null() & (pl.col("edge") == pl.col("edge_held"))
-    servers = (
-        pl.when(both_own)
-        .then(pl.lit("site"))
-        .when(one_owner)
-        .then(pl.lit("host_owner"))
-        .when(on_edge)
-        .then(pl.lit("cdn"))
-    )
-    of_host = pl.when(own).then(pl.lit("site")).otherwise(pl.lit("host_owner"))
+    servers = pl.when(both_own).then(_by("site")).when(one_owner).then(_by("host_owner")).when(on_edge).then(_by("cdn"))
+    of_host = pl.when(own).then(_by("site")).otherwise(_by("host_owner"))
     asking = (pl.col("detail") == "CREDENTIALS").fill_null(value=False)
     return (
         pl.when(cause.is_in(["H1", "PROTO_MIX", "PORT_SCHEME", "LIFETIME"]))
         .then(of_host)
         .when(cause == "CRED")
-        .then(pl.when(asking).then(pl.lit("site")).otherwise(pl.lit("browser")))
+        .then(pl.when(asking).then(_by("site")).otherwise(_by("browser")))
         .when(cause.is_in(["PARTITION", "ORIGIN_UNSUPPORTED"]))
-        .then(pl.lit("browser"))
+        .then(_by("browser"))
         .when(cause.is_in(["IP", "CERT"]))
-        .then(pl.coalesce(servers, pl.lit("host_owner")))
+        .then(pl.coalesce(servers, _by("host_owner")))
         .when(cause.is_in(["CERT+IP"]))
-        .then(pl.coalesce(servers, pl.lit("nobody")))
+        .then(pl.coalesce(servers, _by("nobody")))
         .when(cause.is_in(["ORIGIN_EXCLUDED", "MISDIRECTED"]))
-        .then(pl.coalesce(servers, pl.lit("host_owner")))
+        .then(pl.coalesce(servers, _by("host_owner")))
         .when(cause == "RACE")
-        .then(pl.when(pl.col("same_host")).then(pl.lit("browser")).otherwise(pl.coalesce(servers, pl.lit("browser"))))
+        .then(pl.when(pl.col("same_host")).then(_by("browser")).otherwise(pl.coalesce(servers, _by("browser"))))
         .when(cause == "SPECIAL")
-        .then(pl.lit("nobody"))
+        .then(_by("nobody"))
     )
 
 
@@ -93,11 +92,11 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
         .when((pl.col("cause") == "RACE") & pl.col("same_host"))
         .then(pl.lit("RACE_SAME_HOST"))
         .when((pl.col("cause").is_in(["IP", "RACE"])) & (pl.col("fixable_by") == "site"))
-        .then(pl.col("cause") + pl.lit("_SHARD"))
+        .then(pl.col("cause").cast(pl.String) + pl.lit("_SHARD"))
         .when((pl.col("cause").is_in(["CERT", "CERT+IP"])) & (pl.col("fixable_by") == "cdn"))
-        .then(pl.col("cause") + pl.lit("_CDN"))
+        .then(pl.col("cause").cast(pl.String) + pl.lit("_CDN"))
         .when((pl.col("fixable_by") != "nobody") | (pl.col("cause") == "SPECIAL"))
-        .then("cause")
+        .then(pl.col("cause").cast(pl.String))
     )
     texts = _FIXES | _OF_CDN | _SHARDS
     # No wider than what the texts need, since it is taken apart and put together again.
