@@ -26,7 +26,7 @@ _PART = 1024
 
 
 class _Folder:
-    """A folder that captures come into."""
+    """A folder that captures come into. What brings one says whether it was still there."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,11 +34,13 @@ class _Folder:
     def has(self, name: str) -> bool:
         return (self._folder / name).exists()
 
-    def copy(self, visit_id: str, bucket: BucketStore) -> None:
-        if (packed := bucket.read(visit_id)) is not None:
-            write_packed(self._folder, visit_id, packed)
+    def copy(self, visit_id: str, bucket: BucketStore) -> bool:
+        if (packed := bucket.read(visit_id)) is None:
+            return False
+        write_packed(self._folder, visit_id, packed)
+        return True
 
-    def take(self, name: str, path: Path) -> None:
+    def take(self, name: str, path: Path) -> bool:
         # A capture is never written to, only replaced by rename, so that two studies may share the file.
         place = self._folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -47,6 +49,7 @@ class _Folder:
         except OSError:
             with replacing(place) as beside:
                 shutil.copyfile(path, beside, follow_symlinks=False)
+        return True
 
 
 class _Bucket:
@@ -59,21 +62,21 @@ class _Bucket:
     def has(self, name: str) -> bool:
         return name in self._there
 
-    def copy(self, visit_id: str, bucket: BucketStore) -> None:
-        if (packed := bucket.read(visit_id)) is not None:
-            self._put(visit_id, packed)
+    def copy(self, visit_id: str, bucket: BucketStore) -> bool:
+        return (packed := bucket.read(visit_id)) is not None and self._put(visit_id, packed)
 
-    def take(self, name: str, path: Path) -> None:
+    def take(self, name: str, path: Path) -> bool:
         if (visit_id := capture_name(name)) is None:
             raise StudyError(path.parent.parent, f"{name} is not named as a capture is", "move it away")
         try:
-            self._put(visit_id, read_whole(path, MAX_BYTES))
+            return self._put(visit_id, read_whole(path, MAX_BYTES))
         except OverflowError:
             raise StudyError(path.parent.parent, f"{name} is larger than any capture", "move it away") from None
 
-    def _put(self, visit_id: str, packed: bytes) -> None:
+    def _put(self, visit_id: str, packed: bytes) -> bool:
         self._store.write(visit_id, packed)
         self._there.add(_name(visit_id))
+        return True
 
 
 Target = _Folder | _Bucket
@@ -95,7 +98,7 @@ def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
     known = links = 0
     bucket = bucket_of(source)
 
-    def new() -> Iterator[Callable[[], None]]:
+    def new() -> Iterator[Callable[[], bool]]:
         nonlocal known, links
         if bucket is not None:
             for kept in bucket.captures():
@@ -116,13 +119,12 @@ def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
     return _all_done(new()), known, links
 
 
-def _all_done(calls: Iterator[Callable[[], None]]) -> int:
-    """Make all calls, some of which wait for storage, several at once; how many."""
+def _all_done(calls: Iterator[Callable[[], bool]]) -> int:
+    """Make all calls, some of which wait for storage, several at once; how many brought something."""
     done = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while part := list(islice(calls, _PART)):
-            for _ in pool.map(lambda call: call(), part):
-                done += 1
+            done += sum(pool.map(lambda call: call(), part))
     return done
 
 

@@ -7,6 +7,7 @@ import pytest
 from rich.progress import Progress
 from s3_storage import bucket, keys
 
+from originset.analysis import study_merge_captures
 from originset.analysis.captures import read_captures
 from originset.analysis.study_merge import MergeSummary, merge
 from originset.crawler.plan import plan_crawl
@@ -111,6 +112,28 @@ def test_a_merge_that_ended_early_goes_on(place: str, tmp_path: Path, monkeypatc
     assert (summary.captures, summary.visits_in_both) == (2, 4)
     assert keys(bucket_name) == names(SITES)
     assert to_make(whole) == set()
+
+
+def test_captures_in_s3_come_into_a_folder(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is removed while it is merged is not there."""
+    part, whole = crawled(tmp_path / "part", SITES, place), Study(tmp_path / "whole")
+    gone = visit_id(SITES[0])
+    read = BucketStore.read
+    monkeypatch.setattr(BucketStore, "read", lambda store, visit: None if visit == gone else read(store, visit))
+    assert merged(whole, part).captures == len(SITES) - 1
+    assert sorted(path.name for path in whole.captures.glob("*/*")) == sorted(
+        capture_path(Path(), visit_id(site)).name for site in SITES[1:]
+    )
+
+
+def test_what_is_larger_than_any_capture_is_not_put_into_storage(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, part = crawled(tmp_path / "whole", [], place), crawled(tmp_path / "part", SITES[:1])
+    monkeypatch.setattr(study_merge_captures, "MAX_BYTES", 10)
+    with pytest.raises(StudyError, match="is larger than any capture; move it away"):
+        merged(whole, part)
+    assert keys(place.split("/")[2]) == []
 
 
 def test_what_is_no_capture_is_not_put_into_storage(place: str, tmp_path: Path) -> None:
