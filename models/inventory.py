@@ -12,7 +12,7 @@ from typing import Literal
 
 import polars as pl
 
-from originset.models.origins import NotAnOriginError, check_host
+from originset.models.origins import why_no_name
 
 KeyHolder = Literal["cdn", "customer"]
 
@@ -160,7 +160,7 @@ def _judged(inventory: pl.DataFrame, names: pl.LazyFrame, pairs: pl.LazyFrame) -
         )
     )
     hosts = _located(by_certificate.select("host").unique(), names, "host").with_columns(
-        pl.col("host").map_elements(_is_name, return_dtype=pl.Boolean).alias("is_name")
+        pl.col("host").map_elements(lambda host: why_no_name(host) is None, return_dtype=pl.Boolean).alias("is_name")
     )
     facts = inventory.with_row_index("row").lazy()
     asker = facts.select(
@@ -204,11 +204,3 @@ def _judged(inventory: pl.DataFrame, names: pl.LazyFrame, pairs: pl.LazyFrame) -
     ]
     reason = pl.coalesce(*(pl.when(applies).then(pl.lit(why)) for applies, why in reasons), pl.lit(None, pl.String))
     return joined.select("certificate", "host", "sites", "pairs", "connections", "held", reason.alias("reason"))
-
-
-def _is_name(host: str) -> bool:
-    try:
-        check_host(host)
-    except NotAnOriginError:
-        return False
-    return "." in host

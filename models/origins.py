@@ -62,6 +62,15 @@ def parse(origin: str) -> tuple[str, int]:
     return host, port
 
 
+def why_no_name(host: str) -> str | None:
+    """Why no public CA takes a host name into a certificate, in words fit for a person; None where one would."""
+    try:
+        check_host(host)
+    except NotAnOriginError as error:
+        return error.reason
+    return None if "." in host else "a public CA signs no name of a single label"
+
+
 def check_host(host: str) -> None:
     """Refuse what cannot be the host of an announced origin.
 

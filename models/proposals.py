@@ -9,7 +9,7 @@ import polars as pl
 from originset.data.schema import CERTIFICATE_ADDITIONS, ORIGIN_SETS
 from originset.models.browsers.savings import SAVINGS, totals
 from originset.models.evidence import SAME_EDGE
-from originset.models.origins import NotAnOriginError, check_host
+from originset.models.origins import why_no_name
 
 # Most names are nothing but labels of letters, digits and inner hyphens, and certainly are host names.
 _PLAIN = r"^(?:[a-z0-9](?:[a-z0-9]|-[a-z0-9]){0,30}\.){1,3}[a-z]{2,63}$"
@@ -25,7 +25,7 @@ def proposals(
     """
     elsewhere = tables["hosts"].filter("multi_cdn").select("host").collect()["host"].implode()
     names = additions.select(pl.col("name").unique())
-    unfit = [name for name in names.filter(~pl.col("name").str.contains(_PLAIN))["name"] if not _is_name(name)]
+    unfit = [name for name in names.filter(~pl.col("name").str.contains(_PLAIN))["name"] if why_no_name(name)]
     blocked = (
         pl.when(pl.col("name").is_in(misdirected["host"].implode()))
         .then(pl.lit("misdirected"))
@@ -77,11 +77,3 @@ def _totals(saved: pl.DataFrame | None, names: dict[str, str], by: list[str]) ->
     if saved is None:
         return pl.DataFrame(schema=dict.fromkeys(by, pl.String) | dict.fromkeys(SAVINGS, pl.Int64))
     return totals(saved.rename(names), by)
-
-
-def _is_name(host: str) -> bool:
-    try:
-        check_host(host)
-    except NotAnOriginError:
-        return False
-    return "." in host

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
 from originset.data.host_names import covers
-from originset.models.origins import NotAnOriginError, check_host
+from originset.models.origins import why_no_name
 from originset.models.plan import Basis, Plan, counted
 
 # What Let's Encrypt takes; other public CAs take as many or more.
@@ -84,7 +84,7 @@ def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT)
     added: list[str] = [] if covers(kept, own) else [_must(own)]
     ask: list[str] = []
     for addition in plan.additions:
-        problem = _problem(addition.name)
+        problem = why_no_name(addition.name)
         if problem is not None:
             left_out.append((addition.name, problem))
         elif not addition.same_owner:
@@ -104,7 +104,7 @@ def _sorted_out(names: Iterable[str]) -> tuple[list[str], list[str], list[tuple[
         try:
             addresses.append(str(ipaddress.ip_address(name)))
         except ValueError:
-            problem = _problem(name.removeprefix("*."))
+            problem = why_no_name(name.removeprefix("*."))
             if problem is None:
                 kept.append(name)
             else:
@@ -112,16 +112,8 @@ def _sorted_out(names: Iterable[str]) -> tuple[list[str], list[str], list[tuple[
     return kept, addresses, left_out
 
 
-def _problem(host: str) -> str | None:
-    try:
-        check_host(host)
-    except NotAnOriginError as error:
-        return error.reason
-    return None if "." in host else "a public CA signs no name of a single label"
-
-
 def _must(host: str) -> str:
-    problem = _problem(host)
+    problem = why_no_name(host)
     if problem is not None:
         raise UsageError(f"{quoted(host)} can be in no certificate ({problem})")
     return host

@@ -101,16 +101,24 @@ def test_what_was_left_out_is_said() -> None:
         {**usual, "certificate": "lib", "names": ["lib.cdn.test"], "owner": "cdn", "shared": True},
         {**usual, "certificate": "many", "names": ["m.cdn.test"], "owner": "cdn", "shared": True, "multi_cdn": True},
         {**usual, "certificate": "caa", "names": ["caa.cdn.test"], "owner": "cdn", "shared": True, "caa": ["x"]},
+        {**usual, "certificate": "out", "names": ["out.test"], "owner": "o", "shared": True, "opt_out": True},
+        {**usual, "certificate": "two", "names": ["two.test"], "owner": "t"},
+        {**usual, "certificate": "too", "names": ["two.test"], "owner": "t"},
     ]
     pairs = [
         ("a.test", "lib.cdn.test", 10), ("www.a.test.", "LIB.cdn.test", 5), ("a.test", "img.a.test", 3),
         ("a.test", "b.test", 7), ("b.test", "lib.cdn.test", 2), ("gone.test", "lib.cdn.test", 1),
         ("a.test", "elsewhere.test", 4), ("f.test", "lib.cdn.test", 6), ("a.test", "m.cdn.test", 8),
-        ("a.test", "caa.cdn.test", 9),
+        ("a.test", "caa.cdn.test", 9), ("out.test", "lib.cdn.test", 20), ("a.test", "out.test", 30),
+        ("two.test", "lib.cdn.test", 40), ("a.test", "single", 50),
     ]  # fmt: skip
     made = planned([dict.fromkeys(INVENTORY) | row for row in rows], pairs, Limits())
     assert made.additions.rows() == [("a", "lib.cdn.test", 1, 2, 15, 14)]
     assert dict(made.left_out.select("reason", "connections").iter_rows()) == {
+        "the host is no name for a certificate": 50,
+        "the site is on several certificates": 40,
+        "the host has opted out": 30,
+        "the site has opted out": 20,
         "planned": 15,
         "the host's CAA does not permit the CA": 9,
         "other CDNs serve the host too": 8,

@@ -45,6 +45,7 @@ def test_with_coverage_ignored_no_name_is_missing(example_tables) -> None:
     assert modelled["certificate_additions"].is_empty()
     (site,) = modelled["site_certificates"].filter(site="example.com").rows(named=True)
     assert (site["additions"], site["existing_names"], site["ideal_names"]) == (0, 2, 2)
+    assert site["deployable_additions"] == 0, "known to be none"
 
 
 def test_unknown_names_and_addresses_add_nothing(make_tables, example_rows) -> None:

@@ -176,6 +176,24 @@ def test_what_cannot_load_is_passed_over_for_what_loaded_it(make_tables: MakeTab
     assert [one.kind for one in script.loads] == ["image", "xhr"]
 
 
+def test_credentials_are_those_of_each_kind(make_tables: MakeTables) -> None:
+    kinds = ["fetch", "xhr", "script", "font"]
+    asked = [(kind, mode) for kind in kinds for mode in ("omit", "include", "unknown")]
+    requests = [
+        request_row("v", number, "www.example.com", A, 1, resource_type=kind, credentials=mode)
+        for number, (kind, mode) in enumerate(asked, start=1)
+    ]
+    loads = parsed(made(make_tables, [DOCUMENT, *requests])).pages[0].loads
+    said = {one: (load.credentials, load.crossorigin) for one, load in zip(asked, loads, strict=True)}
+    assert [said["fetch", mode][0] for mode in ("omit", "include", "unknown")] == ["omit", "include", "include"]
+    assert [said["xhr", mode][0] for mode in ("omit", "include", "unknown")] == [
+        "same-origin",
+        "include",
+        "same-origin",
+    ]
+    assert [said["script", mode][1] for mode in ("omit", "include", "unknown")] == [True, False, False]
+
+
 def test_what_cannot_be_in_it_is_said(make_tables: MakeTables) -> None:
     requests = [
         DOCUMENT,
