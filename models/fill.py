@@ -30,6 +30,10 @@ from originset.models.uses import known_connections, pages, shared
 # What evidence and merging need of the uses of all pages.
 _KEPT = ("host", "server_ip", "asn", "key", "connection_id", "certain", "secure", "requests", "refused")
 
+# Texts of the parts that are kept as categories until the end: a text would keep the memory of its part.
+_CATEGORIES = {"documents": ("site", "server"), "colocated": ("site", "server", "host"), "carried": ("site", "key")}
+_LEFT = {"documents": "visit_id", "colocated": "visit_id"}
+
 # Just below the largest that glibc's mallopt(3) adapts its thresholds to.
 _KEPT_BYTES = 31 * 2**20
 
@@ -58,9 +62,9 @@ def model_tables(
         if browsers:
             frames |= browser_tables(part, frames["colocated"], of_study)
         for name, frame in frames.items():
-            kept[name].append(frame)
+            kept[name].append(_kept(name, frame))
         visits += kept["visits"][-1].height
-    whole = {name: pl.concat(frames) for name, frames in kept.items()}
+    whole = {name: pl.concat(kept.pop(name)) for name in list(kept)}
     if browsers:
         whole["redundant_connections"] = marked(whole["redundant_connections"], live)
     evidence = colocation_evidence(tables, whole["visits"], whole["uses"])
@@ -118,6 +122,15 @@ def of_part(
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
         .select(visit, "visit_id", "at", "server"),
     }
+
+
+def _kept(name: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """What is needed of a part's rows when all have been read."""
+    rows = rows.drop(_LEFT.get(name, ())).cast(dict.fromkeys(_CATEGORIES.get(name, ()), pl.Categorical))
+    if name == "documents":
+        # As a category and back it is a text among those of all parts.
+        rows = rows.with_columns(pl.col("certificate_id").cast(pl.Categorical).cast(pl.String))
+    return rows
 
 
 def _rows_of(table: Table, rows: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,8 @@ def origin_sets(
 ) -> pl.DataFrame:
     """Rows of ``origin_sets``: one for each site, server and host that share the document's key, itself included.
 
+    ``documents`` and ``colocated``: rows of :func:`originset.models.documents.documents` and
+    :func:`originset.models.colocated.colocated_hosts`, sites and hosts as categories.
     ``misdirected``: column host, as :func:`originset.models.evidence.misdirected_hosts` gives it. A host asked for on
     several ports has the one of most visits. ``asn`` is that of most of the server's documents.
     """
@@ -34,12 +36,12 @@ def origin_sets(
     )
     members = (
         colocated.group_by("site", "server", "host")
-        .agg(pl.col("requests").sum(), pl.col("visit_id").n_unique().alias("visits"))
+        .agg(pl.col("requests").sum(), pl.len().alias("visits"))
         .join(port, on=["site", "server", "host"])
         .join(servers, on=["site", "server"])
         .join(site_visits, on="site")
         .join(certificates, on=["site", "server"], how="left")
-        .cast({"server": pl.String, "host": pl.String})
+        .cast(dict.fromkeys(("site", "server", "host"), pl.String))
         .collect(engine="streaming")
     )
     members = members.with_columns(covered(tables, members))

@@ -53,7 +53,8 @@ def provider_changes(
 ) -> pl.DataFrame:
     """Rows of ``provider_changes``: for each provider (AS, or other key) up to 10 names, the most effective first.
 
-    ``connections``: rows of :func:`carried`. ``additions``: of ``certificate_additions``, for what browsers save. A
+    ``documents``: rows of :func:`originset.models.documents.documents`; ``connections``: of :func:`carried`; sites and
+    keys as categories in both. ``additions``: of ``certificate_additions``, for what browsers save. A
     connection goes away when the site's certificate covers every host that it carried; so two names may save more
     together than each alone, and no order of names is best at every length. Names are taken greedily: each connection's
     worth is shared out among the names that it still lacks, and the name with the largest sum is next. The same shares
@@ -94,7 +95,8 @@ def _lacking(
 ) -> pl.DataFrame:
     """``site``, ``key``, ``asn``, ``provider`` (number), ``names`` that connections lack (sorted), ``connections``."""
     certificates = own_certificates(documents.filter("secure"), ["site"]).collect()
-    rows = connections.join(certificates, on="site").with_row_index("row")
+    named = connections.join(certificates, on="site").cast({"site": pl.String, "key": pl.String})
+    rows = named.with_row_index("row")
     each = rows.select("row", "certificate_id", pl.col("hosts").alias("host")).explode("host").drop_nulls("host")
     known = covered(tables, each, wildcards=parameters.wildcards == "cover")
     # Where the certificate's names are not known, nobody knows what it lacks.

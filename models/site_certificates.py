@@ -32,7 +32,9 @@ def certificate_additions(
 ) -> pl.DataFrame:
     """Rows of ``certificate_additions``: the co-located names of each site that its certificate does not cover.
 
-    Over the union of the site's visits. A site whose certificate's names are not known has no rows here and NULL in
+    ``documents`` and ``colocated``: rows of :func:`originset.models.documents.documents` and
+    :func:`originset.models.colocated.colocated_hosts`, sites and hosts as categories. Over the union of the site's
+    visits. A site whose certificate's names are not known has no rows here and NULL in
     ``site_certificates``. Ranked by connections saved, then by visits and requests. ``level`` and ``same_owner`` are
     those of the document's host that has the best evidence, where a site had several. No rows at all if coverage is
     ignored.
@@ -45,21 +47,21 @@ def certificate_additions(
             pl.when(pl.col("connections").count() > 0)
             .then(pl.col("connections").sum())
             .alias("connections_saved_paper"),
-            pl.col("visit_id").n_unique().alias("visits"),
+            pl.len().alias("visits"),
             pl.col("requests").sum(),
         )
-        .with_columns(pl.col("name").cast(pl.String))
-        .filter(~is_address(pl.col("name")))
+        .filter(~is_address(pl.col("name").cast(pl.String)))
         .join(own_certificates(documents.filter("secure"), ["site"]), on="site")
         .collect(engine="streaming")
     )
-    asked = names.select("certificate_id", pl.col("name").alias("host"))
+    asked = names.select("certificate_id", pl.col("name").cast(pl.String).alias("host"))
     known = covered(tables, asked, wildcards=parameters.wildcards == "cover")
     missing = names.filter(~known).lazy()
     pairs = (
         colocated.select("site", "server", pl.col("host").alias("name"))
         .join(missing.select("site", "name"), on=["site", "name"])
         .unique()
+        .cast(dict.fromkeys(("site", "server", "name"), pl.String))
         .rename({"name": "host"})
         .collect()
         .lazy()  # used twice
@@ -72,7 +74,8 @@ def certificate_additions(
     # By what each saves, then by how often it is asked for.
     order = ["connections_saved_paper", "visits", "requests"]
     return (
-        missing.join(best, on=["site", "name"])
+        missing.cast(dict.fromkeys(("site", "name"), pl.String))
+        .join(best, on=["site", "name"])
         .sort("site", *order, "name", descending=[False, True, True, True, False], nulls_last=[False, *[True] * 4])
         .with_columns(pl.int_range(1, pl.len() + 1).over("site").alias("rank"))
         .select(
@@ -117,6 +120,7 @@ def site_certificates(
         )
         .join(own_certificates(documents.filter("secure"), ["site"]), on="site", how="left")
         .join(existing, on="certificate_id", how="left")
+        .with_columns(pl.col("site").cast(pl.String))
         .join(added, on="site", how="left")
         .with_columns(
             pl.when(pl.col("located") & pl.col("existing_names").is_not_null())
