@@ -31,6 +31,10 @@ EXPLAINED = {
     "http3-alt-svc": "Firefox goes over to HTTP/3 with the first answer that offers it, Chromium later; protocols are "
     "taken from Chromium's capture",
     "http3-alt-svc-origin": "likewise",
+    "http3-origin-unknown": "the second name is not in DNS, and what Firefox makes of it comes out both ways in five "
+    "loads; the model of Chromium's capture says one or two",
+    "protocol-http1-both": "Firefox opens three or four connections, as its requests come; their times are taken from "
+    "Chromium's capture",
     "protocol-misdirected": "after a 421 Firefox asks for what is left of the first name anew, in three of five loads",
     "protocol-misdirected-again": "Firefox repeats requests one connection each, those made later over one",
 }
