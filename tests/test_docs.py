@@ -13,6 +13,7 @@ from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue
 
 DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [page for folder in (DOCS.parent, DOCS) for page in sorted(folder.glob("*.md"))]
 METHODOLOGY = (DOCS / "methodology.md").read_text()
 OBJECTIONS = METHODOLOGY.split("\n## ")[1:]
 
@@ -41,16 +42,31 @@ def test_the_queries_named_exist() -> None:
     assert named <= set(catalogue())
 
 
-def test_the_commands_and_options_named_exist() -> None:
-    calls = re.findall(r"`originset ([a-z]+)([^`]*)`", METHODOLOGY)
-    assert len(calls) >= 6
-    for name, rest in calls:
-        assert name in COMMANDS, name
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_options_and_queries_named_exist(page: Path) -> None:
+    """Every line of a block and every text in backticks that begins with the program's name."""
+    text = page.read_text()
+    lines = [line.partition(" #")[0] for line in re.findall(r"^\s*(originset .+)$", text, re.MULTILINE)]
+    lines += [" ".join(call.split()) for call in re.findall(r"`(originset [^`]+)`", text)]
+    calls = [call.strip().removeprefix("originset ") for line in lines for call in line.split("&&")]
+    if page.name in {"README.md", "methodology.md"}:
+        assert len(calls) >= 6
+    for call in calls:
+        name, *rest = re.sub(r"^--study \S+ ", "", call).split()
+        assert name in COMMANDS, call
         command = main.get_command(click.Context(main), name)
         if isinstance(command, click.Group):
-            command = command.commands[rest.split()[0]]
-        options = {text for parameter in command.params for text in parameter.opts}
-        assert set(re.findall(r"--[a-z-]+", rest)) <= options, (name, rest)
+            command = command.commands[rest[0]]
+        options = {text for parameter in command.params for text in parameter.opts} | {"--help"}
+        assert {word for word in rest if word.startswith("--")} <= options, call
+        if name == "query" and rest and rest[0].islower() and not rest[0].startswith("-"):
+            assert rest[0] in catalogue(), call
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_linked_to_is_there(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        assert link.startswith("https://") or (page.parent / link).exists(), link
 
 
 def test_the_notebook_runs(example_shards, tmp_path, monkeypatch) -> None:
