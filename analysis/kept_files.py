@@ -36,7 +36,8 @@ def _redacted(log: Log) -> Log:
     for entry in log.entries:
         entry.request.url = _url(entry.request.url)
         entry.response.redirect_url = _url(entry.response.redirect_url)
-        entry.frame_url = _url(entry.frame_url)
+        if entry.frame_url is not None:  # else it may be no field of this recorder's entries
+            entry.frame_url = _url(entry.frame_url)
         if isinstance(entry.initiator, str):
             entry.initiator = _url(entry.initiator)
         elif entry.initiator is not None:

@@ -19,38 +19,24 @@ from originset.analysis.har.recorders import OTHER, Recorder
 from originset.analysis.har.structs import DnsInfo, Entry, Log, Page, SecurityDetails
 from originset.analysis.har.times import parse_timestamp
 
-_COLUMNS: dict[type[pl.DataType], tuple[str, ...]] = {
-    pl.String: (
-        "started",
-        "given_url",
-        "method",
-        "request_protocol",
-        "response_protocol",
-        "mime",
-        "resource_type",
-        "initiator_url",
-        "connection",
-        "ip",
+# Addresses, the bulk of the text, lie by themselves: what works on a column of them then meets nothing else.
+_COLUMNS: tuple[tuple[type[pl.DataType], tuple[str, ...]], ...] = (
+    (pl.String, ("given_url",)),
+    (pl.String, ("initiator_url",)),
+    (
+        pl.String,
+        ("started", "method", "request_protocol", "response_protocol", "mime", "resource_type", "connection", "ip"),
     ),
-    pl.Float64: (
-        "status",
-        "blocked_ms",
-        "dns_ms",
-        "connect_ms",
-        "ssl_ms",
-        "send_ms",
-        "wait_ms",
-        "receive_ms",
-        "response_transferred",
-        "headers_size",
-        "body_size",
+    (
+        pl.Float64,
+        (
+            *("status", "blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms"),
+            *("response_transferred", "headers_size", "body_size"),
+        ),
     ),
-    pl.Int64: (
-        "visit",  # position in `visits`
-        "place",  # of the entry, in its file
-    ),
-    pl.Boolean: ("cached",),
-}
+    (pl.Int64, ("visit", "place")),  # position in `visits`; of the entry, in its file
+    (pl.Boolean, ("cached",)),
+)
 # What few entries or few recorders have.
 _RARE: dict[str, type[pl.DataType]] = {
     "told_protocol": pl.String,
@@ -110,8 +96,8 @@ class Gathered:
         self.lookups: list[Lookup] = []
         self._chain_of: dict[tuple[str, ...], int] = {}
         self._details_of: dict[tuple[object, ...], list[tuple[int, list[str] | None]]] = {}
-        self._values: dict[type[pl.DataType], list[Any]] = {kind: [] for kind in _COLUMNS}
-        self._series: dict[type[pl.DataType], list[pl.Series]] = {kind: [] for kind in _COLUMNS}
+        self._values: tuple[list[Any], ...] = tuple([] for _ in _COLUMNS)
+        self._series: tuple[list[pl.Series], ...] = tuple([] for _ in _COLUMNS)
         self._rare: dict[str, dict[int, Any]] = {name: {} for name in _RARE}  # by the entry's row
 
     def add(self, log: Log, visits: Sequence[VisitFacts]) -> None:
@@ -121,7 +107,7 @@ class Gathered:
         pages = _pages(entries, [visit.page for visit in visits])
         connections = _connections(entries, recorder)
         first_visit, first_row = len(self.visits), self.entries
-        texts, numbers, places, truths = self._values.values()
+        urls, causes, texts, numbers, places, truths = self._values
         errors, redirects, by_worker = (self._rare[name] for name in ("error", "redirect", "by_worker"))
         tls_versions, certificates = self._rare["tls_version"], self._rare["security"]
         cached = _cached(entries, recorder)
@@ -129,15 +115,15 @@ class Gathered:
             request, response, timings = entry.request, entry.response, entry.timings
             content, cause = response.content, entry.initiator
             # Each in the order of _COLUMNS.
+            urls.append(request.url)
+            causes.append(cause if cause is None or isinstance(cause, str) else called_by(cause))
             texts += (
                 entry.started,
-                request.url,
                 request.method,
                 request.http_version,
                 response.http_version,
                 None if content is None else content.mime_type,
                 entry.resource_type or entry.request_type,
-                cause if cause is None or isinstance(cause, str) else called_by(cause),
                 connection,
                 entry.server_ip,
             )
@@ -198,17 +184,17 @@ class Gathered:
                 self.lookups.append(Lookup(first_visit + page, place, entry.dns_info))
 
     def _make_series(self) -> None:
-        for kind, values in self._values.items():
-            self._series[kind].append(pl.Series(values, dtype=kind))
+        for (kind, _), values, series in zip(_COLUMNS, self._values, self._series, strict=True):
+            series.append(pl.Series(values, dtype=kind))
             values.clear()
 
     def frame(self) -> pl.DataFrame:
         """All entries gathered so far."""
         self._make_series()
         columns: list[pl.Series] = []
-        for kind, names in _COLUMNS.items():
-            joined = pl.concat(self._series[kind], rechunk=True)
-            self._series[kind] = [joined]
+        for (_, names), series in zip(_COLUMNS, self._series, strict=True):
+            joined = pl.concat(series, rechunk=True)
+            series[:] = [joined]
             every = (
                 pl.col(joined.name).gather_every(len(names), place).alias(name) for place, name in enumerate(names)
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
@@ -197,7 +197,44 @@ class Har(_Struct):
 
 
 _S = TypeVar("_S", bound=msgspec.Struct)
+
+
+def _decoder_without(*absent: str) -> msgspec.json.Decoder[Har]:
+    """A decoder whose entries have None for these fields, and do not look for them.
+
+    Every field that is not read is compared with the names of all that are.
+    """
+    fields: list[Any] = [
+        (field.name, field.type, _same_default(field))
+        for field in msgspec.structs.fields(Entry)
+        if field.name not in absent
+    ]
+    entry: Any = msgspec.defstruct("Entry", fields, bases=(_Struct,), namespace=dict.fromkeys(absent), gc=False)
+    log: Any = msgspec.defstruct("Log", [("entries", list[entry])], bases=(Log,), kw_only=True, gc=False)
+    har: Any = msgspec.defstruct("Har", [("log", log)], bases=(Har,), kw_only=True, gc=False)
+    return cast("msgspec.json.Decoder[Har]", msgspec.json.Decoder(har))
+
+
+def _same_default(field: msgspec.structs.FieldInfo) -> object:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return msgspec.field(name=field.encode_name, default_factory=field.default_factory)
+    return msgspec.field(name=field.encode_name, default=field.default)
+
+
 _decoder = msgspec.json.Decoder(Har)
+# What HARs of these begin with, and fields that only others write, or that are not looked for in theirs.
+_CREATOR = re.compile(
+    rb'\s*\{\s*"log"\s*:\s*\{\s*(?:"version"\s*:\s*"[0-9.]*"\s*,\s*)?"creator"\s*:\s*\{\s*"name"\s*:\s*'
+    rb'"(?:(WebPagetest)|WebInspector|Chrome HAR Capturer|chrome-har|[bB]rowsertime|Firefox|[sS]plash)[^"\\]*"'
+)
+_decoder_for_webpagetest = _decoder_without(
+    *("initiator_index", "frame_url", "credentials"),  # originset
+    *("resource_type", "from_cache", "from_disk_cache", "connection", "connection_id", "fetch_type"),
+)
+_decoder_for_browsers = _decoder_without(
+    *("initiator_index", "frame_url", "credentials", "transfer_size"),
+    *("socket", "ip_addr", "protocol", "certificates", "tls_version", "tls_resumed", "dns_info"),
+)
 _entry_decoder = msgspec.json.Decoder(Entry)
 _BYTE = re.compile(r"\(byte (\d+)\)")
 # Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept.
@@ -215,8 +252,11 @@ def decode(text: bytes, source: str) -> Log:
         InputError: ``empty``, ``not-json``, ``truncated``, ``not-har`` or ``too-deep``, with the place if it is known.
     """
     text = _utf8(text, source)
+    decoder = _decoder
+    if (creator := _CREATOR.match(text)) is not None:
+        decoder = _decoder_for_webpagetest if creator[1] else _decoder_for_browsers
     try:
-        return _decoder.decode(text).log
+        return decoder.decode(text).log
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # Malformed, or merely unlike its kind: the slow way tells them apart.
         return _decode_leniently(text, source)

@@ -215,3 +215,16 @@ def test_sanitising_takes_cookies_from_the_har_and_nothing_from_the_tables():
     tables = tables_of(sensitive)
     assert "planted-cookie" not in str([rows.rows() for rows in tables.values()])
     assert tables["requests"].drop("visit_id").equals(tables_of(sanitised)["requests"].drop("visit_id"))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parent.name != "originset"], ids=lambda path: path.stem
+)
+def test_it_matters_not_where_the_recorder_gives_its_name(path):
+    log = json.loads(path.read_bytes())["log"]
+    creator = log.pop("creator")
+    first, last = HarBatch(), HarBatch()
+    first.add(json.dumps({"log": {"creator": creator, **log}}).encode(), path.name, "0" * 64)
+    last.add(json.dumps({"log": {**log, "creator": creator}}).encode(), path.name, "0" * 64)
+    for name, rows in last.tables().items():
+        assert rows.equals(first.tables()[name])
