@@ -9,6 +9,9 @@ import polars as pl
 
 from originset.models.network import is_address
 
+# Pairs looked up together: each has two names that could be in its certificate.
+_TOGETHER = 250_000
+
 
 def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcards: bool = True) -> pl.Series:
     """Of each row of ``pairs`` (``certificate_id``, ``host``) whether the certificate covers the host.
@@ -17,11 +20,16 @@ def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcard
     or, if its left-most label is ``*``, a host with any one label in that place. No partial wildcards, no common name
     (section 6.1.2), no wildcard for an address. Without ``wildcards`` a certificate's wildcard names cover nothing.
     """
-    rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
     with_names = tables["certificates"].filter(pl.col("san_count").is_not_null())
     names = tables["certificate_names"].select("certificate_id", "name")
     if not wildcards:
         names = names.filter(~pl.col("name").str.starts_with("*"))
+    answers = [_covered(with_names, names, some) for some in pairs.iter_slices(_TOGETHER)]
+    return pl.concat(answers) if answers else pl.Series("covered", [], pl.Boolean)
+
+
+def _covered(with_names: pl.LazyFrame, names: pl.LazyFrame, pairs: pl.DataFrame) -> pl.Series:
+    rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
     known = rows.join(with_names, on="certificate_id", how="semi")
     matching = names.join(_wanted(rows), on=["certificate_id", "name"])
     known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")])

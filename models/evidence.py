@@ -55,7 +55,7 @@ class _Known:
 
 
 def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame, uses: pl.DataFrame) -> pl.DataFrame:
-    """Rows of ``colocation_evidence``, ordered by their key.
+    """Rows of ``colocation_evidence``, ordered by their key, texts as categories.
 
     ``visits``: visit (a number), visit_id, at (when it began) and server (host of its document, where it has one).
     ``uses``: rows as :class:`originset.models.uses.Pages` has them, with ``visit`` in place of ``page`` and
@@ -92,19 +92,20 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame
     whole = pl.concat(
         frame.select(
             "pair",
-            "source",
+            pl.col("source").cast(pl.Categorical),
             "observed_at",
-            pl.lit(level).alias("level"),
-            pl.lit(kind).alias("kind"),
+            pl.lit(level, pl.Int32).alias("level"),
+            pl.lit(kind, pl.Categorical).alias("kind"),
             pl.lit(kind == "misdirected").alias("contradicts"),
         )
         for level, kind, frame in rows
     ).sort("pair", "level", "kind")
     del rows
+    hosts = known.names.cast(pl.Categorical)
     return whole.with_columns(
-        known.names.gather(whole.select(number).to_series()).alias(name)
+        hosts.gather(whole.select(number).to_series()).alias(name)
         for name, number in zip(_PAIR, unpacked("pair"), strict=True)
-    ).select(pl.col(name).cast(kind) for name, kind in COLOCATION_EVIDENCE.polars_schema.items())
+    ).select(COLOCATION_EVIDENCE.polars_schema.names())
 
 
 def pair_levels(evidence: pl.LazyFrame, least: int = 0) -> pl.LazyFrame:
@@ -126,7 +127,8 @@ def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl
         pairs.select("server", "host")
         .unique()
         .with_columns(
-            pl.min_horizontal("server", "host").alias("host_a"), pl.max_horizontal("server", "host").alias("host_b")
+            pl.min_horizontal("server", "host").cast(pl.Categorical).alias("host_a"),
+            pl.max_horizontal("server", "host").cast(pl.Categorical).alias("host_b"),
         )
         .collect()
         .lazy()  # used twice

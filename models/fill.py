@@ -64,6 +64,7 @@ def model_tables(
         for name, frame in frames.items():
             kept[name].append(_kept(name, frame))
         visits += kept["visits"][-1].height
+    del known, of_study
     whole = {name: pl.concat(kept.pop(name)) for name in list(kept)}
     if browsers:
         whole["redundant_connections"] = marked(whole["redundant_connections"], live)

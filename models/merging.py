@@ -35,7 +35,7 @@ class Links:
 
 def links(levels: pl.DataFrame) -> Links:
     """``levels``: as :func:`originset.models.evidence.pair_levels` gives them."""
-    hosts = pl.concat([levels["host_a"], levels["host_b"]]).unique().sort()
+    hosts = pl.concat([levels["host_a"].unique(), levels["host_b"].unique()]).unique().cast(pl.String).sort()
     category = hosts.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
     number = np.full(int(category.max(initial=-1)) + 1, -1)
     number[category] = np.arange(category.size)

@@ -19,7 +19,8 @@ def evidence_of(levels, against=()):
     rows = [{"host_a": a, "host_b": b, "level": level, "contradicts": False} for (a, b), level in levels.items()]
     rows += [{"host_a": a, "host_b": b, "level": 0, "contradicts": True} for a, b in against]
     schema = TABLES["colocation_evidence"].polars_schema
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema).lazy()
+    frame = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+    return frame.cast(dict.fromkeys(("host_a", "host_b"), pl.Categorical)).lazy()
 
 
 def counts(located, evidence):
