@@ -11,6 +11,11 @@ from originset.models.coverage import covered
 from originset.models.evidence import levels
 from originset.models.site_certificates import own_certificates
 
+_KEY = ("site", "server", "host")
+
+# Rows for which evidence and certificates are looked up together.
+_TOGETHER = 400_000
+
 
 def origin_sets(
     tables: Mapping[str, pl.LazyFrame],
@@ -20,6 +25,8 @@ def origin_sets(
     misdirected: pl.LazyFrame,
 ) -> pl.DataFrame:
     """Rows of ``origin_sets``: one for each site, server and host that share the document's key, itself included.
+
+    Ordered by these three, which are categories.
 
     ``documents`` and ``colocated``: rows of :func:`originset.models.documents.documents` and
     :func:`originset.models.colocated.colocated_hosts`, sites and hosts as categories.
@@ -41,23 +48,30 @@ def origin_sets(
         .join(servers, on=["site", "server"])
         .join(site_visits, on="site")
         .join(certificates, on=["site", "server"], how="left")
-        .cast(dict.fromkeys(("site", "server", "host"), pl.String))
         .collect(engine="streaming")
+        .sort(_KEY)
     )
-    members = members.with_columns(covered(tables, members))
     misdirected = misdirected.with_columns(pl.lit(value=True).alias("misdirected"))
+    slices = list(members.iter_slices(_TOGETHER)) or [members]
+    return pl.concat(_rows(tables, evidence, some.cast(dict.fromkeys(_KEY, pl.String)), misdirected) for some in slices)
+
+
+def _rows(
+    tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, members: pl.DataFrame, misdirected: pl.LazyFrame
+) -> pl.DataFrame:
+    """Rows of ``origin_sets`` for some of its hosts, in their order."""
     return (
         members.lazy()
-        .join(levels(tables, evidence, members.lazy()), on=["server", "host"])
-        .join(misdirected, on="host", how="left")
+        .with_columns(covered(tables, members).alias("covered_by_certificate"))
+        .join(levels(tables, evidence, members.lazy()), on=["server", "host"], how="left", maintain_order="left")
+        .join(misdirected, on="host", how="left", maintain_order="left")
         .with_columns(
-            pl.col("covered").alias("covered_by_certificate"),
             pl.col("misdirected").fill_null(value=False),
             (pl.col("visits") / pl.col("site_visits")).alias("seen_share"),
             # Told by originset.models.proposals.
             pl.lit(None, pl.Int64).alias("connections_saved_firefox"),
         )
         .select(pl.col(name).cast(kind) for name, kind in ORIGIN_SETS.polars_schema.items())
-        .sort("site", "server", "host")
-        .collect(engine="streaming")
+        .cast(dict.fromkeys(_KEY, pl.Categorical))
+        .collect()
     )

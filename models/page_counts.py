@@ -15,9 +15,6 @@ from originset.models.uses import Flags, Ints, Pages, distinct, first_of, rows_a
 _COUNTED = pl.col("secure") & pl.col("connection_id").is_not_null()
 _ADDRESSED = pl.col("server_ip").is_not_null()
 
-# Uses merged together: each time the evidence is looked through again.
-_MERGED = 4_000_000
-
 
 def page_counts(
     tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame
@@ -108,7 +105,7 @@ def with_merges(
     def merged(rows: pl.DataFrame, known: str, *columns: pl.Expr) -> pl.DataFrame:
         return pl.concat(
             merged_counts(some.filter(pl.col(known).is_not_null()).select("visit", "key", *columns), evidence, coverage)
-            for some in by_visits(rows, _MERGED)
+            for some in by_visits(rows)
         )
 
     ideal, paired = merged(uses, "server_ip", pl.col("host"), of_host), merged(origins, "key", told, unit)

@@ -51,9 +51,10 @@ def proposals(
 
 
 def announcements(sets: pl.DataFrame, saved: pl.DataFrame | None) -> pl.DataFrame:
-    """Rows of ``origin_sets`` with all its columns; ``saved`` as for :func:`proposals`."""
+    """Rows of ``origin_sets`` with all its columns, texts as categories; ``saved`` as for :func:`proposals`."""
     by, name = ["site", "server", "host"], "connections_saved_firefox"
-    known, covered = pl.col(name), pl.col("covered_by_certificate")
+    known = _totals(saved, {}, by).cast(dict.fromkeys(by, pl.Categorical))
+    covered = pl.col("covered_by_certificate")
     given = saved is not None
     worth = (
         # Its own connection is what the others save theirs for.
@@ -63,13 +64,15 @@ def announcements(sets: pl.DataFrame, saved: pl.DataFrame | None) -> pl.DataFram
         .when(~covered & given)
         .then(0)
         .when(covered)
-        .then(known)
+        .then(name)
     )
     return (
         sets.drop(name, strict=False)
-        .join(_totals(saved, {}, by).select(*by, name), on=by, how="left", maintain_order="left")
+        .cast(dict.fromkeys(by, pl.Categorical))
+        .join(known.select(*by, name), on=by, how="left", maintain_order="left")
         .with_columns(worth.alias(name))
-        .select(pl.col(column).cast(kind) for column, kind in ORIGIN_SETS.polars_schema.items())
+        .cast({column: kind for column, kind in ORIGIN_SETS.polars_schema.items() if column not in by})
+        .select(ORIGIN_SETS.polars_schema.names())
     )
 
 
