@@ -32,6 +32,9 @@ SAME_EDGE, SAME_TENANT = 2, 3
 
 _PAIR = ["host_a", "host_b"]
 
+# Hosts for which certificates are looked up together.
+_TOGETHER = 250_000
+
 
 @dataclass(frozen=True, slots=True)
 class _Known:
@@ -223,8 +226,7 @@ def _places(
     hosts = seen.join(facts, on="name")
     # A host with several CDNs is on this edge at times, and nobody knows when.
     on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
-    certified = covering_certificates(tables, seen.lazy().select(pl.col("name").alias("host"))).collect()
-    certified = certified.rename({"host": "name"}).join(seen, on="name")
+    certified = [_certified(tables, some) for some in seen.iter_slices(_TOGETHER)] or [_certified(tables, seen)]
 
     def of_addresses(column: str) -> Places:
         rows = by_address.select("host", pl.col(column).alias("place"), "at").drop_nulls("place")
@@ -239,9 +241,17 @@ def _places(
             )
         ),
         "edge": places(on_edge.select("host", pl.col("edge").alias("place"), "at")),
-        "certificate": places(certified.select("host", pl.col("certificate_id").alias("place"), "at")),
+        "certificate": places(pl.concat(certified)),
         "owner": places(hosts.select("host", pl.col("registrable_domain").alias("place"), "at")),
     }
+
+
+def _certified(tables: Mapping[str, pl.LazyFrame], hosts: pl.DataFrame) -> pl.DataFrame:
+    """``host``, ``place`` (a certificate that covers it) and ``at`` of some hosts, which have ``name`` too."""
+    found = covering_certificates(tables, hosts.lazy().select(pl.col("name").alias("host"))).collect()
+    return found.join(hosts, left_on="host", right_on="name").select(
+        pl.col("host_right").alias("host"), pl.col("certificate_id").cast(pl.Categorical).alias("place"), "at"
+    )
 
 
 def _of_visits(

@@ -75,18 +75,20 @@ def model_tables(
         counts = counts.join(whole["browser_counts"], on="visit_id")
     misdirected = misdirected_hosts(tables, whole["uses"]).lazy()
     del whole["uses"], whole["origins"]
-    own, colocated = whole["documents"].lazy(), whole["colocated"].lazy()
+    own, colocated = whole.pop("documents").lazy(), whole.pop("colocated").lazy()
     saved = whole["saved_connections"] if browsers else None
     additions = certificate_additions(tables, evidence.lazy(), own, colocated, parameters)
     additions = proposals(tables, additions, misdirected.collect(), saved)
+    sets = announcements(origin_sets(tables, evidence.lazy(), own, colocated, misdirected), saved)
+    del colocated
     return {
         **{name: whole[name].sort(TABLES[name].key) for name in _OF_BROWSERS if browsers},
         "colocation_evidence": evidence,
         "page_counts": _rows_of(PAGE_COUNTS, counts).sort("visit_id"),
         "site_certificates": site_certificates(tables, own, additions.lazy()),
         "certificate_additions": additions,
-        "origin_sets": announcements(origin_sets(tables, evidence.lazy(), own, colocated, misdirected), saved),
-        "provider_changes": provider_changes(tables, own, whole["carried"], additions, parameters),
+        "origin_sets": sets,
+        "provider_changes": provider_changes(tables, own, whole.pop("carried"), additions, parameters),
         "page_load_times": whole["page_load_times"].sort("visit_id"),
         "model_sensitivity": MODEL_SENSITIVITY.polars_schema.to_frame(),
     }

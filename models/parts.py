@@ -16,7 +16,7 @@ _PER_VISIT = ("visits", "requests", "connections", "dns_queries")
 SLICE = 1_000_000
 
 # Visit ids looked at together for where each visit's rows are.
-_SCANNED = 8_000_000
+_SCANNED = 2_000_000
 
 
 def parts(tables: Mapping[str, pl.LazyFrame], rows: int = ROWS) -> Iterator[dict[str, pl.LazyFrame]]:

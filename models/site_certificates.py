@@ -15,6 +15,9 @@ from originset.models.parameters import Parameters
 # The other columns are those of originset.models.proposals.
 _FROM_HERE = ("site", "name", "certificate_id", "rank", "level", "same_owner", "connections_saved_paper")
 
+# Certificates whose names are counted together.
+_TOGETHER = 100_000
+
 
 def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
     """The certificate that most visits of each group saw on the document's connection, and the least id of a tie."""
@@ -95,20 +98,8 @@ def site_certificates(
     server answers for both. ``existing_names`` is NULL where the certificate's names are not known, the others also
     where no document's address is, because then nothing can be said to be co-located with it.
     """
-    counts = (
-        tables["certificate_names"]
-        .unique(["certificate_id", "name"])
-        .group_by("certificate_id")
-        .agg(pl.len().alias("n"))
-    )
-    existing = (
-        tables["certificates"]
-        .filter(pl.col("san_count").is_not_null())
-        .select("certificate_id")
-        .unique()
-        .join(counts, on="certificate_id", how="left")
-        .select("certificate_id", pl.col("n").fill_null(0).cast(pl.Int64).alias("existing_names"))
-    )
+    own = own_certificates(documents.filter("secure"), ["site"]).collect()
+    existing = _existing_names(tables, own.select(pl.col("certificate_id").unique()))
     deployable = (pl.col("level") >= SAME_TENANT).sum().alias("deployable_additions")
     added = additions.group_by("site").agg(pl.len().alias("n"), deployable)
     return (
@@ -118,8 +109,8 @@ def site_certificates(
             pl.col("vantage").drop_nulls().n_unique().alias("named_vantages"),
             (pl.col("secure") & pl.col("key").is_not_null()).any().alias("located"),
         )
-        .join(own_certificates(documents.filter("secure"), ["site"]), on="site", how="left")
-        .join(existing, on="certificate_id", how="left")
+        .join(own.lazy(), on="site", how="left")
+        .join(existing.lazy(), on="certificate_id", how="left")
         .with_columns(pl.col("site").cast(pl.String))
         .join(added, on="site", how="left")
         .with_columns(
@@ -135,4 +126,30 @@ def site_certificates(
         .select(pl.col(name).cast(kind) for name, kind in SITE_CERTIFICATES.polars_schema.items())
         .sort("site")
         .collect(engine="streaming")
+    )
+
+
+def _existing_names(tables: Mapping[str, pl.LazyFrame], certificates: pl.DataFrame) -> pl.DataFrame:
+    """``certificate_id`` and ``existing_names``, how many names it has, of those whose names are known."""
+    known = (
+        tables["certificates"]
+        .filter(pl.col("san_count").is_not_null())
+        .select("certificate_id")
+        .unique()
+        .join(certificates.lazy(), on="certificate_id", how="semi")
+        .collect(engine="streaming")
+    )
+    names = tables["certificate_names"].select("certificate_id", "name")
+    counts = [
+        names.join(some.lazy(), on="certificate_id", how="semi")
+        .unique()
+        .group_by("certificate_id")
+        .agg(pl.len().cast(pl.Int64).alias("existing_names"))
+        .collect(engine="streaming")
+        for some in known.iter_slices(_TOGETHER)
+    ]
+    if not counts:
+        return known.with_columns(pl.lit(0, pl.Int64).alias("existing_names"))
+    return known.join(pl.concat(counts), on="certificate_id", how="left").with_columns(
+        pl.col("existing_names").fill_null(0)
     )
