@@ -17,6 +17,9 @@ from originset.models.site_certificates import own_certificates
 
 NAMES = 10
 
+# Rows of connections of which it is looked up together what they lack.
+_TOGETHER = 250_000
+
 # Up to this many candidates every set of names is tried where the bound does not settle what is best: 2**12 sets.
 TRIED = 12
 
@@ -54,8 +57,9 @@ def provider_changes(
     """Rows of ``provider_changes``: for each provider (AS, or other key) up to 10 names, the most effective first.
 
     ``documents``: rows of :func:`originset.models.documents.documents`; ``connections``: of :func:`carried`; sites and
-    keys as categories in both. ``additions``: of ``certificate_additions``, for what browsers save. A
-    connection goes away when the site's certificate covers every host that it carried; so two names may save more
+    keys as categories in both. ``additions``: of ``certificate_additions``, for what browsers save.
+
+    A connection goes away when the site's certificate covers every host that it carried; so two names may save more
     together than each alone, and no order of names is best at every length. Names are taken greedily: each connection's
     worth is shared out among the names that it still lacks, and the name with the largest sum is next. The same shares
     bound what any set of as many names can save: no set saves more than the largest shares together
@@ -70,11 +74,10 @@ def provider_changes(
         return empty
     ranked = _greedy(lacking).join(_bounds(lacking), on=["provider", "rank"])
     ranked = _settle(ranked, lacking)
-    lacked = lacking.explode("names").select("provider", "site", pl.col("names").alias("name")).unique()
+    lacked = lacking.select("provider", "site", pl.col("names").alias("name")).explode("name").unique()
     sites = lacked.group_by("provider", "name").agg(pl.len().alias("sites"))
-    saved = totals(
-        lacked.join(additions.select("site", "name", *SAVINGS), on=["site", "name"], how="left"), ["provider", "name"]
-    )
+    saving = additions.select(pl.col("site").cast(pl.Categorical), "name", *SAVINGS)
+    saved = totals(lacked.join(saving, on=["site", "name"], how="left"), ["provider", "name"])
     names = (
         tables["addresses"].select("asn", "as_name").drop_nulls().group_by("asn").agg(pl.col("as_name").min()).collect()
     )
@@ -84,7 +87,7 @@ def provider_changes(
         .join(saved, on=["provider", "name"])
         .join(whole, on="provider")
         .join(names, on="asn", how="left")
-        .with_columns(pl.coalesce("as_name", pl.format("AS{}", "asn"), "key").alias("provider"))
+        .with_columns(pl.coalesce("as_name", pl.format("AS{}", "asn"), pl.col("key").cast(pl.String)).alias("provider"))
         .sort("provider", "asn", "rank", "name", "key")
         .select(pl.col(name).cast(kind) for name, kind in PROVIDER_CHANGES.polars_schema.items())
     )
@@ -95,10 +98,21 @@ def _lacking(
 ) -> pl.DataFrame:
     """``site``, ``key``, ``asn``, ``provider`` (number), ``names`` that connections lack (sorted), ``connections``."""
     certificates = own_certificates(documents.filter("secure"), ["site"]).collect()
-    named = connections.join(certificates, on="site").cast({"site": pl.String, "key": pl.String})
-    rows = named.with_row_index("row")
+    rows = connections.join(certificates, on="site")
+    wildcards = parameters.wildcards == "cover"
+    found = [_lacked(tables, some, wildcards=wildcards) for some in rows.iter_slices(_TOGETHER)]
+    lacking = pl.concat(found or [_lacked(tables, rows, wildcards=wildcards)])
+    lacking = lacking.group_by("site", "key", "names").agg(pl.col("connections").sum())
+    one = pl.when(pl.col("asn").drop_nulls().n_unique() == 1).then(pl.col("asn").min())
+    providers = rows.group_by("key").agg(one.alias("asn")).sort("key").with_row_index("provider")
+    return lacking.join(providers, on="key")
+
+
+def _lacked(tables: Mapping[str, pl.LazyFrame], rows: pl.DataFrame, *, wildcards: bool) -> pl.DataFrame:
+    """``site``, ``key``, ``names`` and ``connections`` of those of ``rows`` that lack some."""
+    rows = rows.with_row_index("row")
     each = rows.select("row", "certificate_id", pl.col("hosts").alias("host")).explode("host").drop_nulls("host")
-    known = covered(tables, each, wildcards=parameters.wildcards == "cover")
+    known = covered(tables, each, wildcards=wildcards)
     # Where the certificate's names are not known, nobody knows what it lacks.
     missing = (
         each.with_columns(known)
@@ -108,12 +122,8 @@ def _lacking(
             pl.col("covered").is_null().any().alias("unknown"),
         )
         .filter(~pl.col("unknown"), pl.col("names").list.len() > 0)
-        .drop("unknown")
     )
-    lacking = rows.join(missing, on="row").group_by("site", "key", "names").agg(pl.col("connections").sum())
-    one = pl.when(pl.col("asn").drop_nulls().n_unique() == 1).then(pl.col("asn").min())
-    providers = rows.group_by("key").agg(one.alias("asn")).sort("key").with_row_index("provider")
-    return lacking.join(providers, on="key")
+    return rows.select("row", "site", "key", "connections").join(missing.drop("unknown"), on="row").drop("row")
 
 
 def _sets(lacking: pl.DataFrame) -> pl.DataFrame:
