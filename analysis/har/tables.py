@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import polars as pl
@@ -50,28 +53,30 @@ class HarBatch:
         Raises:
             InputError: it is no HAR; nothing of it is taken.
         """
-        log, lost = decode_whole_entries(text, source)
-        recorder = detect(log)
-        kind, version = browser(log, recorder)
-        pages: list[Page | None] = [*log.pages] if log.pages else [None]
-        self.add_log(
-            log,
-            [
-                VisitFacts(
-                    visit_id=import_visit_id(source, index),
-                    source=source,
-                    sha256=sha256,
-                    recorder=recorder,
-                    recorder_version=recorder_version(log, recorder),
-                    browser=kind,
-                    browser_version=version,
-                    page=page,
-                    truncated=lost is not None,
-                    later=index > 0,
-                )
-                for index, page in enumerate(pages)
-            ],
-        )
+        with _cycles_later():
+            log, lost = decode_whole_entries(text, source)
+            recorder = detect(log)
+            kind, version = browser(log, recorder)
+            pages: list[Page | None] = [*log.pages] if log.pages else [None]
+            self.add_log(
+                log,
+                [
+                    VisitFacts(
+                        visit_id=import_visit_id(source, index),
+                        source=source,
+                        sha256=sha256,
+                        recorder=recorder,
+                        recorder_version=recorder_version(log, recorder),
+                        browser=kind,
+                        browser_version=version,
+                        page=page,
+                        truncated=lost is not None,
+                        later=index > 0,
+                    )
+                    for index, page in enumerate(pages)
+                ],
+            )
+            del log
         return Taken(recorder, lost)
 
     def add_log(self, log: Log, visits: list[VisitFacts]) -> None:
@@ -92,6 +97,18 @@ class HarBatch:
             "dns_queries": lookup_rows(self._gathered, rows),
             **certificate_tables([certificate for chain in chains for certificate in chain]),
         }
+
+
+@contextmanager
+def _cycles_later() -> Iterator[None]:
+    """Python looks for no cycles meanwhile: decoded JSON has none, but so many parts that it would look often."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def decode_whole_entries(text: bytes, source: str) -> tuple[Log, InputError | None]:
