@@ -13,7 +13,7 @@ ROWS = 250_000
 _PER_VISIT = ("visits", "requests", "connections", "dns_queries")
 
 # Rows of all visits looked at together: they are narrower than requests.
-SLICE = 1_000_000
+SLICE = 500_000
 
 # Visit ids looked at together for where each visit's rows are.
 _SCANNED = 2_000_000
