@@ -341,10 +341,10 @@ def _misdirected(
     others = uses.lazy().join(here, on=place, how="semi").filter(told & answered)
     others = pl.concat([opened, others.select(*place, pl.col("host").cast(pl.String))]).unique().drop_nulls()
     pairs = refused.join(others.collect(), on=place).filter(pl.col("refused") != pl.col("host"))
+    numbered = pairs.with_columns(pl.Series(name, known.numbers(pairs[name])) for name in ("refused", "host"))
     return _last(
-        pairs.join(visits.select("visit", "at"), on="visit", how="left")
-        .with_columns(pl.Series(name, known.numbers(pairs[name])) for name in ("refused", "host"))
-        .filter(pl.min_horizontal("refused", "host") >= 0)
+        numbered.filter(pl.min_horizontal("refused", "host") >= 0)
+        .join(visits.select("visit", "at"), on="visit", how="left")
         .select(*place, "at", pair_of("refused", "host")),
         visits,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,31 +162,17 @@ def _sets(rows: _Rows) -> _Sets:
 def _told(sets: _Sets, links: Links) -> tuple[Ints, Ints, Ints]:
     """The pairs of units of one set that evidence tells of, and where in ``links``; several times for several hosts."""
     found = [(np.empty(0, np.int64),) * 3]
-    for first, last in _spans(sets):
-        starts = sets.starts[first:last]
-        end = sets.starts[last] if last < sets.size else sets.node.size
-        one, other = (each + starts[0] for each in pairs_within(starts - starts[0], int(end - starts[0])))
-        between = sets.node[one] != sets.node[other]
-        one, other = one[between], other[between]
+    # Without evidence nothing is told of any host, so there are no rows.
+    for first, second in pairs_within(sets.starts, sets.node.size, _TOGETHER):
+        between = sets.node[first] != sets.node[second]
+        one, other = first[between], second[between]
         least, greatest = np.minimum(sets.code[one], sets.code[other]), np.maximum(sets.code[one], sets.code[other])
         pair = least << _WIDTH | greatest
-        place = np.minimum(np.searchsorted(links.pairs, pair), max(links.pairs.size - 1, 0))
-        known = np.flatnonzero(links.pairs[place] == pair) if links.pairs.size else np.empty(0, np.int64)
+        place = np.minimum(np.searchsorted(links.pairs, pair), links.pairs.size - 1)
+        known = np.flatnonzero(links.pairs[place] == pair)
         found.append((sets.node[one[known]], sets.node[other[known]], place[known]))
     one, other, place = (np.concatenate(each) for each in zip(*found, strict=True))
     return one, other, place
-
-
-def _spans(sets: _Sets) -> Iterator[tuple[int, int]]:
-    """Some sets after another, of about as many pairs as may be looked up together, at least one."""
-    sizes = np.diff(np.append(sets.starts, sets.node.size))
-    pairs = np.cumsum(sizes * (sizes - 1) // 2)
-    first = 0
-    while first < sets.size:
-        before = pairs[first - 1] if first else 0
-        last = max(int(np.searchsorted(pairs, before + _TOGETHER, side="right")), first + 1)
-        yield first, last
-        first = last
 
 
 def _merged(label: Ints, links: Ints, apart: Ints) -> Ints:

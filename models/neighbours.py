@@ -5,6 +5,7 @@ A pair of hosts is one number (:func:`pair_of`), by which it sorts as its names 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,10 +139,17 @@ def starts_of(group: Ints) -> Ints:
     return np.flatnonzero(np.diff(group, prepend=group[:1] - 1)) if group.size else np.empty(0, np.int64)
 
 
-def pairs_within(starts: Ints, size: int) -> tuple[Ints, Ints]:
-    """All pairs of rows of one run, the earlier first; ``starts``: the first row of each run of ``size`` rows."""
+def pairs_within(starts: Ints, size: int, together: int) -> Iterator[tuple[Ints, Ints]]:
+    """All pairs of rows of one run, the earlier first: about ``together`` of them at a time, or those of one row.
+
+    ``starts``: the first row of each run of ``size`` rows. However long a run is, its pairs need no more memory.
+    """
     lengths = np.diff(np.append(starts, size))
     later = np.repeat(starts + lengths, lengths) - np.arange(size) - 1
-    one = np.repeat(np.arange(size), later)
-    before = np.cumsum(later) - later
-    return one, np.arange(one.size) - before[one] + one + 1
+    before = np.append(0, np.cumsum(later))
+    first = 0
+    while first < size:
+        last = max(int(np.searchsorted(before, before[first] + together, side="right")) - 1, first + 1)
+        one = np.repeat(np.arange(first, last), later[first:last])
+        yield one, np.arange(before[first], before[last]) - before[one] + one + 1
+        first = last

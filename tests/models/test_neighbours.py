@@ -82,15 +82,17 @@ def test_pairs_with_a_server_of_the_group(rows, servers, where):
     assert told(n.both_at(beside, places(where)), places(where)) == expected(pairs, where)
 
 
-@given(lengths=st.lists(st.integers(1, 5), max_size=6))
-def test_all_pairs_within_runs(lengths):
+@given(lengths=st.lists(st.integers(1, 5), max_size=6), together=st.integers(1, 9))
+def test_all_pairs_within_runs_some_at_a_time(lengths, together):
     ends = list(itertools.accumulate(lengths))
     starts = np.array([end - length for end, length in zip(ends, lengths, strict=True)], np.int64)
-    one, other = n.pairs_within(starts, sum(lengths))
-    runs = [range(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    assert list(zip(one.tolist(), other.tolist(), strict=True)) == [
-        pair for run in runs for pair in itertools.combinations(run, 2)
+    found = [
+        list(zip(one.tolist(), other.tolist(), strict=True))
+        for one, other in n.pairs_within(starts, sum(lengths), together)
     ]
+    runs = [range(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    assert list(itertools.chain(*found)) == [pair for run in runs for pair in itertools.combinations(run, 2)]
+    assert all(len(some) <= max(together, 4) for some in found), "one row has 4 at most"
 
 
 def test_of_several_places_the_first_by_name_and_the_last_time_are_told():
