@@ -12,9 +12,9 @@ from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
 from originset.data.capture import capture_paths
-from originset.data.capture_place import bucket_of, captures_folder
+from originset.data.capture_place import captures_folder, place_of
 from originset.data.capture_store import FolderStore
-from originset.data.ledger import Ledger
+from originset.data.ledger import Ledger, copy_ledger
 from originset.data.study import Study
 
 # A page of 103 requests, the median of the real HARs that this was measured on, over 16 connections, the median of
@@ -49,18 +49,23 @@ class Estimate:
 def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate:
     """What :func:`originset.crawler.crawl.crawl` would do now. Nothing is visited and the study stays as it is.
 
-    Visits that a killed crawl had under way count as still to make.
+    Visits under way count as still to make. Captures that are kept elsewhere are listed where a crawl would list them.
 
     Raises:
-        StudyError: its ledger cannot be read.
+        StudyError: its ledger cannot be read, or its order was shuffled with another seed.
     """
-    bucket = bucket_of(study) if study.manifest_path.exists() else None
-    store = FolderStore(captures_folder(study)) if bucket is None else bucket
+    elsewhere = place_of(study) if study.manifest_path.exists() else None
+    store = FolderStore(study.captures) if elsewhere is None else elsewhere
     with tempfile.TemporaryDirectory(prefix="originset-") as folder:
         beside = Study(Path(folder))
+        # What was refused is among the tables.
+        beside.tables.symlink_to(study.tables.absolute())
+        if study.ledger_path.exists():
+            copy_ledger(study.ledger_path, beside.ledger_path)
         with Ledger(beside.ledger_path) as ledger:
-            if study.ledger_path.exists():
-                ledger.absorb(study.ledger_path)
+            if elsewhere is None:
+                # As of its own folder, which a crawl always looks through.
+                ledger.disown()
             plan = plan_crawl(beside, ledger, sites, settings, store)
     sizes = [path.stat().st_size for path in islice(capture_paths(captures_folder(study)), _ENOUGH)]
     disk = next(folder for folder in (study.root.absolute(), *study.root.absolute().parents) if folder.exists())

@@ -104,9 +104,7 @@ class Ledger:
             self._connection.execute("PRAGMA journal_mode = WAL")
             # The capture is on disk before its row says so; what a power cut takes of the ledger it has as leased.
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            ((found,),) = self._connection.execute("PRAGMA quick_check(1)").fetchall()
-            if found != "ok":
-                raise sqlite3.DatabaseError(" ".join(found.split()))
+            _check(self._connection)
             self._connection.executescript(_SCHEMA)
         except sqlite3.Error as error:
             raise _unusable(path, error) from error
@@ -277,6 +275,34 @@ class Ledger:
         """How many visits are in each state."""
         with self._lock:
             return dict(self._connection.execute("SELECT state, count(*) FROM visits GROUP BY state").fetchall())
+
+
+def copy_ledger(ledger: Path, to: Path) -> None:
+    """Make a copy, with what lies beside it, that can be written to; a crawl may be writing the ledger meanwhile.
+
+    Raises:
+        StudyError: the file is no ledger, or a damaged one.
+    """
+    try:
+        # Before the ledger, which then has at least the leases that are counted here.
+        beside: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
+    except (OSError, OverflowError):
+        beside = None
+    source = f"file:{quote(str(ledger.absolute()))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(source, uri=True)) as whole, closing(sqlite3.connect(to)) as copy:
+            _check(whole)
+            whole.backup(copy)
+    except sqlite3.Error as error:
+        raise _unusable(ledger, error) from error
+    if beside is not None:
+        to.with_suffix(".leases").write_bytes(beside)
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if found != "ok":
+        raise sqlite3.DatabaseError(" ".join(found.split()))
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> StudyError:

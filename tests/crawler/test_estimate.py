@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from s3_storage import bucket
 
 from originset.cli.main import main
 from originset.crawler.estimate import estimate
+from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import parse_site_list
-from originset.data.capture import Extension, Visit, capture_path, write_capture
+from originset.data.capture import Extension, Visit, capture_path, pack_capture, write_capture
+from originset.data.capture_bucket import BucketStore
+from originset.data.capture_place import settle_place
 from originset.data.errors import StudyError
 from originset.data.identity import crawl_visit_id
 from originset.data.ledger import Ledger, Row
@@ -61,6 +65,38 @@ def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
     study.ledger_path.write_text("no ledger")
     with pytest.raises(StudyError, match="is damaged"):
         estimate(study, SITES, SETTINGS)
+
+
+def test_captures_elsewhere_are_listed_only_if_the_ledger_may_have_lost_rows(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bucket(endpoint, "estimated", monkeypatch) as place:
+        study = Study(tmp_path / "study")
+        study.create()
+        store = settle_place(study, place)
+        assert isinstance(store, BucketStore)
+        with Ledger(study.ledger_path) as ledger:
+            ledger.add([Row("a.test", "default", 1, 1)])
+            plan_crawl(study, ledger, SITES, SETTINGS, store)
+            ledger.lease([Row("a.test", "default", 1, 1)])
+            ledger.lease([Row("b.test", "default", 1, 1)])
+        # A crawl that was killed: one of its visits has its capture.
+        visit_id = crawl_visit_id("a.test", "default", 1, "", 1)
+        visit = Visit(
+            visit_id=visit_id, site="a.test", url="https://a.test/", started_at="2100-01-01T00:00:00Z", status="ok"
+        )
+        store.write(visit_id, pack_capture({"entries": []}, Extension(visit=visit)))
+        listed: list[str] = []
+        captures = BucketStore.captures
+        monkeypatch.setattr(BucketStore, "captures", lambda self: listed.append(self.place) or captures(self))
+        before = study.ledger_path.read_bytes()
+        found = estimate(study, SITES, SETTINGS)
+        assert (found.visits, found.skipped, listed) == (2, {"done": 1}, [])
+        study.ledger_path.with_suffix(".leases").unlink()
+        assert (estimate(study, SITES, SETTINGS).visits, listed) == (2, [place])
+        assert study.ledger_path.read_bytes() == before
+        with pytest.raises(StudyError, match="shuffled with seed 1"):
+            estimate(study, SITES, replace(SETTINGS, seed=2))
 
 
 def test_the_command_says_it_and_visits_nothing(tmp_path: Path) -> None:
