@@ -31,10 +31,11 @@ EXPLAINED = {
     "http3-alt-svc": "Firefox goes over to HTTP/3 with the first answer that offers it, Chromium later; protocols are "
     "taken from Chromium's capture",
     "http3-alt-svc-origin": "likewise",
-    "http3-origin-unknown": "the second name is not in DNS, and what Firefox makes of it comes out both ways in five "
-    "loads; the model of Chromium's capture says one or two",
-    "protocol-http1-both": "Firefox opens three or four connections, as its requests come; their times are taken from "
-    "Chromium's capture",
+    "http3-origin-unknown": "Chromium does not ask DNS for a name in an ORIGIN frame, so its capture does not say that "
+    "there is no such name: one or two. Firefox asks in vain; it has a second connection, for the page itself, where "
+    "HTTP/2 wins its race with HTTP/3: in three of the five loads stored, in few of others",
+    "protocol-http1-both": "over HTTP/1.1 Firefox holds back images until the head's style and script are there, and "
+    "then gives the image whichever connection is idle: one that has carried something, or one opened in reserve",
     "protocol-misdirected": "after a 421 Firefox asks for what is left of the first name anew, in three of five loads",
     "protocol-misdirected-again": "Firefox repeats requests one connection each, those made later over one",
 }
