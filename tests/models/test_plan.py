@@ -191,11 +191,13 @@ def test_a_name_that_answered_421_or_is_none_is_not_proposed() -> None:
 
 def test_additions_that_are_blocked_or_excluded_say_so() -> None:
     rows = [addition("a.test", 1, blocked_reason="multi_cdn"), addition("b.test", 2), addition("c.test", 3)]
+    rows.append(addition("printer", 4, blocked_reason="not_a_name"))
     made = planned([member(SITE), member("d.test")], additions=rows, excluded=frozenset({"b.test", "d.test"}))
     assert [entry.name for entry in made.additions] == ["c.test"]
-    assert [(left.name, left.reason) for left in made.additions_left_out] == [
-        ("a.test", "multi_cdn"),
-        ("b.test", "excluded"),
+    assert [(left.name, left.reason, left.detail) for left in made.additions_left_out] == [
+        ("a.test", "multi_cdn", "it is on another edge at times"),
+        ("b.test", "excluded", "excluded, as asked"),
+        ("printer", "not_a_name", "no CA takes it into a certificate"),
     ]
     assert [(left.host, left.reason) for left in only(made).left_out] == [("d.test", "excluded")]
 

@@ -1,10 +1,11 @@
 """Which groups open connections: what is not known keeps both ways open, and no way falls outside the range."""
 
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.browsers.candidates import MAYBE, NO, YES
-from originset.models.browsers.replay import SURE, opened
+from originset.models.browsers.replay import SURE, opened, replayed
 
 
 @st.composite
@@ -58,3 +59,27 @@ def test_what_shares_another_hosts_connection_shares_it_with_its_own_host() -> N
     opens, used = opened(3, [1, 2], [0, 1], [YES, SURE])
     assert opens.tolist() == [YES, NO, NO]
     assert used.tolist() == [-1, 0, 1]
+
+
+def test_a_name_is_looked_up_unless_what_carries_it_spares_that() -> None:
+    pairs = [
+        # group, group_held, way, asked, and what is said of the name
+        (1, 0, YES, False, False),
+        (2, 0, YES, True, True),
+        (3, 0, MAYBE, False, None),
+        (4, 0, MAYBE, True, True),
+        (5, 1, YES, False, True),  # what opens none carries nobody, so that it opens its own
+        (6, 3, MAYBE, False, True),
+        (6, 0, YES, True, True),  # it certainly uses this one, for which it is asked
+    ]
+    taken = pl.DataFrame(
+        [(group, held, way, way, asked, False) for group, held, way, asked, _ in pairs],
+        schema={"group": pl.UInt32, "group_held": pl.UInt32, "way": pl.Int8, "may": pl.Int8, "asked": pl.Boolean,
+                "refused": pl.Boolean},
+        orient="row",
+    )  # fmt: skip
+    groups = pl.DataFrame({"group": range(7)}, schema={"group": pl.UInt32})
+    found = replayed(groups, taken)
+    assert found["looked_up"].to_list() == [True, *{group: said for group, *_, said in pairs}.values()]
+    assert found["opens"].to_list() == [YES, NO, NO, MAYBE, MAYBE, YES, NO]
+    assert found["joins"].to_list() == [None, 0, 0, None, None, None, 0]

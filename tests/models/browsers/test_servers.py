@@ -1,10 +1,16 @@
-"""What lookups say of a host besides its addresses: the protocols that its HTTPS records list."""
+"""What connections and lookups say of a host: where it is, since when, and the protocols of its HTTPS records."""
 
+import polars as pl
 import pytest
 
+from originset.models.browsers.asked import asked, modes_of
+from originset.models.browsers.candidates import pairs
+from originset.models.browsers.known import Known
+from originset.models.browsers.part import read
+from originset.models.browsers.servers import with_servers
 from originset.models.browsers.tables import browser_tables
 
-FIRST, SECOND, ADDRESS = "www.one.test", "static.one.test", "104.16.0.1"
+FIRST, SECOND, ADDRESS, ELSEWHERE = "www.one.test", "static.one.test", "104.16.0.1", "104.16.0.2"
 
 
 @pytest.fixture
@@ -62,3 +68,58 @@ def page(make_tables):
 def test_chromium_shares_over_http2_unless_all_records_leave_it_out(page, records, connections) -> None:
     (found,) = browser_tables(page(*records))["browser_counts"]["chromium_tls"]
     assert found == connections
+
+
+def groups_of(tables):
+    known = Known(tables)
+    part = read(tables, known)
+    return known, with_servers(part, asked(modes_of(part)))
+
+
+@pytest.mark.parametrize(
+    ("connection", "opened_for", "answers", "told"),
+    [
+        (1, SECOND, [ELSEWHERE], (ADDRESS, 59.0)),  # its own is where it was led to, whatever DNS said
+        (1, None, [ELSEWHERE], (ADDRESS, 57.0)),  # nothing says whose it was: taken for its own, as long as it took
+        (None, SECOND, [ELSEWHERE], (ADDRESS, 59.0)),
+        (0, None, [ELSEWHERE], (ELSEWHERE, 50.0)),  # another's tells nothing; that was there when the name was
+        (0, SECOND, [ELSEWHERE], (ADDRESS, 59.0)),  # but one of its own besides does
+        (0, None, [ADDRESS, ELSEWHERE], (None, 50.0)),
+        (0, None, [], (None, 50.0)),
+    ],
+)
+def test_a_connection_tells_of_the_host_that_it_was_opened_for(page, connection, opened_for, answers, told) -> None:
+    tables = page()
+    second = pl.col("host") == SECOND
+    tables |= {
+        "requests": tables["requests"].with_columns(
+            connection_id=pl.when(second).then(pl.lit(connection, pl.Int64)).otherwise("connection_id"),
+            connect_ms=pl.when(second).then(7.0),
+        ),
+        "connections": tables["connections"].with_columns(
+            first_host=pl.when(pl.col("connection_id") == 1).then(pl.lit(opened_for)).otherwise("first_host")
+        ),
+        "dns_queries": tables["dns_queries"].with_columns(
+            answers=pl.when(second, pl.col("rtype") == "A")
+            .then(pl.lit(answers, pl.List(pl.String)))
+            .otherwise("answers"),
+            took_ms=pl.lit(0.0),
+        ),
+    }
+    _, groups = groups_of(tables)
+    row = groups.filter(pl.col("host") == SECOND).row(0, named=True)
+    assert (row["peer"], row["connected_ms"]) == told
+
+
+@pytest.mark.parametrize(("protocol", "found"), [("h2", 3), (None, 3), ("http/1.1", 0)])
+def test_http1_shares_with_nobody_not_even_its_own_host(page, protocol, found) -> None:
+    tables = page()
+    requests = tables["requests"].with_columns(protocol=pl.lit(protocol, pl.String)).collect()
+    again = requests[1:].with_columns(request_id=pl.lit(2, pl.Int64), credentials=pl.lit("omit"), connection_id=None)
+    tables |= {
+        "requests": requests.vstack(again.cast(dict(requests.schema))).lazy(),
+        "connections": tables["connections"].with_columns(protocol=pl.lit(protocol, pl.String)),
+    }
+    known, groups = groups_of(tables)
+    assert groups.height == 3
+    assert pairs(known, groups).height == found

@@ -110,6 +110,37 @@ def test_names_that_the_path_sees(page) -> None:
     assert (seen[WWW]["chromium_sni_clear"], seen[WWW]["sni_clear"], seen[WWW]["dns_clear"]) == (True, True, True)
 
 
+def looked_up(tables):
+    rows = browser_tables(tables)["page_names"]
+    return dict(rows.select("host", "measured_dns").rows())
+
+
+def test_a_crawl_knows_which_names_were_looked_up(page) -> None:
+    tables = page()
+    tables["dns_queries"] = tables["dns_queries"].with_columns(
+        pl.when(pl.col("host") == CDN).then(pl.lit("resolver")).otherwise("source").alias("source")
+    )
+    assert looked_up(tables) == {WWW: True, STATIC: True, CDN: False}  # our own question is not the browser's
+
+
+def test_a_har_knows_of_the_names_that_have_a_phase(page) -> None:
+    tables = page()
+    requests = tables["requests"].collect()
+    phases = requests.with_columns(dns_ms=pl.Series([3.0, 0.0, None]))
+    plain = phases[:2].with_columns(
+        *(pl.lit(value).alias(name) for name, value in (("scheme", "http"), ("port", 80), ("connection_id", None))),
+        host=pl.Series(["plain.one.test", "old.one.test"]),
+        request_id=pl.Series([3, 4]),
+    )
+    tables |= {
+        "visits": tables["visits"].with_columns(source=pl.lit("page.har")),
+        "requests": phases.vstack(plain.cast(dict(phases.schema))).lazy(),
+        "dns_queries": tables["dns_queries"].clear(),
+    }
+    # Where there is none, it may have been there before.
+    assert looked_up(tables) == {WWW: True, STATIC: None, CDN: None, "plain.one.test": True, "old.one.test": None}
+
+
 def test_addresses_that_the_path_sees(page) -> None:
     tables = page()
     plain = tables["requests"].collect().row(0, named=True) | {

@@ -130,3 +130,29 @@ def test_a_plan_that_was_changed_or_has_aged() -> None:
     assert differences(PLAN, SETS, []) == [(OLD, "not missing, by the study")]
     unknown = [{**ADDITIONS[0], "connections_saved_chromium": None}]
     assert differences(PLAN, SETS, unknown) == [(OLD, "saves not known, by the study")]
+
+
+def test_an_addition_that_the_study_does_not_lack_is_of_any_browser() -> None:
+    found = against_study(
+        PLAN,
+        pl.DataFrame([{"server": WWW, "port": 443} | row for row in SETS], TABLES["origin_sets"].polars_schema),
+        pl.DataFrame([], TABLES["certificate_additions"].polars_schema),
+    )
+    assert found.drop("page", "agrees").rows() == [
+        ("any", OLD, "missing from the certificate", "not missing, by the study")
+    ]
+
+
+def test_what_a_server_saves_is_known_if_all_of_it_is() -> None:
+    (server,) = PLAN.servers
+    own, static = server.announce
+
+    def saying(total: int | None, first: int | None) -> Plan:
+        announce = [msgspec.structs.replace(own, connections_saved_firefox=first), static]
+        servers = [msgspec.structs.replace(server, announce=announce, connections_saved_firefox=total)]
+        return msgspec.structs.replace(PLAN, servers=servers)
+
+    unknown = [{**SETS[0], "connections_saved_firefox": None}, SETS[1]]
+    assert differences(saying(None, None), unknown) == []
+    assert differences(saying(None, 0)) == [(WWW, "what it announces saves 2, by the study")]
+    assert differences(saying(2, None), unknown) == []  # of what the study does not know it says nothing
