@@ -5,14 +5,14 @@ import gzip
 import hashlib
 import json
 import shlex
-import threading
 from datetime import date
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from web_server import Quiet, serving
 
 from originset.cli import reference as cli_reference
 from originset.cli.analyze import command as analyze_command
@@ -47,9 +47,8 @@ odd.com
 """
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing of a server belongs into a test's output."""
+class _Files(Quiet, SimpleHTTPRequestHandler):
+    """Those of a folder."""
 
 
 @pytest.fixture
@@ -70,14 +69,11 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for stamp in ("20260701", "20261001"):
         (root / "org" / f"{stamp}.as-org2info.txt.gz").write_bytes(gzip.compress(NAMES.encode()))
     (root / "list.dat").write_text(SUFFIXES)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(root)))
-    threading.Thread(target=server.serve_forever).start()
-    base = f"http://127.0.0.1:{server.server_port}/"
-    monkeypatch.setattr(cli_reference, "SOURCES", Sources(f"{base}v4/", f"{base}v6/", f"{base}org/", f"{base}list.dat"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    yield root
-    server.shutdown()
-    server.server_close()
+    with serving(functools.partial(_Files, directory=str(root))) as base:
+        sources = Sources(*(f"{base}/{path}" for path in ("v4/", "v6/", "org/", "list.dat")))
+        monkeypatch.setattr(cli_reference, "SOURCES", sources)
+        yield root
 
 
 def call(*arguments: str) -> list[dict[str, str]]:

@@ -10,16 +10,16 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import psutil
 import pytest
 from living import living
+from web_server import Quiet, serving
 
 from originset.crawler.testbed.lab import Testbed
 from originset.data.capture import capture_paths, decode_extension, read_capture_bytes
@@ -127,23 +127,15 @@ def test_a_crawl_keeps_every_result(testbed: Testbed, command: Command) -> None:
     assert {attempts for _, attempts, _ in command.ledger().values()} == {1, 2}
 
 
-class Plain(BaseHTTPRequestHandler):
+class Plain(Quiet, BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"hi")
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(200, b"hi")
 
 
 def test_http_where_nothing_listens_for_https(command: Command) -> None:
     command.list.write_text("127.0.0.1\nrefused.test\nhttps://127.0.0.1/said\n")
-    with ThreadingHTTPServer(("127.0.0.1", 80), Plain) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    with serving(Plain, 80):
         code, said = command.run("--retries", "0")
-        server.shutdown()
     assert code == 0, said
     visits = [decode_extension(read_capture_bytes(path), "").visit for path in capture_paths(command.study.captures)]
     assert {visit.site: (visit.url, visit.status, visit.error, visit.quality) for visit in visits} == {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 
 import pytest
+from web_server import Quiet, serving
 
 from originset.crawler.manners import Manners, is_excluded, site_of
 from originset.crawler.schedule import Pace
@@ -15,7 +15,7 @@ from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.data.ledger import Row
 
 
-class Robots(BaseHTTPRequestHandler):
+class Robots(Quiet, BaseHTTPRequestHandler):
     rules: ClassVar[tuple[int, str]] = (200, "")
     agents: ClassVar[list[str]] = []
 
@@ -23,22 +23,14 @@ class Robots(BaseHTTPRequestHandler):
         self.agents.append(self.headers["User-Agent"])
         assert self.path == "/robots.txt"
         status, body = self.rules
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(status, body.encode())
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     Robots.agents.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Robots) as running:
-        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
+    with serving(Robots) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from web_server import Quiet, serving
 
 from originset.crawler import tranco
 from originset.crawler.site_list import Site, read_site_list
@@ -17,7 +17,7 @@ from originset.data.errors import InputError
 LIST = b"1,google.test\r\n2,b\xc3\xbccher.test\r\n3,c.test\r\n"
 
 
-class Tranco(BaseHTTPRequestHandler):
+class Tranco(Quiet, BaseHTTPRequestHandler):
     answers: ClassVar[dict[str, tuple[int, bytes]]] = {
         "/top-1m-id": (200, b"W93G9\n"),
         "/download/W93G9/full": (200, LIST),
@@ -28,22 +28,14 @@ class Tranco(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.asked.append(self.path)
         status, body = self.answers.get(self.path, (404, b"no"))
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(status, body)
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     Tranco.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Tranco) as running:
-        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
+    with serving(Tranco) as address:
+        yield address
 
 
 def test_a_list_is_downloaded_once(server: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
 import msgspec
@@ -20,6 +20,7 @@ import psutil
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
+from web_server import Quiet, serving
 
 from originset.crawler.browser.chromium import Chromium
 from originset.crawler.settings import Device, VisitSettings
@@ -124,7 +125,7 @@ def test_blocking_third_party_cookies_parts_the_pools(testbed: Testbed) -> None:
     assert "enabled partitioned state allowed" in {connection.privacy_mode for connection in extension.connections}
 
 
-class Pages(BaseHTTPRequestHandler):
+class Pages(Quiet, BaseHTTPRequestHandler):
     """Pages that test what is not a matter of connections."""
 
     protocol_version = "HTTP/1.1"
@@ -182,17 +183,11 @@ class Pages(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(Pages) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -310,11 +305,8 @@ def _lose(do: Any) -> tuple[Extension, Chromium]:
         timer = threading.Timer(0.5, partial(do, process))
         timer.start()
         # An address that nobody answers at: the visit is under way when the browser goes.
-        with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-            server.daemon_threads = True
-            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-            _, extension = visit(chromium, request(f"http://127.0.0.1:{server.server_port}/never"))
-            server.shutdown()
+        with serving(Pages) as address:
+            _, extension = visit(chromium, request(f"{address}/never"))
         timer.join()
     assert not process.is_running()
     return extension, chromium
