@@ -95,6 +95,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     """One server of the site (a host that answered for its document) and its set, most requested origin first.
 
     ``connections_saved_firefox``: what announcing the set saves there over the site's visits; None if not known.
+    ``same_server``: other hosts of the set at its addresses, such as one that redirects to it. Their connections serve
+    it too, so that they are to send the same set.
     """
 
     server: str
@@ -102,6 +104,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[LeftOut]
     warnings: list[str]
     connections_saved_firefox: int | None = None
+    same_server: list[str] = []
 
     @property
     def origins(self) -> list[str]:
@@ -242,6 +245,7 @@ def _server(server: str, rows: pl.DataFrame, certificate_names: list[str]) -> Se
     own: dict[str, Any] = next(rows.filter(pl.col("host") == server).iter_rows(named=True), {})
     announce: list[Announced] = []
     left_out: list[LeftOut] = []
+    same_server: list[str] = []
     for row in rows.sort("requests", "host", descending=[True, False], nulls_last=True).iter_rows(named=True):
         today = True if row["host"] == server else _coalesces_today(row, own)
         origin, why_not = _origin(row["host"], row["port"])
@@ -253,12 +257,14 @@ def _server(server: str, rows: pl.DataFrame, certificate_names: list[str]) -> Se
             shown = {name: row[name] for name in ("level", "seen_share", "connections_saved_firefox")}
             shown["coalesces_today"] = today is True
             announce.append(Announced(origin=origin, **facts, **shown))
+            if row["host"] != server and today and _shares_address(row, own):
+                same_server.append(row["host"])
         elif reason is not None:
             named = {"host": row["host"], "port": row["port"], "coalesces_today": today}
             left_out.append(LeftOut(reason=reason[0], detail=reason[1], **facts, **named))
     # The server always includes itself: where its own name is no origin there is no set.
     if any(entry.host == server for entry in left_out):
-        announce = []
+        announce, same_server = [], []
     saved = [entry.connections_saved_firefox for entry in announce]
     return Server(
         server=server,
@@ -266,6 +272,7 @@ def _server(server: str, rows: pl.DataFrame, certificate_names: list[str]) -> Se
         left_out=left_out,
         warnings=_warnings(announce, left_out, own, certificate_names),
         connections_saved_firefox=None if None in saved else sum(one for one in saved if one is not None),
+        same_server=sorted(same_server),
     )
 
 
@@ -273,11 +280,14 @@ def _coalesces_today(row: dict[str, Any], own: dict[str, Any]) -> bool | None:
     """Whether browsers can use the server's connection for the host now, without ORIGIN: by address."""
     if row["level"] == _SEEN_COALESCED:
         return True
-    shares = not set(row["addresses"] or ()).isdisjoint(own.get("addresses") or ())
-    if not shares or row["misdirected"] or row["port"] != own.get("port"):
+    if not _shares_address(row, own) or row["misdirected"] or row["port"] != own.get("port"):
         return False
     covered: bool | None = row["covered_by_certificate"]
     return covered
+
+
+def _shares_address(row: dict[str, Any], own: dict[str, Any]) -> bool:
+    return not set(row["addresses"] or ()).isdisjoint(own.get("addresses") or ())
 
 
 def _reason(row: dict[str, Any], own: dict[str, Any], *, coalesces_today: bool | None) -> tuple[Reason, str] | None:

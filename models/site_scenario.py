@@ -238,7 +238,7 @@ class _Maker:
         known = self._tables["certificate_names"]
         for row in (*own, *carried):
             names = known.filter(pl.col("certificate_id") == row["certificate_id"])["name"].to_list()
-            if usable := sorted(one for one in names if _NAME.fullmatch(one.removeprefix("*."))):
+            if usable := sorted({one for one in names if _NAME.fullmatch(one.removeprefix("*."))}):
                 return self._key(name, row["certificate_id"], usable)
         self._left_out.append(f"the certificate of {_shown(name)}, which is not known: it gets one of its own")
         return self._key(name, None, [name])

@@ -124,11 +124,30 @@ def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(_reaches(groups))  # fmt: skip
 
 
+def serving(found: pl.DataFrame, own: pl.Series) -> pl.Series:
+    """Whether each group's connection is one of a server: ``own`` says which groups are for its own host.
+
+    So are earlier ones that lead to it by address and carry what is for that host, as where another redirects to it.
+    """
+    by_address = (
+        ~pl.col("same_host")
+        & ~pl.col("misdirected")
+        & (pl.col("covers") == YES)
+        & (pl.col("reaches") == YES)
+        & (pl.col("protocol") == pl.col("protocol_held"))
+    )
+    serves = own.to_numpy().copy()
+    of_server = found.select("group_held", *sorted(by_address.meta.root_names())).filter(own.gather(found["group"]))
+    serves[of_server.filter(by_address)["group_held"].to_numpy()] = True
+    return pl.Series(serves)
+
+
 def planned_pairs(known: Known, groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     """Pairs that there would be, or that would be otherwise, if the document's server announced all that it can.
 
     That is, and its certificate names it, every host in its AS that is of its own registrable domain or covered
-    already, and for which no server answered 421. What coalesces today it announces too.
+    already, and for which no server answered 421. What coalesces today it announces too, on all connections that
+    are :func:`serving` it.
     """
     located = (
         groups.select("group", *_PAGE, "host", "main_host", "protocol", "misdirected", "at_home", "peer")
@@ -136,8 +155,9 @@ def planned_pairs(known: Known, groups: pl.DataFrame, found: pl.DataFrame) -> pl
         .with_columns(known.asns(groups["peer"]).filter(groups["protocol"].is_in(["h2", "h3"]).fill_null(value=False)))
         .drop_nulls("asn")
     )
-    server = located.filter(pl.col("host") == pl.col("main_host")).select(
-        *_PAGE, "asn", pl.col("group").alias("group_held"), pl.col("protocol").alias("protocol_held")
+    own = (groups["host"] == groups["main_host"]).fill_null(value=False)
+    server = located.filter(serving(found, own).gather(located["group"])).select(
+        *_PAGE, "asn", *(pl.col(name).alias(f"{name}_held") for name in ("group", "host", "protocol"))
     )
     covered = found.filter((pl.col("covers") == YES) & ~pl.col("same_host")).select(
         *_BOTH, pl.lit(value=True).alias("covered")
@@ -145,7 +165,11 @@ def planned_pairs(known: Known, groups: pl.DataFrame, found: pl.DataFrame) -> pl
     near = (
         located.filter(pl.col("host") != pl.col("main_host"), ~pl.col("misdirected"))
         .join(server, on=[*_PAGE, "asn"])
-        .filter(pl.col("group_held") < pl.col("group"), pl.col("protocol") == pl.col("protocol_held"))
+        .filter(
+            pl.col("group_held") < pl.col("group"),
+            pl.col("host") != pl.col("host_held"),
+            pl.col("protocol") == pl.col("protocol_held"),
+        )
         .join(covered, on=_BOTH, how="left")
         .filter(pl.col("at_home") | pl.col("covered").fill_null(value=False))
         .select(_BOTH)

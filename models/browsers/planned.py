@@ -26,7 +26,7 @@ _PER_VISIT = ("visits", "requests", "connections", "dns_queries")
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Each server's ORIGIN set, and the names that its certificate gets; both by the plan's servers."""
+    """The ORIGIN set that each host sends, and the names that their certificates get; of the plan's servers."""
 
     origins: Mapping[str, list[str]]
     names: tuple[str, ...] = ()
@@ -53,10 +53,12 @@ class PlannedConnections:
 def deployments(plan: Plan) -> dict[str, Deployment | None]:
     """What is deployed under each model of :class:`PlannedConnections`; None: nothing.
 
-    A name to add is announced where the server's certificate lacked it and nothing else is against it.
+    A name to add is announced where the server's certificate lacked it and nothing else is against it. Hosts of the
+    same server send its set, unless they have one of their own.
     """
-    now = {server.server: server.origins for server in plan.servers if server.announce}
+    servers = [server for server in plan.servers if server.announce]
     names = tuple(sorted({addition.name for addition in plan.additions if addition.same_owner}))
+    now = {server.server: server.origins for server in servers}
     later = {
         server.server: sorted(
             {
@@ -68,9 +70,11 @@ def deployments(plan: Plan) -> dict[str, Deployment | None]:
                 ),
             }
         )
-        for server in plan.servers
-        if server.announce
+        for server in servers
     }
+    # Of two servers at one address the more visited one, which comes first.
+    also = {host: server.server for server in reversed(servers) for host in server.same_server}
+    now, later = ({host: sets[server] for host, server in also.items()} | sets for sets in (now, later))
     return {TODAY: None, ANNOUNCED: Deployment(now), PLANNED: Deployment(later, names)}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
-from originset.models.browsers.candidates import could_join, in_place
+from originset.models.browsers.candidates import could_join, in_place, serving
 from originset.models.browsers.predictions import connections
 from originset.models.browsers.replay import replayed, ways
 
@@ -23,9 +23,10 @@ def saved_connections(
     """site, server, host and SAVINGS: connections for the host that go away, over the site's pages; NULL if not known.
 
     The document's server names in its certificate, and announces, every host of ``colocated`` (site, server, visit_id,
-    host, port: those where the document is), but those for which some server answered 421. So the hosts' numbers add
-    up to what all of them together save. Chromium alone, since it heeds no ORIGIN frame over HTTP/2; with HTTP/3
-    wherever there is HTTP/2 today, where it does; Firefox, which heeds them over HTTP/2 alone.
+    host, port: those where the document is), but those for which some server answered 421, on all connections that
+    serve it. So the hosts' numbers add up to what all of them together save. Chromium alone, since it heeds no ORIGIN
+    frame over HTTP/2; with HTTP/3 wherever there is HTTP/2 today, where it does; Firefox, which heeds them over HTTP/2
+    alone.
 
     ``groups`` and ``found``: of :func:`originset.models.browsers.candidates.pairs`. ``today``: by browser, the groups'
     connections with servers as they are (:func:`originset.models.browsers.predictions.connections`).
@@ -68,11 +69,13 @@ def _fewer(today: pl.DataFrame, then: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _announced(groups: pl.DataFrame, found: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
     """``found`` as it would be with each host of ``beside`` in the certificate and the ORIGIN set of its server."""
+    servers = beside.select("visit_id", pl.col("server").alias("host"), pl.lit(value=True).alias("own")).unique()
+    own = groups.join(servers, on=["visit_id", "host"], how="left", maintain_order="left")["own"].fill_null(value=False)
     held = (
-        groups.select("group", "visit_id", "port", "host", "protocol")
-        .join(beside.select("visit_id", pl.col("server").alias("host")).unique(), on=["visit_id", "host"])
+        groups.select("group", *_ORIGIN, "protocol")
+        .filter(serving(found, own))
         .filter(pl.col("protocol").is_in(["h2", "h3"]) | pl.col("protocol").is_null())
-        .select("visit_id", "port", pl.col("group").alias("group_held"), pl.col("protocol").alias("protocol_held"))
+        .select("visit_id", "port", *(pl.col(name).alias(f"{name}_held") for name in ("group", "host", "protocol")))
     )
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
     near = (
@@ -80,7 +83,7 @@ def _announced(groups: pl.DataFrame, found: pl.DataFrame, beside: pl.DataFrame) 
         .filter(pl.col("protocol").ne_missing("h1"), ~pl.col("misdirected"))
         .join(beside.select(_ORIGIN).unique(), on=_ORIGIN, how="semi")
         .join(held, on=["visit_id", "port"])
-        .filter(pl.col("group_held") < pl.col("group"), alike)
+        .filter(pl.col("group_held") < pl.col("group"), pl.col("host") != pl.col("host_held"), alike)
         .select("group", "group_held")
     )
     return in_place(found, could_join(groups, near))

@@ -116,6 +116,14 @@ def test_one_request_over_http1_or_an_unknown_protocol_is_no_reason(protocols: l
     assert "https://x.test" in only(planned([member(SITE), member("x.test")], requests)).origins
 
 
+def test_hosts_of_the_set_at_the_servers_address_are_to_send_it_too() -> None:
+    hosts = ("site.test", "far.test", "else.test")
+    uncovered = member("else.test", covered_by_certificate=False)
+    requests = [request(host, server_ip=SERVED) for host in ("site.test", "else.test")] + [request("far.test")]
+    server = only(planned([member(SITE), *map(member, hosts[:2]), uncovered], requests))
+    assert server.same_server == ["site.test"]
+
+
 def test_a_rare_host_that_coalesces_today_stays() -> None:
     """Without it a browser that honours the set would open a connection it did not need before."""
     rare = member("x.test", visits=1, seen_share=0.05)
@@ -159,6 +167,13 @@ def test_a_server_whose_name_is_no_origin_has_no_set() -> None:
     server = only(planned([member("192.0.2.1", server="192.0.2.1"), member("x.test", server="192.0.2.1")]))
     assert server.origins == []
     assert [left.host for left in server.left_out] == ["192.0.2.1"]
+
+
+def test_a_server_without_a_set_has_no_other_hosts_for_it() -> None:
+    rows = [member("a_b.test", server="a_b.test"), member(SITE, server="a_b.test")]
+    requests = [request("a_b.test", server_ip=SERVED)]
+    (server,) = (one for one in planned(rows, requests).servers if one.server == "a_b.test")
+    assert (server.announce, server.same_server) == ([], [])
 
 
 def test_servers_come_with_the_most_visited_first() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from originset.models.browsers.planned import ANNOUNCED, PLANNED, planned_connections
+from originset.models.browsers.planned import ANNOUNCED, PLANNED, deployments, planned_connections
 from originset.models.browsers.tables import TODAY
 from originset.models.plan import Addition, Announced, Basis, LeftOut, Plan, Server
 
@@ -43,18 +43,23 @@ def page(make_tables, *, site=WWW, san_count=3, origin_set=None, protocol="h2"):
     )  # fmt: skip
 
 
-def plan_of(**facts):
-    seen = {"requests": 1, "visits": 1}
-    announced = [
-        Announced(origin=f"https://{host}", level=3, seen_share=1.0, coalesces_today=host == WWW, **seen)
-        for host in (WWW, STATIC)
+SEEN = {"requests": 1, "visits": 1}
+
+
+def announcing(*hosts):
+    return [
+        Announced(origin=f"https://{host}", level=3, seen_share=1.0, coalesces_today=host == WWW, **SEEN)
+        for host in hosts
     ]
+
+
+def plan_of(**facts):
     left = [
-        LeftOut(host=host, port=443, reason=reason, detail="", coalesces_today=False, **seen)
+        LeftOut(host=host, port=443, reason=reason, detail="", coalesces_today=False, **SEEN)
         for host, reason in ((IMG, "not_covered"), (CDN, "excluded"))
     ]
     usual = {
-        "servers": [Server(server=WWW, announce=announced, left_out=left, warnings=[])],
+        "servers": [Server(server=WWW, announce=announcing(WWW, STATIC), left_out=left, warnings=[])],
         "additions": [
             Addition(name=IMG, rank=1, certificate_id="all", level=0, same_owner=True, connections_saved_paper=1)
         ],
@@ -117,6 +122,28 @@ def test_the_set_stands_in_place_of_todays(make_tables) -> None:
     found = planned_connections(late, plan_of())
     assert opened(found, "firefox", TODAY) == [1, 1, 1, 0]  # it came too late
     assert opened(found, "firefox", ANNOUNCED) == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(("same_server", "announced"), [([], [1, 1, 1, 0]), ([WWW], [1, 0, 1, 0])])
+def test_the_set_is_seen_on_the_connection_that_serves_the_server(make_tables, same_server, announced) -> None:
+    # Two servers' names at one address: what is for cdn.two.test goes over the connection of www.one.test.
+    server = Server(
+        server=CDN, announce=announcing(WWW, STATIC, CDN), left_out=[], warnings=[], same_server=same_server
+    )
+    found = planned_connections(page(make_tables), plan_of(servers=[server], additions=[]))
+    assert opened(found, "firefox", ANNOUNCED) == announced
+
+
+def test_hosts_of_the_same_server_send_its_set_unless_they_have_one() -> None:
+    hosts = {WWW: [STATIC, CDN], IMG: [STATIC, IMG], CDN: []}
+    servers = [
+        Server(server=host, announce=announcing(host), left_out=[], warnings=[], same_server=others)
+        for host, others in hosts.items()
+    ]
+    sent = deployments(plan_of(servers=servers))[ANNOUNCED]
+    assert sent.origins == {
+        WWW: [f"https://{WWW}"], STATIC: [f"https://{WWW}"], IMG: [f"https://{IMG}"], CDN: [f"https://{CDN}"]
+    }  # fmt: skip
 
 
 def test_a_plan_that_announces_nothing_changes_nothing(make_tables) -> None:

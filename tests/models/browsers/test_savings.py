@@ -10,12 +10,19 @@ A, B = "104.16.0.1", "104.16.0.2"
 SITE = "www.one.test"
 
 
-def modelled(make_tables, host, *, address=B, covered=False, answers=True, protocol="h2", visits=1, blocked=False):
-    """Tables of a page of ``host`` beside the document, each on a connection of its own."""
+def modelled(
+    make_tables, host, *, address=B, covered=False, answers=True, protocol="h2", visits=1, blocked=False, via=None
+):
+    """Tables of a page of ``host`` beside the document, each on a connection of its own.
+
+    ``via``: an address of one.test, which redirects to the page and has its certificate; what is at the same address
+    uses its connection.
+    """
     pages = [f"v{number}" for number in range(visits)]
-    usual = {"scheme": "https", "port": 443, "status": 200, "credentials": "include", "frame_site": "one.test"}
-    hosts = ((SITE, A), (host, address))
-    names = [SITE, host] if covered else [SITE]
+    usual = {"scheme": "https", "port": 443, "credentials": "include", "frame_site": "one.test"}
+    hosts = (*((("one.test", via),) if via else ()), (SITE, A), (host, address))
+    document = len(hosts) - 2
+    names = [*(name for name, _ in hosts[: document + 1]), *([host] if covered else [])]
     return model_tables(
         make_tables(
             {
@@ -25,16 +32,18 @@ def modelled(make_tables, host, *, address=B, covered=False, answers=True, proto
                     for page in pages
                 ],
                 "requests": [
-                    {"visit_id": page, "request_id": n, "connection_id": n, "host": name, "server_ip": ip, **usual,
+                    {"visit_id": page, "request_id": n, "connection_id": 0 if via == A and n == document else n,
+                     "host": name, "server_ip": ip, **usual, "status": 301 if n < document else 200,
                      "protocol": protocol, "started_ms": 25.0 * n, "wait_ms": 10.0,
-                     "resource_type": "image" if n else "document"}
+                     "resource_type": "image" if n > document else "document"}
                     for page in pages for n, (name, ip) in enumerate(hosts)
                 ],
                 "connections": [
                     {"visit_id": page, "connection_id": n, "first_host": name, "server_ip": ip, "port": 443,
                      "tls": True, "source": "netlog", "protocol": protocol, "opened_ms": 25.0 * n,
-                     "established_ms": 25.0 * n + 5, "certificate_id": "own" if n == 0 or covered else "other"}
+                     "established_ms": 25.0 * n + 5, "certificate_id": "own" if n <= document or covered else "other"}
                     for page in pages for n, (name, ip) in enumerate(hosts)
+                    if not (via == A and n == document)
                 ],
                 "dns_queries": [
                     {"visit_id": page, "lookup_id": n, "host": name, "rtype": "A", "answers": [ip],
@@ -48,7 +57,7 @@ def modelled(make_tables, host, *, address=B, covered=False, answers=True, proto
                     *({"certificate_id": "own", "name": name, "wildcard": False} for name in names),
                     {"certificate_id": "other", "name": host, "wildcard": False},
                 ],
-                "addresses": [{"ip": A, "asn": 13335}, {"ip": B, "asn": 13335}],
+                "addresses": [{"ip": f"104.16.0.{n}", "asn": 13335} for n in (1, 2, 3)],
                 "hosts": [
                     {"host": name, "registrable_domain": ".".join(name.split(".")[-2:])} for name, _ in hosts
                 ],
@@ -98,3 +107,12 @@ def test_what_announcing_saves_in_firefox(make_tables, covered, saved) -> None:
 def test_a_name_that_no_authority_takes_is_blocked(make_tables, host, reason) -> None:
     (row,) = modelled(make_tables, host)["certificate_additions"].rows(named=True)
     assert row["blocked_reason"] == reason
+
+
+@pytest.mark.parametrize(("via", "today", "planned"), [(A, 2, 1), (B, 3, 2)])
+def test_a_host_that_redirects_at_the_servers_address_announces_for_it(make_tables, via, today, planned) -> None:
+    tables = modelled(make_tables, "static.one.test", address="104.16.0.3", covered=True, via=via)
+    (row,) = tables["origin_sets"].filter(host="static.one.test").rows(named=True)
+    assert row["connections_saved_firefox"] == 1
+    predicted = tables["browser_predictions"].filter(browser="firefox").rows_by_key("model", named=True, unique=True)
+    assert [predicted[model]["tls_high"] for model in ("today", "planned")] == [today, planned]
