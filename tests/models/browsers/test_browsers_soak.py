@@ -28,8 +28,8 @@ DRAWN = tomllib.loads((Path(__file__).parent / "drawn.toml").read_text())["draw"
 # Cells that the models miss, each with why.
 EXPLAINED = {
     "address-v6-first-only": "Firefox opens up to five connections to the second name at once, before it knows that it "
-    "speaks HTTP/2, and where several are ready together its requests go over two or three of them: in three of the five "
-    "loads stored and in six of ten others",
+    "speaks HTTP/2, and where several are ready together its requests go over two or three: in three of the five loads "
+    "stored and in six of ten others",
     "http3-alt-svc": "Firefox goes over to HTTP/3 with the first answer that offers it, Chromium later; protocols are "
     "taken from Chromium's capture",
     "http3-alt-svc-origin": "likewise",
@@ -38,8 +38,8 @@ EXPLAINED = {
     "HTTP/2 wins its race with HTTP/3: in three of the five loads stored, in few of others",
     "protocol-http1-both": "over HTTP/1.1 Firefox holds back images until the head's style and script are there, and "
     "then gives the image whichever connection is idle: one that has carried something, or one opened in reserve",
-    "protocol-misdirected": "after a 421 Firefox asks for what is left of the first name anew, in three of the five loads "
-    "stored and in none of ten others",
+    "protocol-misdirected": "after a 421 Firefox asks for what is left of the first name anew, in three of the five "
+    "loads stored and in none of ten others",
     "protocol-misdirected-again": "Firefox repeats requests one connection each, those made later over one",
 }
 
