@@ -11,6 +11,7 @@ import polars as pl
 
 from originset.analysis.captures import read_captures
 from originset.analysis.resolution import resolve
+from originset.cli.files import FILE
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
@@ -27,7 +28,7 @@ _SHOWN = 20
 @click.option(
     "--ip-to-as",
     "table",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="An IP-to-AS table of your own: pyasn's .dat, CAIDA's pfx2as, or an MRT table dump; gzip or bzip2 or neither.",
 )
 @click.option(

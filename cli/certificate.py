@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from cryptography import x509
 
-from originset.cli.files import write_text
+from originset.cli.files import FILE, out_option, write_text
 from originset.cli.output import note
 from originset.cli.plan_source import chosen_plan, plan_options
 from originset.cli.writers import cert_manager, certbot, lego, names_json, signing_request
@@ -29,7 +29,7 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
 @plan_options
 @click.option(
     "--current",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="PEM",
     help="Today's certificate, where the study does not know its names or they have changed.",
 )
@@ -44,7 +44,7 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
 @click.option("--cert-name", metavar="NAME", help="What certbot or lego calls the certificate; else its first name.")
 @click.option(
     "--key",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="PEM",
     help="For csr: sign with this private key.",
 )
@@ -54,9 +54,7 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
     metavar="PEM",
     help="For csr: make a private key, and write it there for nobody else to read.",
 )
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there, not to stdout."
-)
+@out_option
 @click.pass_obj
 def command(
     study: Study,

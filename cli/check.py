@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 
 import click
 import polars as pl
 
 from originset.cli.budget import GITHUB, check_budget
+from originset.cli.files import FILE
 from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
 from originset.crawler.preflight.findings import findings
 from originset.crawler.preflight.observation import Target, addresses_of, observe
 from originset.data.errors import UsageError
+from originset.data.host_names import address_and_port
 from originset.data.study import Study
 
 _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "detail": pl.String}
 
 
 @click.command()
-@click.argument("hars", nargs=-1, metavar="[HAR]...", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("hars", nargs=-1, metavar="[HAR]...", type=FILE)
 @click.option("--site", metavar="HOST", help="The site whose server is checked.")
 @click.option("--connect", metavar="ADDRESS[:PORT]", help="The server's address; else what the name leads to.")
 @click.option("--path", default="/", show_default=True, help="What is asked for of each host.")
 @click.option(
     "--plan",
     "plan_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="The plan that was deployed: the set must be its set.",
 )
@@ -41,7 +42,7 @@ _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "de
 @click.option(
     "--budget",
     "budget_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE.toml",
     help="What the pages of the HARs, or of the study without any, may cost.",
 )
@@ -113,13 +114,7 @@ def _place(site: str, connect: str | None) -> tuple[str, int]:
         if not addresses:
             raise UsageError(f"{site} has no address", "name one with --connect")
         return addresses[0], 443
-    host, separator, port = connect.rpartition(":")
-    if not separator or (":" in host and not connect.startswith("[")):
-        host, port = connect, "443"
-    try:
-        address = str(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        address = ""
-    if not (address and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+    place = address_and_port(connect, 443)
+    if place is None:
         raise UsageError(f"{connect!r} is no address", "give ADDRESS, ADDRESS:PORT or [IPV6]:PORT")
-    return address, int(port)
+    return place

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from originset.cli.files import write_bytes
+from originset.cli.files import out_option, write_bytes
 from originset.cli.output import note
 from originset.cli.plan_source import chosen_plan, plan_options
 from originset.cli.writers import h2o, node, plain, raw
@@ -34,9 +34,7 @@ _WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
 @click.option(
     "--host", help="The host whose set it is, where several answered for the site; the most visited if not given."
 )
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there, not to stdout."
-)
+@out_option
 @click.pass_obj
 def command(
     study: Study, *, server: str, site: str | None, plan_path: Path | None, host: str | None, out: Path | None

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from originset.cli.crawl_display import Display
+from originset.cli.files import FILE
 from originset.cli.output import note
 from originset.crawler.crawl import crawl
 from originset.crawler.estimate import Estimate, estimate
@@ -145,7 +146,7 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @click.option("--respect-robots", is_flag=True, help="Leave out what a site's robots.txt forbids.")
 @click.option(
     "--exclude",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="List of hosts that do not want to be visited; their subdomains are left out too.",
 )
 @click.option("--per-address", type=click.FloatRange(0.01, 6000), help="Most visits a minute to one address.")

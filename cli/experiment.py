@@ -12,6 +12,7 @@ import polars as pl
 from originset.cli.experiment_log import Period, draw_into, over_time, periods_of, window_of
 from originset.cli.experiment_run import run_experiment
 from originset.cli.experiment_verify import summary, verify_plan
+from originset.cli.files import FILE
 from originset.cli.output import format_option, note, write_rows
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import UsageError
@@ -32,7 +33,7 @@ from originset.models.experiment import Mode
 @click.option(
     "--from-log",
     "log",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="LOG",
     help="JSON Lines, or CSV with a header, of time, group, connection, host: a line for each request or handshake.",
 )
@@ -49,7 +50,7 @@ from originset.models.experiment import Mode
 @click.option(
     "--verify-plan",
     "plan",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Deploy what plan --out wrote in the testbed, and compare with what was predicted.",
 )

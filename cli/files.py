@@ -1,12 +1,27 @@
-"""Files that commands write where the user says."""
+"""Files that users name: those that commands read, and how they are written."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
+
+import click
 
 from originset.data.errors import UsageError
 from originset.data.files import replacing
+
+#: Of options and arguments: a file that is there.
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def out_option(function: _F) -> _F:
+    """Add ``--out``, for a command that else writes to stdout."""
+    place = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--out", type=place, metavar="FILE", help="Write there, not to stdout.")(function)
 
 
 def write_text(path: Path, text: str) -> None:

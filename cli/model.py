@@ -10,6 +10,7 @@ import click
 import polars as pl
 
 from originset.analysis.addresses import address_rows
+from originset.cli.files import FILE
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
 from originset.data.database import open_database
@@ -93,7 +94,7 @@ def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--ip-to-as",
     "second_table",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="With --sensitivity: a second IP-to-AS table, as analyze takes them, to compare the study's own with.",
 )
 @click.pass_obj

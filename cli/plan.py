@@ -13,7 +13,7 @@ import polars as pl
 
 from originset.cli import inventory_plan
 from originset.cli.client_mix import read_client_mix
-from originset.cli.files import write_text
+from originset.cli.files import FILE, write_text
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.plan_prediction import prediction
 from originset.cli.plan_source import read_plan
@@ -59,20 +59,20 @@ _TO_ADD = {
 @click.option("--provider", metavar="NAME", help="What this provider would best add to all its sites' certificates.")
 @click.option(
     "--inventory",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Certificates of a whole CDN (CSV or Parquet): certificate, names, key_holder, ca, owner, shared, opt_out, "
     "multi_cdn, caa.",
 )
 @click.option(
     "--predict",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="What each browser needs for the site's pages today and after the plan that --out wrote.",
 )
 @click.option(
     "--pairs",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="With --inventory: new connections a day (CSV or Parquet): site, host, connections.",
 )
@@ -85,7 +85,7 @@ _TO_ADD = {
 @click.option("--exclude", multiple=True, metavar="HOST", help="Neither announce nor add this host (repeatable).")
 @click.option(
     "--client-mix",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Rank names by what they save on average over these clients: CSV with browser (chromium, firefox, other), "
     "protocol (h2, h3) and share, or TOML.",

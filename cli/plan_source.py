@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from originset.cli.files import FILE
 from originset.cli.site_plan import site_plan
 from originset.data.errors import InputError
 from originset.data.study import Study
@@ -24,7 +25,7 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
     plan = click.option(
         "--plan",
         "plan_path",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        type=FILE,
         metavar="FILE",
         help="Take the plan that plan --out wrote.",
     )

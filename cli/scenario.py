@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from originset.cli.files import write_text
+from originset.cli.files import out_option, write_text
 from originset.cli.output import note
 from originset.crawler.testbed import scenario_file
 from originset.data.database import open_database
@@ -32,9 +32,7 @@ _TABLES = {
 
 @click.command()
 @click.option("--site", required=True, metavar="HOST", help="The site, as the study's list has it.")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there, not to stdout."
-)
+@out_option
 @click.pass_obj
 def command(study: Study, *, site: str, out: Path | None) -> None:
     """Write a page of the study as a scenario: same hosts, addresses, certificate names, sizes and waits, no contents.

@@ -24,6 +24,7 @@ import dns.resolver
 
 from originset.data.capture import DnsQuery, Extension
 from originset.data.errors import UsageError
+from originset.data.host_names import address_and_port
 
 RTYPES = ("A", "AAAA", "CNAME", "HTTPS")
 
@@ -59,16 +60,10 @@ def parse_resolver(text: str) -> Resolver | None:
         return None
     if text == "system":
         return _of_system()
-    host, separator, port = text.rpartition(":")
-    if not separator or (":" in host and not text.startswith("[")):
-        host, port = text, "53"
-    try:
-        address = str(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        address = ""
-    if not (address and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+    place = address_and_port(text, 53)
+    if place is None:
         raise UsageError(f"{text!r} is no resolver", "give ADDRESS, ADDRESS:PORT, [IPV6]:PORT, system or none")
-    return Resolver(address, int(port))
+    return Resolver(*place)
 
 
 def _of_system() -> Resolver:

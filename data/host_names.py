@@ -49,6 +49,18 @@ def covers(names: Collection[str], host: str) -> bool:
     return host in names or f"*.{host.partition('.')[2]}" in names
 
 
+def address_and_port(text: str, port: int) -> tuple[str, int] | None:
+    """``ADDRESS``, ``ADDRESS:PORT`` or ``[IPV6]:PORT``, with ``port`` where it names none; None for all else."""
+    host, separator, digits = text.rpartition(":")
+    if not separator or (":" in host and not text.startswith("[")):
+        host, digits = text, str(port)
+    try:
+        address = str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        return None
+    return (address, int(digits)) if digits.isascii() and digits.isdigit() and 0 < int(digits) < 1 << 16 else None
+
+
 @lru_cache(maxsize=100_000)
 def canonical_ip(text: str) -> str | None:
     """An IP address in canonical text, without brackets, zone and port; None where it is no address.

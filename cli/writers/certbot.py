@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 from originset.cli.writers.name_list import NameList
-from originset.data.errors import UsageError
 
 _USE = """\
 # Try it first:  sh FILE --dry-run   What you add goes to certbot: --webroot -w /var/www, --nginx, --dns-... as before.
@@ -21,12 +20,8 @@ def render(chosen: NameList, certificate_name: str | None) -> str:
     Raises:
         UsageError: ``certificate_name`` cannot be one.
     """
-    if certificate_name is not None and (not certificate_name.isprintable() or "/" in certificate_name):
-        raise UsageError(f"{certificate_name!r} is no name that certbot has", "see: certbot certificates")
     parts = []
-    for number, certificate in enumerate(chosen.certificates, 1):
-        named = certificate_name or certificate.first
-        named = named if number == 1 or certificate_name is None else f"{named}-{number}"
+    for named, certificate in chosen.called(certificate_name, "certbot", "certbot certificates"):
         options = [f"-d {shlex.quote(name)}" for name in certificate.names]
         options += [f"--ip-address {shlex.quote(address)}" for address in certificate.addresses]
         parts.append(

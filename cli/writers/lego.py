@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 from originset.cli.writers.name_list import NameList
-from originset.data.errors import UsageError
 
 _USE = """\
 # For lego 5. What you add goes to lego: --email, --http, --dns ..., --path as before.
@@ -20,12 +19,8 @@ def render(chosen: NameList, certificate_name: str | None) -> str:
     Raises:
         UsageError: ``certificate_name`` cannot be one.
     """
-    if certificate_name is not None and (not certificate_name.isprintable() or "/" in certificate_name):
-        raise UsageError(f"{certificate_name!r} is no name that lego has", "see: lego certificates list")
     parts = []
-    for number, certificate in enumerate(chosen.certificates, 1):
-        named = certificate_name or certificate.first
-        named = named if number == 1 or certificate_name is None else f"{named}-{number}"
+    for named, certificate in chosen.called(certificate_name, "lego", "lego certificates list"):
         domains = [f"--domains {shlex.quote(name)}" for name in (*certificate.names, *certificate.addresses)]
         first = f'lego run --cert.name {shlex.quote(named)} --force-cert-domains "$@"'
         parts.append(" \\\n  ".join([first, *domains]) + "\n")

@@ -43,6 +43,19 @@ class NameList:
     ask: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
 
+    def called(self, name: str | None, program: str, see: str) -> list[tuple[str, Certificate]]:
+        """Each certificate after what ``program`` calls it: ``name``, numbered from the second on, or its first name.
+
+        Raises:
+            UsageError: ``name`` cannot be one.
+        """
+        if name is not None and (not name.isprintable() or "/" in name):
+            raise UsageError(f"{name!r} is no name that {program} has", f"see: {see}")
+        return [
+            (certificate.first if not name else name if number == 1 else f"{name}-{number}", certificate)
+            for number, certificate in enumerate(self.certificates, 1)
+        ]
+
     def remarks(self) -> list[str]:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
         basis = self.basis
