@@ -23,7 +23,7 @@ from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import MissingDependency
 
-pytest_plugins = ["example_study", "s3_storage", "testbed_study"]
+pytest_plugins = ["example_study", "real_study", "s3_storage", "testbed_study"]
 
 settings.register_profile("originset", deadline=None)  # no test asserts a time
 settings.load_profile("originset")

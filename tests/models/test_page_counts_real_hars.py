@@ -6,16 +6,10 @@ from statistics import median
 
 import pyasn
 import pytest
-from rich.progress import Progress
 
-from originset.analysis.importing import import_hars
-from originset.analysis.resolution import resolve
+from originset.data.database import open_database
 from originset.data.identity import import_visit_id
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
-from originset.data.study import Study
-from originset.models.fill import model_tables
-from originset.models.parameters import Parameters
+from originset.queries.catalogue import run
 
 
 def script(folder, asn_of):
@@ -49,13 +43,9 @@ def script(folder, asn_of):
 
 
 @pytest.fixture(scope="module")
-def counted(shared, tmp_path_factory):
-    study = Study(tmp_path_factory.mktemp("real") / "study")
-    with study.changing("import", {}), Progress(disable=True) as progress:
-        import_hars(study, [shared / "data/hars/real"], progress)
-        resolve(study)
-    tables = {n: scan(study, n) for n, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
-    return model_tables(tables, Parameters(), browsers=False)["page_counts"]
+def counted(real_study):
+    with open_database(real_study) as connection:
+        return run(connection, "SELECT * FROM page_counts")
 
 
 def test_every_page_and_the_medians(counted, shared) -> None:

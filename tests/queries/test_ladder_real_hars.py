@@ -2,26 +2,15 @@
 
 import polars as pl
 import pytest
-from rich.progress import Progress
 
-from originset.analysis.importing import import_hars
-from originset.analysis.resolution import resolve
-from originset.cli.rebuild import rebuild
 from originset.data.database import open_database
-from originset.data.study import Study
-from originset.models.parameters import Parameters
 from originset.queries.catalogue import run
 from originset.queries.ladder import ladder
 
 
 @pytest.fixture(scope="module")
-def real(shared, tmp_path_factory):
-    study = Study(tmp_path_factory.mktemp("real") / "study")
-    with study.changing("import", {}), Progress(disable=True) as progress:
-        import_hars(study, [shared / "data/hars/real"], progress)
-        resolve(study)
-        rebuild(study, Parameters())
-    with open_database(study) as connection:
+def real(real_study):
+    with open_database(real_study) as connection:
         yield connection
 
 
