@@ -135,8 +135,8 @@ def command(
 ) -> None:
     """Say what a site can announce in ORIGIN frames now, what it must not, and which names its certificate lacks.
 
-    Announce what is marked so today. A name to add is announced only after the certificate covers it and its owner has
-    confirmed that the server may answer for it.
+    Rows marked announce can be announced today. A name to add is announced only after the certificate covers it and its
+    owner has confirmed that the server may answer for it.
 
     Only names of the site itself are proposed for its certificate; for all others the provider has to be asked. What
     each saves is told by browser; plan.json holds advice for each, costs, and the HTTPS records that belong to it.
