@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa, x25519
+from cryptography.x509.oid import NameOID, ObjectIdentifier
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +25,9 @@ from originset.analysis.har.structs import SecurityDetails
 from originset.data.schema import TABLES
 
 
-def made(key, *names: x509.GeneralName, subject: str = "leaf.test") -> bytes:
+def made(key, *names: x509.GeneralName, subject: str = "leaf.test", signed_by=None, raw=None) -> bytes:
+    """``raw``: values of further extensions by their object identifiers."""
+    signer = signed_by or key
     name = x509.Name(
         [x509.NameAttribute(NameOID.COMMON_NAME, subject), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Org")]
     )
@@ -40,8 +42,10 @@ def made(key, *names: x509.GeneralName, subject: str = "leaf.test") -> bytes:
     )
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    digest = None if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey) else hashes.SHA256()
-    return builder.sign(key, digest).public_bytes(serialization.Encoding.DER)
+    for identifier, value in (raw or {}).items():
+        builder = builder.add_extension(x509.UnrecognizedExtension(ObjectIdentifier(identifier), value), critical=False)
+    digest = None if isinstance(signer, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey) else hashes.SHA256()
+    return builder.sign(signer, digest).public_bytes(serialization.Encoding.DER)
 
 
 def test_a_certificate_in_full():
@@ -80,6 +84,76 @@ def test_a_certificate_in_full():
 def test_kinds_of_keys_and_no_names_at_all(key, name):
     found = from_der(made(key))
     assert (found.key_type, found.names) == (name, ())
+
+
+SIGNER = ec.generate_private_key(ec.SECP256R1())
+
+
+def test_whoever_has_the_same_name_has_not_signed_it():
+    """Nor can a key that only agrees on secrets sign anything."""
+    assert from_der(made(SIGNER, signed_by=ec.generate_private_key(ec.SECP256R1()))).self_signed is False
+    found = from_der(made(x25519.X25519PrivateKey.generate(), signed_by=SIGNER))
+    assert (found.key_type, found.self_signed) == ("X25519", None)
+
+
+def tagged(tag: int, *contents: bytes) -> bytes:
+    content = b"".join(contents)
+    return bytes((tag, len(content))) + content
+
+
+def test_timestamps_of_logs_are_counted():
+    one = b"\0" + b"L" * 32 + b"\0\0\1\x8c\0\0\0\0" + b"\0\0" + b"\4\3" + b"\0\1s"
+    listed = 2 * (len(one).to_bytes(2) + one)
+    value = tagged(0x04, len(listed).to_bytes(2) + listed)
+    assert from_der(made(SIGNER, raw={"1.3.6.1.4.1.11129.2.4.2": value})).sct_count == 2
+
+
+# Policies that are none: the library then reads no extension at all.
+ODD = {"2.5.29.32": b"\x04\x01?"}
+
+
+def test_names_are_read_though_another_extension_is_odd():
+    named = (
+        x509.DNSName("www.a.test"),
+        x509.RFC822Name("nobody@a.test"),
+        x509.IPAddress(ipaddress.ip_address("192.0.2.1")),
+        x509.IPAddress(ipaddress.ip_address("2001:db8::1")),
+    )
+    found = from_der(made(SIGNER, *named, raw=ODD))
+    assert found.names == ("www.a.test", "192.0.2.1", "2001:db8::1")
+    assert (found.problem or "").startswith("names: ")
+    assert from_der(made(SIGNER, raw=ODD)).names == ()
+    many = [x509.DNSName(f"www{number}.a.test") for number in range(300)]
+    assert len(from_der(made(SIGNER, *many, raw=ODD)).names or ()) == 300
+
+
+def test_an_address_of_no_length_that_addresses_have():
+    names = tagged(0x30, tagged(0x82, b"www.a.test"), tagged(0x87, b"\1\2\3\4\5"))
+    found = from_der(made(SIGNER, raw={"2.5.29.17": names}))
+    assert found.names == ("www.a.test",)
+    assert "1 of 2 names are no host names" in (found.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("extensions", "why"),
+    [
+        (tagged(0x30, tagged(0x30, tagged(0x06, b"\x55\x1d\x11"))), "no value"),
+        (tagged(0x31), "0x30 expected"),
+        (b"\x30", "cut off"),
+        (b"\x30\x05\x30", "cut off"),
+        (b"\x30\x80", "a length that cannot be"),
+        (b"\x30\x85\1\1\1\1\1", "a length that cannot be"),
+        (b"\x30\x82\1", "a length that cannot be"),
+    ],
+)
+def test_extensions_that_are_not_so_built(extensions, why):
+    with pytest.raises(ValueError, match=why):
+        alternative_names(tagged(0x30, tagged(0xA3, extensions)))
+
+
+def test_no_extensions_no_names():
+    assert alternative_names(tagged(0x30, tagged(0x02, b"\7"))) == []
+    assert alternative_names(tagged(0x30, tagged(0xA3, tagged(0x30, tagged(0x30, tagged(0x06, b"\x55")))))) == []
 
 
 def test_garbage_is_kept_with_its_problem():

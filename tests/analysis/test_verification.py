@@ -107,6 +107,42 @@ def test_a_file_that_haralyzer_cannot_read_at_all(tmp_path):
     assert result.failures[0].startswith("file: KeyError")
 
 
+def test_a_file_that_was_cut_off_is_left_out(tmp_path):
+    study, path = imported(tmp_path, entry(0), entry(1))
+    text = path.read_text()
+    path.write_text(text[: text.index('"timings"', text.index("a.test/1"))])
+    with study.changing("import", {}), Progress(disable=True) as progress:
+        import_hars(study, [path], progress)
+    assert verified(study, path).files == 0
+
+
+def rewritten(path: Path, change) -> None:
+    """Another file than what was imported under its name."""
+    har = json.loads(path.read_text())
+    change(har["log"])
+    path.write_text(json.dumps(har))
+
+
+def test_pages_that_the_study_has_not(tmp_path):
+    two = PAGE, {**PAGE, "id": "q"}
+    study, path = imported(tmp_path, entry(0), entry(1, pageref="q"), pages=two)
+    assert verified(study, path).pages == 2
+    rewritten(path, lambda log: log["pages"].append({**PAGE, "id": "r"}))
+    assert verified(study, path).differences == ["x.har: 2 pages, haralyzer 3"]
+
+
+def test_an_entry_that_haralyzer_cannot_read(tmp_path):
+    study, path = imported(tmp_path, entry(0), entry(1))
+    rewritten(path, lambda log: log["entries"][1]["request"].pop("url"))
+    result = verified(study, path)
+    assert (result.differences, result.failures) == ([], ["entry: KeyError: 'url' (1 times in 1 files, first x.har)"])
+
+
+def test_sizes_that_haralyzer_has_not_are_not_compared(tmp_path):
+    response = {**entry(0)["response"], "_transferSize": 99}
+    assert verified(*imported(tmp_path, entry(0, response=response))).differences == []
+
+
 def test_the_real_files(shared, tmp_path):
     """One difference: entries that name no page of their file, which haralyzer gives to none and import to one."""
     study = Study(tmp_path / "study")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.browsers.known import Known
-from originset.models.browsers.part import earlier_alike, grouped, heads, in_visits, keyed, numbers, read
+from originset.models.browsers.part import earlier_alike, few, grouped, heads, in_visits, keyed, numbers, read
 from originset.models.browsers.tables import browser_tables
 
 SITE, OTHER, ADDRESS = "www.one.test", "static.one.test", "104.16.0.1"
@@ -32,6 +32,15 @@ def test_numbers_of_any_size(values) -> None:
         a == b for a in values for b in values
     ]
     assert all(0 <= number < count for number in found)
+
+
+@given(st.lists(st.none() | st.sampled_from((0, 443, 2**30, -(2**40))), max_size=10))
+def test_a_few_numbers_however_far_apart(values) -> None:
+    found, count = few(pl.Series(values, dtype=pl.Int64))
+    assert [found[a] == found[b] for a in range(len(values)) for b in range(len(values))] == [
+        a == b for a in values for b in values
+    ]
+    assert sorted(set(found.tolist())) == list(range(count)) == list(range(len(set(values))))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.sampled_from((1, 2, 9, 2**60))), max_size=10))

@@ -125,6 +125,8 @@ def test_a_plan_that_was_changed_or_has_aged() -> None:
     assert differences(with_set([own, more])) == [(STATIC, "saves 2, by the study")]
     strange = msgspec.structs.replace(static, origin="https://else.test")
     assert differences(with_set([own, static, strange])) == [("else.test", "not in the study beside it")]
+    garbage = msgspec.structs.replace(static, origin="https://*.test")
+    assert differences(with_set([own, static, garbage])) == [("https://*.test", "not in the study beside it")]
     uncovered = [SETS[0], {**SETS[1], "covered_by_certificate": False}]
     assert differences(PLAN, uncovered) == [(STATIC, "its certificate does not cover it")]
     assert differences(PLAN, SETS, []) == [(OLD, "not missing, by the study")]
