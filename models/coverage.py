@@ -12,6 +12,9 @@ from originset.models.network import is_address
 # Pairs looked up together: each has two names that could be in its certificate.
 _TOGETHER = 250_000
 
+# Names of certificates looked at together.
+_NAMES = 500_000
+
 
 def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcards: bool = True) -> pl.Series:
     """Of each row of ``pairs`` (``certificate_id``, ``host``) whether the certificate covers the host.
@@ -32,7 +35,7 @@ def _covered(with_names: pl.LazyFrame, names: pl.LazyFrame, pairs: pl.DataFrame)
     rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
     known = rows.join(with_names, on="certificate_id", how="semi")
     matching = names.join(_wanted(rows), on=["certificate_id", "name"])
-    known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")])
+    known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")], engine="streaming")
     answer = np.full(pairs.height, -1)
     answer[known_rows["row"].to_numpy()] = 0
     of_known = matching_rows["row"].to_numpy()
@@ -40,10 +43,21 @@ def _covered(with_names: pl.LazyFrame, names: pl.LazyFrame, pairs: pl.DataFrame)
     return pl.Series("covered", answer).replace(-1, None).cast(pl.Boolean)
 
 
-def covering_certificates(tables: Mapping[str, pl.LazyFrame], hosts: pl.LazyFrame) -> pl.LazyFrame:
-    """Every certificate of the study that covers a host of ``hosts``: ``host``, ``certificate_id``, each pair once."""
+def covering_certificates(
+    tables: Mapping[str, pl.LazyFrame], hosts: pl.LazyFrame, certificates: pl.Categorical, by: str = "host"
+) -> pl.DataFrame:
+    """Every certificate of the study (``certificate_id``, as ``certificates``) that covers a ``host`` of ``hosts``.
+
+    Each with each host once, the host as its ``by``: a column of ``hosts`` that tells them apart.
+    """
+    wanted = _wanted(hosts.unique(by)).select(by, "name").collect().lazy()
     names = tables["certificate_names"].select("certificate_id", "name")
-    return names.join(_wanted(hosts.select("host").unique()), on="name").select("host", "certificate_id").unique()
+    found = []
+    # Names of all certificates are too many to have in memory, and the streaming engine reads ahead without a bound.
+    for first in range(0, names.select(pl.len()).collect().item() or 1, _NAMES):
+        pairs = names.slice(first, _NAMES).join(wanted, on="name")
+        found.append(pairs.select(by, pl.col("certificate_id").cast(certificates)).collect())
+    return pl.concat(found).unique()
 
 
 def _wanted(hosts: pl.LazyFrame) -> pl.LazyFrame:

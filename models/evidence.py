@@ -33,7 +33,7 @@ SAME_EDGE, SAME_TENANT = 2, 3
 _PAIR = ["host_a", "host_b"]
 
 # Hosts for which certificates are looked up together.
-_TOGETHER = 250_000
+_TOGETHER = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class _Known:
     """What is known of hosts and addresses.
 
     ``names``: all hosts that may be of a pair, sorted: their places are their numbers here. ``number``: of a host's
-    category that number, -1 for others. ``edge``: of each number the host's edge, a category. ``addresses``: by
-    category, asn, organisation (a category) and ``public``.
+    category that number, -1 for others. ``hosts``: by number, edge and ``owner`` (categories) and multi_cdn.
+    ``addresses``: by category, asn, organisation (a category) and ``public``.
     """
 
     names: pl.Series
     number: Ints
-    edge: pl.Series
+    hosts: pl.DataFrame
     addresses: pl.DataFrame
 
     def numbers(self, hosts: pl.Series) -> Ints:
@@ -61,8 +61,8 @@ def colocation_evidence(tables: Mapping[str, pl.LazyFrame], visits: pl.DataFrame
     """Rows of ``colocation_evidence``, ordered by their key, texts as categories.
 
     ``visits``: visit (a number), visit_id, at (when it began) and server (host of its document, where it has one).
-    ``uses``: rows as :class:`originset.models.uses.Pages` has them, with ``visit`` in place of ``page`` and
-    with ``asn``.
+    ``uses``: rows as :class:`originset.models.uses.Pages` has them, with ``visit`` in place of ``page``, and of their
+    requests whether some were ``answered`` and some ``refused`` with 421.
 
     Only of hosts that one page asked for and that have an AS, an address in no AS, an organisation or an edge in
     common there: not of all hosts of the study with one another; for levels 0 and 1, which most hosts of most pages
@@ -162,7 +162,7 @@ def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl
 
 def misdirected_hosts(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> pl.DataFrame:
     """Hosts for which some server of the study answered 421, once each: as responses show it, or connections do."""
-    answered = uses.lazy().filter(pl.col("refused") > 0).select(pl.col("host").cast(pl.String))
+    answered = uses.lazy().filter("refused").select(pl.col("host").cast(pl.String))
     refused = tables["connections"].select(pl.col("misdirected").alias("host")).explode("host")
     return pl.concat([answered, refused]).drop_nulls().unique().collect()
 
@@ -173,16 +173,26 @@ def _known(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> _Known:
     asked = uses.lazy().select(pl.col("host").unique().cast(pl.String))
     hosts = pl.concat([asked, refused, refusing.select(pl.col("first_host").alias("host"))])
     names = hosts.unique().drop_nulls().collect()["host"].sort()
-    category = names.cast(pl.Categorical).to_physical().to_numpy()
+    categories = names.cast(pl.Categorical)
+    category = categories.to_physical().to_numpy()
     number = np.full(int(category.max(initial=0)) + 1, -1)
     number[category] = np.arange(category.size)
-    edges = tables["hosts"].select("host", pl.col("edge").cast(pl.Categorical)).collect()
-    edge = names.to_frame("host").join(edges, on="host", how="left", maintain_order="left")["edge"]
+    of_hosts = tables["hosts"].select(
+        pl.col("host").cast(pl.Categorical).alias("of"),
+        pl.col("edge").cast(pl.Categorical),
+        pl.col("registrable_domain").cast(_categories()).alias("owner"),
+        "multi_cdn",
+    )
     # Not at addresses that may be a proxy's.
     public = ~pl.col("kind").is_in(["private", "bogon"]).fill_null(value=False)
     of = pl.col("ip").cast(pl.Categorical).alias("of")
     facts = tables["addresses"].select(of, "asn", pl.col("organisation").cast(pl.Categorical), public.alias("public"))
-    return _Known(names, number, edge, by_number(facts))
+    return _Known(names, number, of_categories(categories, by_number(of_hosts)), by_number(facts))
+
+
+def _categories() -> pl.Categorical:
+    """Categories that nothing else has: their texts go when their last column goes."""
+    return pl.Categorical(pl.Categories.random())
 
 
 def _seen(visits: pl.DataFrame, uses: pl.DataFrame, known: _Known) -> pl.DataFrame:
@@ -192,13 +202,12 @@ def _seen(visits: pl.DataFrame, uses: pl.DataFrame, known: _Known) -> pl.DataFra
     """
     somewhere = pl.col("server_ip").is_not_null() | pl.col("connection_id").is_not_null()
     rows = uses.filter(pl.col("host").is_not_null(), somewhere)
-    answered = pl.col("secure") & (pl.col("refused") < pl.col("requests"))
     return rows.select(
         "visit",
         pl.Series("host", known.numbers(rows["host"])).cast(pl.UInt32),
         "server_ip",
         pl.when("certain").then("connection_id").alias("connection_id"),
-        answered.alias("answered"),
+        pl.col("answered") & pl.col("secure"),
         *of_categories(rows["server_ip"], known.addresses).get_columns(),
     ).join(visits.select("visit", "at"), on="visit", how="left", maintain_order="left")
 
@@ -219,14 +228,10 @@ def _places(
         pl.concat(each).group_by("host", "server_ip").agg(at.max(), pl.col("served").any(), pl.col("served_at").max())
     )
     by_address = by_address.with_columns(of_categories(by_address["server_ip"], known.addresses).get_columns())
-    last = by_address.group_by("host").agg(at.max())
-    name = known.names.to_frame("name").with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias("host"))
-    seen = name.join(last, on="host")
-    facts = tables["hosts"].select(pl.col("host").alias("name"), "edge", "registrable_domain", "multi_cdn").collect()
-    hosts = seen.join(facts, on="name")
+    seen = by_address.group_by("host").agg(at.max())
+    seen = seen.with_columns(known.hosts.select(pl.all().gather(seen["host"])).get_columns())
     # A host with several CDNs is on this edge at times, and nobody knows when.
-    on_edge = hosts.filter(pl.col("multi_cdn").ne_missing(other=True))
-    certified = [_certified(tables, some) for some in seen.iter_slices(_TOGETHER)] or [_certified(tables, seen)]
+    on_edge = seen.filter(pl.col("multi_cdn").ne_missing(other=True))
 
     def of_addresses(column: str) -> Places:
         rows = by_address.select("host", pl.col(column).alias("place"), "at").drop_nulls("place")
@@ -241,17 +246,18 @@ def _places(
             )
         ),
         "edge": places(on_edge.select("host", pl.col("edge").alias("place"), "at")),
-        "certificate": places(pl.concat(certified)),
-        "owner": places(hosts.select("host", pl.col("registrable_domain").alias("place"), "at")),
+        "certificate": places(_certified(tables, seen, known)),
+        "owner": places(seen.select("host", pl.col("owner").alias("place"), "at")),
     }
 
 
-def _certified(tables: Mapping[str, pl.LazyFrame], hosts: pl.DataFrame) -> pl.DataFrame:
-    """``host``, ``place`` (a certificate that covers it) and ``at`` of some hosts, which have ``name`` too."""
-    found = covering_certificates(tables, hosts.lazy().select(pl.col("name").alias("host"))).collect()
-    return found.join(hosts, left_on="host", right_on="name").select(
-        pl.col("host_right").alias("host"), pl.col("certificate_id").cast(pl.Categorical).alias("place"), "at"
-    )
+def _certified(tables: Mapping[str, pl.LazyFrame], seen: pl.DataFrame, known: _Known) -> pl.DataFrame:
+    """``host``, ``place`` (a certificate that covers it) and ``at`` of the hosts that were seen."""
+    certificates = _categories()
+    named = seen.select(number="host", host=known.names.gather(seen["host"]))
+    slices = list(named.iter_slices(_TOGETHER)) or [named]
+    found = pl.concat(covering_certificates(tables, some.lazy(), certificates, "number") for some in slices)
+    return found.select(host="number", place="certificate_id").join(seen.select("host", "at"), on="host")
 
 
 def _of_visits(
@@ -289,7 +295,7 @@ def _groups(seen: pl.DataFrame, known: _Known) -> list[pl.DataFrame]:
         seen.filter(located).select("visit", "host", pl.col("asn").alias("place")),
         seen.select("visit", "host", in_no_as.alias("place")),
         seen.select("visit", "host", pl.col("organisation").to_physical().alias("place")),
-        seen.select("visit", "host", known.edge.gather(seen["host"]).to_physical().alias("place")),
+        seen.select("visit", "host", known.hosts["edge"].gather(seen["host"]).to_physical().alias("place")),
     ]
     return [
         grouped(kind.drop_nulls("place").select(packed(pl.col("visit"), pl.col("place")).alias("group"), "host"))
@@ -318,8 +324,7 @@ def _misdirected(
     place = ["visit", "connection_id"]
     of_visits = visits.lazy().select("visit", "visit_id")
     told = pl.col("certain") & pl.col("host").is_not_null() & pl.col("connection_id").is_not_null()
-    answered = pl.col("refused") < pl.col("requests")
-    by_status = uses.lazy().filter(told & ~answered).select(*place, pl.col("host").cast(pl.String).alias("refused"))
+    by_status = uses.lazy().filter(told & ~pl.col("answered")).select(*place, refused=pl.col("host").cast(pl.String))
     logged = (
         tables["connections"]
         .filter(pl.col("misdirected").list.len() > 0)
@@ -338,7 +343,7 @@ def _misdirected(
         .join(here, on=place, how="semi")
         .select(*place, "host")
     )
-    others = uses.lazy().join(here, on=place, how="semi").filter(told & answered)
+    others = uses.lazy().join(here, on=place, how="semi").filter(told & pl.col("answered"))
     others = pl.concat([opened, others.select(*place, pl.col("host").cast(pl.String))]).unique().drop_nulls()
     pairs = refused.join(others.collect(), on=place).filter(pl.col("refused") != pl.col("host"))
     numbered = pairs.with_columns(pl.Series(name, known.numbers(pairs[name])) for name in ("refused", "host"))

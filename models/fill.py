@@ -27,8 +27,12 @@ from originset.models.site_certificates import certificate_additions, site_certi
 from originset.models.timeline import page_load_times, timed
 from originset.models.uses import known_connections, pages, shared
 
-# What evidence and merging need of the uses of all pages.
-_KEPT = ("host", "server_ip", "asn", "key", "connection_id", "certain", "secure", "requests", "refused")
+# What evidence and merging need of the uses of all pages; of their requests, whether some were answered or refused.
+_KEPT = (
+    *("host", "server_ip", "key", "connection_id", "certain", "secure"),
+    (pl.col("refused") < pl.col("requests")).alias("answered"),
+    pl.col("refused") > 0,
+)
 
 # Texts of the parts that are kept as categories until the end: a text would keep the memory of its part.
 _CATEGORIES = {"documents": ("site", "server"), "colocated": ("site", "server", "host"), "carried": ("site", "key")}
@@ -120,7 +124,7 @@ def of_part(
         "colocated": colocated_hosts(here),
         "carried": carried(here),
         "origins": shared(origins.select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32))),
-        "uses": shared(uses.select(visit, *_KEPT).cast(dict.fromkeys(("asn", "requests", "refused"), pl.UInt32))),
+        "uses": shared(uses.select(visit, *_KEPT)),
         "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
         .select(visit, "visit_id", "at", "server"),

@@ -65,7 +65,7 @@ def keys(tables: Mapping[str, pl.LazyFrame], colocation: Colocation) -> Keys:
 
 def by_number(known: pl.LazyFrame) -> pl.DataFrame:
     """``known`` (``of``, a category, once each; facts) with each row at its category's number."""
-    rows = known.filter(pl.col("of").is_not_null()).collect()
+    rows = known.filter(pl.col("of").is_not_null()).collect(engine="streaming")
     number = rows["of"].to_physical().to_numpy()
     row = np.full(int(number.max(initial=0)) + 1, -1)
     row[number] = np.arange(number.size)

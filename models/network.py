@@ -10,20 +10,21 @@ SECURE = ("https", "wss")
 NETWORK = (*SECURE, "http", "ws")
 
 
-def network_requests(tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """Rows of ``requests`` that were answered by, or sent to, a server, with ``secure``: there is a handshake to save.
+def network_requests(tables: Mapping[str, pl.LazyFrame], *columns: str | pl.Expr) -> pl.DataFrame:
+    """``columns`` of the rows of ``requests`` that were answered by, or sent to, a server.
 
-    Answers from a cache, ``data:`` URLs and requests that got neither a connection nor a response are not among them.
+    Answers from a cache, ``data:`` URLs and requests that got neither a connection nor a response are not among them;
+    but ``columns`` are told of them too, and must not fail for them.
     """
-    return (
-        tables["requests"]
-        .filter(
-            pl.col("scheme").is_in(NETWORK),
-            ~pl.col("from_cache").fill_null(value=False),
-            pl.col("status").is_not_null() | pl.col("connection_id").is_not_null(),
-        )
-        .with_columns(pl.col("scheme").is_in(SECURE).alias("secure"))
+    reached = (
+        pl.col("scheme").is_in(NETWORK)
+        & ~pl.col("from_cache").fill_null(value=False)
+        & (pl.col("status").is_not_null() | pl.col("connection_id").is_not_null())
     )
+    rows = tables["requests"].select(*columns, reached.fill_null(value=False).alias("reached")).collect()
+    passing, rows = rows["reached"], rows.drop("reached")
+    # A filter copies all columns, also where every row passes, as nearly always.
+    return rows if passing.all() else rows.filter(passing)
 
 
 def is_address(host: pl.Expr) -> pl.Expr:

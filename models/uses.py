@@ -116,7 +116,7 @@ def distinct(page: Ints, values: pl.Series, size: int) -> Ints:
 def pages(tables: Mapping[str, pl.LazyFrame]) -> Pages:
     """Read what ``tables`` hold of the network's requests. Takes memory for all: give it parts of a large study."""
     certain = pl.col("connection_source").ne_missing("inferred").alias("certain")
-    rows = network_requests(tables).select(*_READ, pl.col("scheme").cast(pl.Enum(NETWORK)), certain).collect()
+    rows = network_requests(tables, *_READ, pl.col("scheme").cast(pl.Enum(NETWORK), strict=False), certain)
     page = _page(rows)
     if not _in_order(rows, page):
         rows = rows.sort("visit_id", "started_ms", "request_id", nulls_last=True)
@@ -189,10 +189,7 @@ def _codes(texts: pl.Series) -> Ints:
 def _equal(texts: pl.Series, one: Ints, other: Ints) -> Flags:
     """Whether the texts at the rows ``one`` equal those at ``other``; missing ones equal one another."""
     texts = texts.rechunk()
-    # 16 bytes a text: where two have the same, they have the same bytes or are the very same ones, as texts of one
-    # Parquet dictionary are. Then no text needs to be looked at.
-    views = texts.to_arrow(compat_level=pl.CompatLevel.newest())
-    words = np.frombuffer(views.buffers()[1], np.int64)[2 * views.offset :].reshape(-1, 2)
+    words = views(texts)
     same = (words[one, 0] == words[other, 0]) & (words[one, 1] == words[other, 1])
     if texts.null_count():
         missing = texts.is_null().to_numpy()
@@ -200,6 +197,16 @@ def _equal(texts: pl.Series, one: Ints, other: Ints) -> Flags:
     unlike = np.flatnonzero(~same)
     same[unlike] = texts.gather(one[unlike]).eq_missing(texts.gather(other[unlike])).to_numpy()
     return np.asarray(same)
+
+
+def views(texts: pl.Series) -> Ints:
+    """Two numbers for each text of one chunk; no text needs to be looked at to tell that two are equal.
+
+    16 bytes: where two texts have the same, they have the same bytes or are the very same ones, as those of one Parquet
+    dictionary are. Equal texts may have others.
+    """
+    arrow = texts.to_arrow(compat_level=pl.CompatLevel.newest())
+    return np.frombuffer(arrow.buffers()[1], np.int64)[2 * arrow.offset :][: 2 * texts.len()].reshape(-1, 2)
 
 
 def _connections(rows: pl.DataFrame) -> Ints:
@@ -233,9 +240,13 @@ def _origins(page: Ints, host: Ints, way: Ints) -> Ints:
 
 def _page(rows: pl.DataFrame) -> Ints:
     """A number for each run of one visit's rows."""
-    rows_but_last = np.arange(rows.height - 1)
-    changes = ~_equal(rows["visit_id"], rows_but_last, rows_but_last + 1)
-    return np.concatenate([np.zeros(min(rows.height, 1), np.int64), np.cumsum(changes)])
+    ids = rows["visit_id"].rechunk()
+    words = views(ids)
+    begins = np.zeros(ids.len(), np.bool_)
+    begins[1:] = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1])
+    unlike = np.flatnonzero(begins)
+    begins[unlike] = (ids.gather(unlike) != ids.gather(unlike - 1)).to_numpy()
+    return np.cumsum(begins)
 
 
 def _starts(page: Ints) -> Ints:

@@ -120,8 +120,7 @@ class Known:
         return np.concatenate([[0], ends]), found["certificate_id"].gather(order)
 
     def _covering_of(self, hosts: pl.LazyFrame) -> pl.DataFrame:
-        found = covering_certificates(self._tables, hosts)
-        return found.select(pl.col("host").cast(self.hosts), pl.col("certificate_id").cast(self.certificates)).collect()
+        return covering_certificates(self._tables, hosts, self.certificates).cast({"host": self.hosts})
 
     def _is_listed(self, numbers: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether ``hosts`` has a row for each."""

@@ -11,6 +11,7 @@ import polars as pl
 
 from originset.models.browsers.known import Known
 from originset.models.network import SECURE, network_requests
+from originset.models.uses import views
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -54,21 +55,18 @@ class Part:
 
 def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
     """Takes memory for all of ``tables``: give it parts of a large study."""
-    requests = (
-        network_requests(tables)
-        .filter(pl.col("host").is_not_null())
-        .select(
-            *("visit_id", "request_id", "port", "status", "resource_type", "initiator_id", "credentials"),
-            *("connection_id", "server_ip", "started_ms", *_PHASES, "secure"),
-            "host",
-            pl.col("frame_site").cast(known.hosts),
-            (pl.col("scheme") == SECURE[1]).alias("socket"),
-            pl.coalesce(protocol(), pl.when(pl.col("scheme") == SECURE[1]).then(pl.lit("h1", PROTOCOLS))).alias(
-                "protocol"
-            ),
-        )
-        .collect()
+    requests = network_requests(
+        tables,
+        *("visit_id", "request_id", "port", "status", "resource_type", "initiator_id", "credentials"),
+        *("connection_id", "server_ip", "started_ms", *_PHASES),
+        "host",
+        pl.col("scheme").is_in(SECURE).alias("secure"),
+        pl.col("frame_site").cast(known.hosts),
+        (pl.col("scheme") == SECURE[1]).alias("socket"),
+        pl.coalesce(protocol(), pl.when(pl.col("scheme") == SECURE[1]).then(pl.lit("h1", PROTOCOLS))).alias("protocol"),
     )
+    if requests["host"].null_count():
+        requests = requests.filter(pl.col("host").is_not_null())
     visits = tables["visits"].select(
         "visit_id",
         "browser",
@@ -135,13 +133,9 @@ def _connections(requests: pl.DataFrame) -> pl.Series:
 
 
 def _hosts(requests: pl.DataFrame, known: Known) -> pl.Series:
-    """``host`` as categories: nearly every request is for the host of its connection's first, which is looked at once.
-
-    Of texts of one Parquet dictionary the views are the same, 16 bytes each, so that no text needs to be looked at.
-    """
+    """``host`` as categories: nearly all requests are for the host of their connection's first, which is looked at."""
     texts = requests["host"].rechunk()
-    views = texts.to_arrow(compat_level=pl.CompatLevel.newest())
-    words = np.frombuffer(views.buffers()[1], np.int64)[2 * views.offset :][: 2 * texts.len()].reshape(-1, 2)
+    words = views(texts)
     head = heads(requests["connection"].to_numpy())
     other = (words[:, 0] != words[head, 0]) | (words[:, 1] != words[head, 1])
     other[head] = True

@@ -1,4 +1,4 @@
-"""Which requests count: those that reached the network, with a handshake to save or without."""
+"""Which requests count: those that reached the network."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def test_what_reached_the_network(make_tables: MakeTables) -> None:
         request_row("v", 8, "a.test", None, 8, status=None),
         request_row("v", 9, "a.test", None, None),
     ]
-    rows = network_requests(make_tables({"requests": requests})).select("request_id", "secure").collect().rows()
-    assert rows == [(0, True), (1, True), (2, False), (3, False), (8, True), (9, True)]
+    rows = network_requests(make_tables({"requests": requests}), "request_id", "scheme").rows()
+    assert rows == [(0, "https"), (1, "wss"), (2, "http"), (3, "ws"), (8, "https"), (9, "https")]
