@@ -123,6 +123,13 @@ def _undecided(made: Contents) -> list[str]:
                 " connections that could have been shared."
             )
         )
+    elif found.crowded:
+        lines.append(
+            _text(
+                "This page has more hosts or connections than are compared, so that nothing can be said of connections"
+                " that could have been shared."
+            )
+        )
     elif not found.redundant:
         lines.append("No connection was found that an earlier one could have served.")
     if found.undecidable:

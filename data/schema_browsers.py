@@ -15,7 +15,12 @@ BROWSER_COUNTS = tuple(
             f"as {name}'s rules have it, with servers as they are; NULL where the range is not one number",
             "connections",
         ),
-        Column(f"{browser}_tls_low", "INTEGER", "at least, whatever the recorder left out", "connections"),
+        Column(
+            f"{browser}_tls_low",
+            "INTEGER",
+            "at least, whatever the recorder left out; NULL for a page with more than 1,000 hosts or connections",
+            "connections",
+        ),
         Column(f"{browser}_tls_high", "INTEGER", "at most, likewise", "connections"),
         Column(f"{browser}_dns", "INTEGER", f"names that {name} looks up for the page", "lookups"),
     )
@@ -25,7 +30,8 @@ REDUNDANT_CONNECTIONS = table(
     "redundant_connections",
     Stage.MODELLED,
     "visit_id connection_id",
-    "TLS connections with requests that an earlier one of the page could have served, and why it did not.",
+    "TLS connections with requests that an earlier one of the page could have served, and why it did not. Those of "
+    "pages with more than 1,000 hosts or connections are not compared.",
     VISIT_ID,
     Column("connection_id", "BIGINT", "the connection"),
     Column("reusable_connection_id", "BIGINT", "the earlier one: of several, the one that the least stands against"),
@@ -65,7 +71,8 @@ BROWSER_PREDICTIONS = table(
     "browser_predictions",
     Stage.MODELLED,
     "visit_id browser model",
-    "What each browser needs for a page: with servers as they are, and after a plan.",
+    "What each browser needs for a page: with servers as they are, and after a plan. Without pages with more than "
+    "1,000 hosts or connections.",
     VISIT_ID,
     Column("browser", "VARCHAR", "chromium or firefox"),
     Column(

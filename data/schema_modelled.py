@@ -10,7 +10,8 @@ COLOCATION_EVIDENCE = table(
     Stage.MODELLED,
     "host_a host_b kind",
     "Why one server may be able to answer for two hosts that some page asked for, or why not. Levels 0 and 1 are told "
-    "only of the host of a page's document and the page's others.",
+    "only of the host of a page's document and the page's others. Pages with more than 1,000 hosts or connections tell "
+    "nothing here.",
     Column("host_a", "VARCHAR", "the host that comes first in the alphabet"),
     Column("host_b", "VARCHAR", "the other"),
     Column(
@@ -72,7 +73,8 @@ PAGE_COUNTS = table(
     Column(
         "ideal_edge",
         "INTEGER",
-        "ideal_origin, less merges of hosts that no evidence of level 2 or more connects",
+        "ideal_origin, less merges of hosts that no evidence of level 2 or more connects; NULL for a page with more "
+        "than 1,000 hosts or connections",
         "connections",
     ),
     Column("ideal_deployable", "INTEGER", "the same with evidence of level 3 or more", "connections"),

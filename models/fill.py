@@ -13,6 +13,7 @@ from originset.data.schema import MODEL_SENSITIVITY, PAGE_COUNTS, TABLES
 from originset.models.browsers.known import Known
 from originset.models.browsers.tables import browser_tables
 from originset.models.colocated import at_documents, colocated_hosts
+from originset.models.crowded import crowded
 from originset.models.documents import documents
 from originset.models.evidence import SAME_EDGE, colocation_evidence, misdirected_hosts, pair_levels
 from originset.models.keys import Keys, keys
@@ -25,7 +26,7 @@ from originset.models.proposals import announcements, proposals
 from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
 from originset.models.timeline import page_load_times, timed
-from originset.models.uses import known_connections, pages, shared
+from originset.models.uses import Ints, known_connections, pages, shared
 
 # What evidence and merging need of the uses of all pages; of their requests, whether some were answered or refused.
 _KEPT = (
@@ -72,11 +73,11 @@ def model_tables(
     whole = {name: pl.concat(kept.pop(name)) for name in list(kept)}
     if browsers:
         whole["redundant_connections"] = marked(whole["redundant_connections"], live)
-    evidence = colocation_evidence(tables, whole["visits"], whole["uses"])
+    evidence = colocation_evidence(tables, whole["visits"].filter(~pl.col("crowded")), whole["uses"])
     levels = pair_levels(evidence.lazy(), SAME_EDGE).collect()
     counts = with_merges(whole["page_counts"], whole["uses"], whole["origins"], levels, parameters.coverage)
     if browsers:
-        counts = counts.join(whole["browser_counts"], on="visit_id")
+        counts = counts.join(whole["browser_counts"], on="visit_id", how="left")
     misdirected = misdirected_hosts(tables, whole["uses"]).lazy()
     del whole["uses"], whole["origins"]
     own, colocated = whole.pop("documents").lazy(), whole.pop("colocated").lazy()
@@ -117,18 +118,30 @@ def of_part(
     here = at_documents(uses, own)
     began = part["visits"].select("visit_id", pl.col("started_at").alias("at")).collect()
     visit = (pl.col("page") + visits).cast(pl.Int32).alias("visit")
+    alone = crowded(uses["page"].to_numpy(), uses["host"], uses["connection_id"])
     return {
         "page_load_times": page_load_times(part, started, of_started, parameters),
-        "page_counts": page_counts(part, read, uses, origins).with_columns(visit),
+        "page_counts": page_counts(part, read, uses, origins, alone).with_columns(visit),
         "documents": own,
         "colocated": colocated_hosts(here),
         "carried": carried(here),
-        "origins": shared(origins.select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32))),
-        "uses": shared(uses.select(visit, *_KEPT)),
+        "origins": shared(
+            _paired(origins, alone).select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32))
+        ),
+        "uses": shared(_paired(uses, alone).select(visit, *_KEPT)),
         "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
-        .select(visit, "visit_id", "at", "server"),
+        .select(visit, "visit_id", "at", "server", _is_of(alone).alias("crowded")),
     }
+
+
+def _paired(rows: pl.DataFrame, alone: Ints) -> pl.DataFrame:
+    """``rows`` without those of pages whose pairs are not looked at."""
+    return rows.filter(~_is_of(alone)) if alone.size else rows
+
+
+def _is_of(pages: Ints) -> pl.Expr:
+    return pl.col("page").is_in(pages.tolist())
 
 
 def _kept(name: str, rows: pl.DataFrame) -> pl.DataFrame:

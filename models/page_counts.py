@@ -17,11 +17,12 @@ _ADDRESSED = pl.col("server_ip").is_not_null()
 
 
 def page_counts(
-    tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame
+    tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame, crowded: Ints
 ) -> pl.DataFrame:
     """Of every row of ``visits`` what ``page_counts`` says without evidence, and ``page`` (NULL where it sent nothing).
 
-    ``uses``: those of ``pages`` with keys. ``origins``: rows of :func:`first_connections`.
+    ``uses``: those of ``pages`` with keys. ``origins``: rows of :func:`first_connections`. ``crowded``: pages of which
+    nothing is known that rests on pairs (:func:`originset.models.crowded.crowded`).
 
     What a recorder cannot know is NULL: ``measured_tls`` where https requests were made but none has a connection id,
     the ideals where no request has an address, the paired ideals where a counted connection has none, lookups where the
@@ -51,7 +52,10 @@ def page_counts(
             ((pl.col("secure_requests") == 0) | (pl.col("tls") > 0)).alias("tls_known"),
             (pl.col("requests") > pl.col("left_out")).or_(pl.col("requests") == 0).alias("addresses_known"),
         )
-        .with_columns((pl.col("tls_known") & (pl.col("addressed_tls") == pl.col("tls"))).alias("paired_known"))
+        .with_columns(
+            (pl.col("tls_known") & (pl.col("addressed_tls") == pl.col("tls"))).alias("paired_known"),
+            (~pl.col("page").is_in(crowded.tolist())).fill_null(value=True).alias("pairs_known"),
+        )
         .select(
             *(
                 "visit_id",
@@ -63,6 +67,7 @@ def page_counts(
                 "left_out",
                 "addresses_known",
                 "paired_known",
+                "pairs_known",
             ),
             pl.when("tls_known").then("tls").alias("measured_tls"),
             pl.when("tls_known").then("first").alias("without_duplicates"),
@@ -117,11 +122,11 @@ def with_merges(
         counts.join(ideal.select("visit", ideal_edge="edge", ideal_deployable="deployable"), "visit", "left")
         .join(paired.select("visit", paired_ideal_edge="edge", paired_ideal_deployable="deployable"), "visit", "left")
         .with_columns(
-            pl.when(condition).then(pl.col(name).fill_null(0)).alias(name)
+            pl.when(pl.col(condition) & pl.col("pairs_known")).then(pl.col(name).fill_null(0)).alias(name)
             for condition, names in known.items()
             for name in names
         )
-        .drop("visit", "page", "addresses_known", "paired_known")
+        .drop("visit", "page", "addresses_known", "paired_known", "pairs_known")
     )
 
 

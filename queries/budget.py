@@ -22,6 +22,7 @@ _VALUES = """
 WITH
 pages AS (
     SELECT v.visit_id, v.site, coalesce(v.url, v.final_url) AS url, v.status, c.measured_tls,
+        c.measured_tls IS NOT NULL AND c.chromium_tls_high IS NULL AS crowded,
         CASE
             WHEN v.challenge THEN 'a bot challenge came in place of the page'
             WHEN v.status = 'failed' THEN 'the page failed'
@@ -71,7 +72,8 @@ redundant AS (
 SELECT p.visit_id, p.site, p.url, 'connections' AS measure, p.measured_tls::BIGINT AS least, p.why FROM pages AS p
 UNION ALL
 SELECT p.visit_id, p.site, p.url, 'redundant_connections',
-    CASE WHEN p.measured_tls IS NOT NULL THEN coalesce(r.least, 0) END, p.why
+    CASE WHEN p.measured_tls IS NOT NULL AND NOT p.crowded THEN coalesce(r.least, 0) END,
+    coalesce(p.why, CASE WHEN p.crowded THEN 'the page has more hosts or connections than are compared' END)
 FROM pages AS p LEFT JOIN redundant AS r USING (visit_id)
 UNION ALL
 SELECT p.visit_id, p.site, p.url, 'missing_names', s.additions,

@@ -6,10 +6,13 @@
 -- clear: those of them that are readable on the path
 -- unknown: those of which that, or whether they are told at all, is not known
 -- clear_per_page: readable ones a page, mean
--- pages: pages counted
+-- pages: pages counted: without those of too many hosts or connections
 WITH
 pages AS (
-  SELECT visit_id FROM visits WHERE status != 'failed'
+  SELECT visit_id
+  FROM visits
+  JOIN page_counts USING (visit_id)
+  WHERE status != 'failed' AND chromium_tls_high IS NOT NULL
 )
 SELECT
   e.model,

@@ -31,6 +31,7 @@ pages AS (
       WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections open from before'
       WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
       WHEN c.measured_tls IS NULL THEN 'without connection ids'
+      WHEN c.chromium_tls_high IS NULL THEN 'with more than 1,000 hosts or connections'
       WHEN c.paired_ideal_origin IS NULL OR c.paired_ideal_edge IS NULL OR c.paired_ideal_deployable IS NULL
         THEN 'with a connection to an unknown address'
     END AS reason

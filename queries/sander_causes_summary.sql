@@ -7,13 +7,13 @@
 -- tls_pct: the same [percent of the TLS connections of these pages]
 -- pages: pages with at least one
 -- sites_pct: the same [percent of pages]
--- of_pages: pages counted: those that did not fail and whose connections are known
+-- of_pages: pages counted: those that did not fail, whose connections are known and not too many to compare them all
 WITH
 pages AS (
   SELECT c.visit_id, c.measured_tls
   FROM page_counts AS c
   JOIN visits AS v USING (visit_id)
-  WHERE v.status != 'failed' AND c.measured_tls > 0
+  WHERE v.status != 'failed' AND c.measured_tls > 0 AND c.chromium_tls_high IS NOT NULL
 ),
 found AS (
   SELECT visit_id, connection_id, 'immediate' AS bound, unnest(list_append(sander_immediate, 'any')) AS cause

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from originset.models.browsers.known import Known
+from originset.models.crowded import crowded
 from originset.models.network import SECURE, network_requests
 from originset.models.uses import views
 
@@ -54,7 +55,10 @@ class Part:
 
 
 def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
-    """Takes memory for all of ``tables``: give it parts of a large study."""
+    """What ``tables`` hold, but for pages that are :func:`originset.models.crowded.crowded`.
+
+    Takes memory for all of them: give it parts of a large study.
+    """
     requests = network_requests(
         tables,
         *("visit_id", "request_id", "port", "status", "resource_type", "initiator_id", "credentials"),
@@ -81,6 +85,7 @@ def read(tables: Mapping[str, pl.LazyFrame], known: Known) -> Part:
         requests = requests.sort("visit_id", "request_id")
     requests = requests.with_columns(_connections(requests))
     requests = requests.with_columns(_hosts(requests, known))
+    visits, requests = _without_crowded(visits, requests)
     connections = tables["connections"].select(
         pl.col(name).cast(known.hosts) if name == "first_host"
         else pl.col(name).cast(known.addresses) if name == "server_ip"
@@ -125,6 +130,18 @@ def _in_order(requests: pl.DataFrame) -> bool:
     visit, step = requests["visit_id"].to_numpy(), np.diff(requests["request_id"].to_numpy())
     same = visit[1:] == visit[:-1]
     return bool(np.all(visit[1:] >= visit[:-1]) and np.all(step[same] > 0))
+
+
+def _without_crowded(visits: pl.DataFrame, requests: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    visit = requests["visit_id"].to_numpy()
+    left_out = crowded(visit, requests["host"], requests["connection_id"])
+    if not left_out.size:
+        return visits, requests
+    stays = np.ones(visits.height, np.bool_)
+    stays[left_out] = False
+    number = pl.Series("visit_id", (np.cumsum(stays) - 1)[visit], dtype=pl.Int64)
+    kept = requests.with_columns(number).filter(pl.Series(stays[visit])).cast({"visit_id": pl.UInt32})
+    return visits.filter(pl.Series(stays)), kept.with_columns(_connections(kept))
 
 
 def _connections(requests: pl.DataFrame) -> pl.Series:

@@ -96,6 +96,11 @@ SELECT count(DISTINCT h.certificate_id) FILTER (h.recorded),
 FROM live_handshakes AS h
 """
 
+# The browsers' rules compare all connections of a page.
+_CROWDED = """
+SELECT count(*) FROM page_counts WHERE measured_tls IS NOT NULL AND chromium_tls_high IS NULL
+"""
+
 _WITHOUT_CONNECTIONS = """
 SELECT count(*) FROM page_counts JOIN visits USING (visit_id)
 WHERE measured_tls IS NULL AND status IS DISTINCT FROM 'failed' AND ideal_ip > 0
@@ -125,7 +130,7 @@ class Undecided:
     """Of ``redundant`` connections those without advice: cause not known, or between hosts that are strangers.
 
     ``lacking``: what the recordings left out, and for how many; ``without_connections``: pages of which it is not
-    recorded what travelled over which connection.
+    recorded what travelled over which connection; ``crowded``: pages of too many connections to compare them all.
     """
 
     undecidable: int
@@ -134,6 +139,7 @@ class Undecided:
     redundant: int
     lacking: list[tuple[str, int]]
     without_connections: int
+    crowded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +243,8 @@ def _undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
     undecidable, unknown, strangers, redundant = connection.execute(_NO_CAUSE).fetchall()[0]
     lacking = [(what, count) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
     (without_connections,) = connection.execute(_WITHOUT_CONNECTIONS).fetchall()[0]
-    return Undecided(undecidable, unknown, strangers, redundant, lacking, without_connections)
+    (crowded,) = connection.execute(_CROWDED).fetchall()[0]
+    return Undecided(undecidable, unknown, strangers, redundant, lacking, without_connections, crowded)
 
 
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:
