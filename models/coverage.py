@@ -35,7 +35,7 @@ def _covered(with_names: pl.LazyFrame, names: pl.LazyFrame, pairs: pl.DataFrame)
     rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
     known = rows.join(with_names, on="certificate_id", how="semi")
     matching = names.join(_wanted(rows), on=["certificate_id", "name"])
-    known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")], engine="streaming")
+    known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")])
     answer = np.full(pairs.height, -1)
     answer[known_rows["row"].to_numpy()] = 0
     of_known = matching_rows["row"].to_numpy()

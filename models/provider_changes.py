@@ -98,13 +98,15 @@ def _lacking(
 ) -> pl.DataFrame:
     """``site``, ``key``, ``asn``, ``provider`` (number), ``names`` that connections lack (sorted), ``connections``."""
     certificates = own_certificates(documents.filter("secure"), ["site"]).collect()
-    rows = connections.join(certificates, on="site")
     wildcards = parameters.wildcards == "cover"
-    found = [_lacked(tables, some, wildcards=wildcards) for some in rows.iter_slices(_TOGETHER)]
-    lacking = pl.concat(found or [_lacked(tables, rows, wildcards=wildcards)])
+    lacking = pl.concat(
+        _lacked(tables, some.join(certificates, on="site"), wildcards=wildcards)
+        for some in connections.iter_slices(_TOGETHER)
+    )
     lacking = lacking.group_by("site", "key", "names").agg(pl.col("connections").sum())
     one = pl.when(pl.col("asn").drop_nulls().n_unique() == 1).then(pl.col("asn").min())
-    providers = rows.group_by("key").agg(one.alias("asn")).sort("key").with_row_index("provider")
+    known = connections.select("site", "key", "asn").join(certificates, on="site", how="semi")
+    providers = known.group_by("key").agg(one.alias("asn")).sort("key").with_row_index("provider")
     return lacking.join(providers, on="key")
 
 
