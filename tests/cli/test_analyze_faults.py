@@ -65,6 +65,15 @@ class Fault:
     share: float = 0.0
 
 
+def refused(world: World, study: Path, command: str, done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """One line with these words said so, and which command makes it whole; what was there can still be read."""
+    assert done.returncode == 2, done.stderr
+    line = said(done)
+    assert [one for one in words if one not in line] == []
+    assert told(line, study) == command
+    still_readable(world, study, command)
+
+
 def killed(world: World, study: Path, command: str, share: float, tmp_path: Path) -> None:
     due(world, study, command)
     at = 1 + int(share * (world.calls[command] - 1))
@@ -81,11 +90,7 @@ def broken(world: World, study: Path, command: str, share: float, tmp_path: Path
     # Names come from the directory, which is still there: only what is written fails.
     env = shim(world, study, "write,sync", FAULT_DO="5", FAULT_AT=str(max(1, at * 2 // 3)))
     done = run(study, *world.arguments(command), **env)
-    assert done.returncode == 2, done.stderr
-    line = said(done)
-    assert "Input/output error" in line
-    assert told(line, study) == command
-    still_readable(world, study, command)
+    refused(world, study, command, done, "Input/output error")
     recovered(world, study, command)
 
 
@@ -110,12 +115,7 @@ def full(world: World, study: Path, command: str, share: float, tmp_path: Path) 
         with filler.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_bsize - room)
         done = run(study, *world.arguments(command))
-        assert done.returncode == 2, done.stderr
-        line = said(done)
-        assert "No space left on device" in line
-        assert "make room" in line
-        assert told(line, study) == command
-        still_readable(world, study, command)
+        refused(world, study, command, done, "No space left on device", "make room")
         filler.unlink()
         recovered(world, study, command)
 
@@ -129,11 +129,7 @@ def too_large(world: World, study: Path, command: str, share: float, tmp_path: P
     """A limit on the size of files, as shells and schedulers set it."""
     due(world, study, command)
     done = run(study, *world.arguments(command), limit=int(share * 200_000))
-    assert done.returncode == 2, done.stderr
-    line = said(done)
-    assert "File too large" in line
-    assert told(line, study) == command
-    still_readable(world, study, command)
+    refused(world, study, command, done, "File too large")
     recovered(world, study, command)
 
 
@@ -142,11 +138,7 @@ def read_only(world: World, study: Path, command: str, share: float, tmp_path: P
     with _mounted(study, "-o", "bind", study):
         subprocess.run(["mount", "-o", "remount,ro,bind", study], check=True)
         done = run(study, *world.arguments(command))
-        assert done.returncode == 2, done.stderr
-        line = said(done)
-        assert "Read-only file system" in line
-        assert told(line, study) == command
-        still_readable(world, study, command)
+        refused(world, study, command, done, "Read-only file system")
         assert run(study, "query", "visits_status_summary").returncode == 0
     recovered(world, study, command)
 
