@@ -108,12 +108,14 @@ def test_a_file_that_haralyzer_cannot_read_at_all(tmp_path):
 
 
 def test_a_file_that_was_cut_off_is_left_out(tmp_path):
-    study, path = imported(tmp_path, entry(0), entry(1))
+    _, path = imported(tmp_path, entry(0), entry(1))
     text = path.read_text()
     path.write_text(text[: text.index('"timings"', text.index("a.test/1"))])
+    study = Study(tmp_path / "another")
     with study.changing("import", {}), Progress(disable=True) as progress:
-        import_hars(study, [path], progress)
-    assert verified(study, path).files == 0
+        (cut_off,) = import_hars(study, [path], progress).cut_off
+    assert cut_off.source == "x.har"
+    assert verified(study, path) == Verification()
 
 
 def rewritten(path: Path, change) -> None:
