@@ -13,7 +13,7 @@ from originset.models.network import is_address
 _TOGETHER = 250_000
 
 # Names of certificates looked at together.
-_NAMES = 500_000
+_NAMES = 1_000_000
 
 
 def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcards: bool = True) -> pl.Series:
@@ -34,11 +34,10 @@ def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcard
 def _covered(with_names: pl.LazyFrame, names: pl.LazyFrame, pairs: pl.DataFrame) -> pl.Series:
     rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
     known = rows.join(with_names, on="certificate_id", how="semi")
-    matching = names.join(_wanted(rows), on=["certificate_id", "name"])
-    known_rows, matching_rows = pl.collect_all([known.select("row"), matching.select("row")])
+    matching = _matching(names, _wanted(rows), ["certificate_id", "name"], "row")
     answer = np.full(pairs.height, -1)
-    answer[known_rows["row"].to_numpy()] = 0
-    of_known = matching_rows["row"].to_numpy()
+    answer[known.select("row").collect()["row"].to_numpy()] = 0
+    of_known = matching["row"].to_numpy()
     answer[of_known] = np.where(answer[of_known] < 0, -1, 1)
     return pl.Series("covered", answer).replace(-1, None).cast(pl.Boolean)
 
@@ -50,14 +49,20 @@ def covering_certificates(
 
     Each with each host once, the host as its ``by``: a column of ``hosts`` that tells them apart.
     """
-    wanted = _wanted(hosts.unique(by)).select(by, "name").collect().lazy()
     names = tables["certificate_names"].select("certificate_id", "name")
-    found = []
+    certificate = pl.col("certificate_id").cast(certificates)
+    return _matching(names, _wanted(hosts.unique(by)), ["name"], by, certificate).unique()
+
+
+def _matching(names: pl.LazyFrame, wanted: pl.LazyFrame, on: list[str], *columns: str | pl.Expr) -> pl.DataFrame:
+    """``columns`` of each of ``names`` with each row of ``wanted`` that has the same ``on``."""
+    kept = {*on, *(column for column in columns if isinstance(column, str))}
+    known = wanted.select(sorted(kept)).collect().lazy()
     # Names of all certificates are too many to have in memory, and the streaming engine reads ahead without a bound.
-    for first in range(0, names.select(pl.len()).collect().item() or 1, _NAMES):
-        pairs = names.slice(first, _NAMES).join(wanted, on="name")
-        found.append(pairs.select(by, pl.col("certificate_id").cast(certificates)).collect())
-    return pl.concat(found).unique()
+    return pl.concat(
+        names.slice(first, _NAMES).join(known, on=on).select(columns).collect()
+        for first in range(0, names.select(pl.len()).collect().item() or 1, _NAMES)
+    )
 
 
 def _wanted(hosts: pl.LazyFrame) -> pl.LazyFrame:
