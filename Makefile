@@ -21,11 +21,17 @@ help:
 demo: system-demo $(READY)
 	@$(BIN)/originset demo
 
-# Two halves at once, each in namespaces of its own: the crawler, and the rest, which is shown when both have ended.
+# Three parts at once, each in namespaces of its own: the crawler; commands and the cluster; the rest. The first is shown
+# as it goes, the others when all have ended.
+COMMANDS := build/test-commands.txt
 REST := build/test-rest.txt
 test: system-test $(READY)
-	@mkdir -p build; $(BIN)/pytest --ignore tests/crawler > $(REST) 2>&1 & rest=$$!; trap "kill $$rest" INT TERM; \
-	  $(BIN)/pytest tests/crawler; waited=$$?; wait $$rest; rested=$$?; cat $(REST); exit $$((waited || rested))
+	@mkdir -p build; \
+	  $(BIN)/pytest tests/cli tests/crawler/cluster > $(COMMANDS) 2>&1 & commands=$$!; \
+	  $(BIN)/pytest --ignore tests/cli --ignore tests/crawler > $(REST) 2>&1 & rest=$$!; \
+	  trap "kill $$commands $$rest" INT TERM; \
+	  $(BIN)/pytest tests/crawler --ignore tests/crawler/cluster; status=$$?; \
+	  wait $$commands || status=1; wait $$rest || status=1; cat $(COMMANDS) $(REST); exit $$status
 
 test-fast: $(READY)
 	@$(BIN)/pytest -q --fast

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 
 from originset.data.columns import Table
@@ -39,9 +38,6 @@ _KEPT = (
 _CATEGORIES = {"documents": ("site", "server"), "colocated": ("site", "server", "host"), "carried": ("site", "key")}
 _LEFT = {"documents": "visit_id", "colocated": "visit_id"}
 
-# Just below the largest that glibc's mallopt(3) adapts its thresholds to.
-_KEPT_BYTES = 31 * 2**20
-
 _OF_BROWSERS = ("browser_predictions", "page_names", "page_addresses", "redundant_connections")
 
 
@@ -55,9 +51,6 @@ def model_tables(
     others do not depend on them. ``model_sensitivity`` is empty (:mod:`originset.models.sensitivity` fills it). Texts
     that repeat are categories in some.
     """
-    # The C library then keeps what temporary columns used for the next ones; else a third of the time goes into pages
-    # of memory that come and go.
-    np.empty(_KEPT_BYTES, np.uint8)
     tables, live = with_live(tables)
     known, of_study = keys(tables, parameters.colocation), Known(tables)
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
