@@ -25,6 +25,8 @@ _WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
     "raw-h3": raw.payload,
 }
 
+_SHOWN_HOSTS = 3
+
 
 @click.command()
 @click.option(
@@ -71,6 +73,11 @@ def _remarks(made: Plan, chosen: OriginSet, *, asked_for: str | None) -> list[st
             f"of the same AS, {counted(reasons.total(), 'host')} not announced ({counts}); originset plan lists them"
         )
     lines += [f"{chosen.server}: {warning}" for warning in entry.warnings]
+    if also := entry.same_server:
+        hosts = ", ".join(quoted(host) for host in also[:_SHOWN_HOSTS]) + (", ..." if len(also) > _SHOWN_HOSTS else "")
+        lines.append(
+            f"{chosen.server}: connections that are opened for {hosts} serve it too: send the set on those as well"
+        )
     others = [quoted(server.server) for server in made.servers if server.server != chosen.server]
     if others and asked_for is None:
         lines.append(f"this is the set of {chosen.server}; --host gives those of {', '.join(others)}")

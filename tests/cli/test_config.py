@@ -121,6 +121,18 @@ def test_one_of_several_servers(run, tmp_path: Path) -> None:
     assert run("config", "--server", "list", "--plan", path, "--host", "c.test").returncode == 2
 
 
+def test_other_hosts_whose_connections_are_to_send_the_set(run, tmp_path: Path) -> None:
+    path = written(tmp_path, ["https://a.test"])
+    made = json.loads(path.read_text())
+    made["servers"][0]["same_server"] = ["b.test", "c\x1b[2J.test", "d.test", "e.test"]
+    path.write_text(json.dumps(made))
+    done = run("config", "--server", "list", "--plan", path)
+    assert done.stdout == "https://a.test\n"
+    assert 'connections that are opened for "b.test", ' in done.stderr
+    assert '"d.test", ... serve it too: send the set on those as well' in done.stderr
+    assert "\x1b" not in done.stderr
+
+
 def test_bytes_go_to_a_file_as_they_are(run, tmp_path: Path) -> None:
     for server, head in (("raw", bytes.fromhex("000010 0c 00 00000000")), ("raw-h3", b"")):
         done = run(
