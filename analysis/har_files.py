@@ -195,6 +195,10 @@ def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
         return
     with archive:
         members = sorted(archive.infolist(), key=lambda member: member.filename)
+        if len(members) > MAX_MEMBERS:
+            yield InputError(
+                source, "too-large", f"{len(members):,} members, of which only {MAX_MEMBERS:,} are looked at"
+            )
         for member in members[:MAX_MEMBERS]:
             name = member.filename.lower()
             if member.is_dir() or not name.endswith((".har", ".json")):

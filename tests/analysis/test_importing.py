@@ -192,6 +192,15 @@ def test_rows_of_a_table_are_not_read_from_a_pipe(study, monkeypatch):
     assert [error.reason for error in run(study, Path("-")).refused] == ["not-har"]
 
 
+def test_members_beyond_the_bound_are_told(study, tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for name in ("a", "b", "c"):
+            archive.writestr(f"{name}.har", har(f"{name}.test"))
+    monkeypatch.setattr("originset.analysis.har_files.MAX_MEMBERS", 2)
+    assert [error.reason for error in run(study, tmp_path / "many.zip").refused] == ["too-large"]
+    assert hosts(study) == ["a.test", "b.test"]
+
+
 def test_damaged_archives(study, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
