@@ -94,6 +94,8 @@ def browser_tables(
         return named_pages
     beside = colocated.select("site", "server", "visit_id", pl.col("host").cast(pl.String).cast(known.hosts), "port")
     numbers = part.visits.select("visit_id").with_row_index("number")
+    # Of pages that are left out nobody knows what they would save.
+    unknown = beside.join(numbers, on="visit_id", how="anti").select("site", pl.col("server", "host").cast(pl.String))
     beside = (
         beside.with_columns(pl.col("server").cast(pl.String).cast(known.hosts))
         .join(numbers, on="visit_id")
@@ -102,7 +104,8 @@ def browser_tables(
     )
     today_by_browser = {browser: replays[browser] for browser in browser_rules()}
     saved = saved_connections(groups, found, today_by_browser, beside)
-    return named_pages | {"saved_connections": saved.cast({"server": pl.String, "host": pl.String})}
+    saved = saved.cast({"server": pl.String, "host": pl.String})
+    return named_pages | {"saved_connections": pl.concat([saved, unknown], how="diagonal")}
 
 
 def groups_of(part: Part, rows: pl.DataFrame) -> pl.DataFrame:

@@ -41,7 +41,8 @@ def visit(name: str, hosts: list[str], connections: list[int]) -> dict[str, list
         "visits": [{"visit_id": name, "site": hosts[0], "status": "ok", "source": "x.har", "browser": "chrome"}],
         "requests": [
             {"visit_id": name, "request_id": number, "scheme": "https", "host": host, "port": 443, "status": 200,
-             "protocol": "h2", "resource_type": "image" if number else "document", "connection_id": connection,
+             "protocol": "h2", "credentials": "include", "resource_type": "image" if number else "document",
+             "connection_id": connection,
              "connection_source": "har", "server_ip": "192.0.2.1", "started_ms": 10.0 * number, "dns_ms": 5.0,
              "connect_ms": 20.0, "wait_ms": 30.0}
             for number, (host, connection) in enumerate(zip(hosts, connections, strict=True))
@@ -82,6 +83,15 @@ def test_what_rests_on_pairs_is_not_known(make_tables, monkeypatch: pytest.Monke
     assert {column for column in ON_PAIRS if counts[name][column] is not None} == set()
     assert (counts[name]["requests"], counts[name]["ideal_ip"], counts[name]["ideal_origin"]) == (5, 1, 1)
     assert counts["ordinary"] == alone["page_counts"].row(0, named=True)
+    # Savings are told over all visits of the site, of which one is not known.
+    worth = {row["host"]: row["connections_saved_firefox"] for row in modelled["origin_sets"].iter_rows(named=True)}
+    before = {row["host"]: row["connections_saved_firefox"] for row in alone["origin_sets"].iter_rows(named=True)}
+    others = {str(row["host"]) for row in many["requests"]} - {"h0.one.test"}
+    assert before["h1.one.test"] is not None
+    assert {worth[host] for host in others} <= {None}
+    assert {host: worth[host] for host in before if host not in others} == {
+        host: saved for host, saved in before.items() if host not in others
+    }
     for table in ("browser_predictions", "page_names", "redundant_connections"):
         assert modelled[table].rows() == alone[table].rows()
         assert not alone[table].is_empty()
