@@ -90,11 +90,12 @@ rules: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out data/reference/browser_observations.json
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt $(wildcard models/compiled/*.pyx)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.x ..." >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt \
+	  --editable . --group dev
 	@touch $@
 
 # What pip cannot install. Root on Debian gets it; anybody else is told the command.

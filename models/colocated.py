@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from originset.models.uses import Ints, codes, numbered
+
 _DOCUMENT = (
     *("page", "visit_id", "site", "server"),
     pl.col("asn").alias("of_site"),
@@ -36,30 +38,39 @@ def colocated_hosts(here: pl.DataFrame) -> pl.DataFrame:
     connection counts for the host of its first request alone, so that the sum over hosts is what the paper's ideal
     saves.
     """
-    by_port = here.group_by("page", "host", "port").agg(
-        pl.col("requests").sum(),
-        pl.col("connection_id").is_not_null().any().alias("has_ids"),
-        pl.col("site", "server", "visit_id").first(),
-    )
-    by_host = (
-        by_port.sort("requests", "port", descending=[True, False])
-        .group_by("page", "host")
-        .agg(pl.col("site", "server", "visit_id", "port").first(), pl.col("requests").sum(), pl.col("has_ids").any())
-    )
-    opened = (
-        here.filter(pl.col("connection_id").is_not_null())
-        .sort("request_id")
-        .unique(["page", "connection_id"], keep="first", maintain_order=True)
-        .filter(pl.col("connection_id").ne_missing(pl.col("document_connection")))
-        .group_by("page", "host")
-        .agg(pl.len().cast(pl.Int64).alias("opened"))
-    )
-    return by_host.join(opened, on=["page", "host"], how="left").select(
+    page, requests = here["page"].to_numpy(), here["requests"].to_numpy()
+    known = here["connection_id"].is_not_null().to_numpy()
+    host, first = numbered(page, codes(here["host"]))
+    # Of each connection the use with the least request id.
+    by_request = np.argsort(here["request_id"].to_numpy(), kind="stable")
+    connection = here["connection_id"].fill_null(0).to_numpy().astype(np.int64)
+    opens = np.zeros(page.size, np.bool_)
+    opens[by_request[numbered(page[by_request], connection[by_request], known[by_request])[1]]] = True
+    opens &= here["connection_id"].ne_missing(here["document_connection"]).to_numpy()
+    opened = np.bincount(host[opens], minlength=first.size)
+    has_ids = np.bincount(host[known], minlength=first.size) > 0
+    return here[first].select(
         "site",
         "server",
         "visit_id",
-        pl.col("host").cast(pl.String),
-        "port",
-        "requests",
-        pl.when("has_ids").then(pl.col("opened").fill_null(0)).alias("connections"),
+        "host",
+        _ports(here, host, first),
+        pl.Series("requests", np.bincount(host, requests, first.size).astype(np.int64)),
+        pl.Series("connections", np.where(has_ids, opened, -1)).replace(-1, None),
     )
+
+
+def _ports(here: pl.DataFrame, host: Ints, first: Ints) -> pl.Series:
+    """Of each host of a page the port of most requests, the least of a tie."""
+    port = here["port"].gather(first)
+    # Nearly every host has one.
+    several = np.zeros(first.size, np.bool_)
+    several[host[here["port"].ne_missing(port.gather(host)).to_numpy()]] = True
+    some = here.select("port", "requests").with_columns(pl.Series("host", host)).filter(several[host])
+    most = (
+        some.group_by("host", "port")
+        .agg(pl.col("requests").sum())
+        .sort("requests", "port", descending=[True, False])
+        .unique("host", keep="first", maintain_order=True)
+    )
+    return port.scatter(most["host"], most["port"])

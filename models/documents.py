@@ -18,7 +18,7 @@ def documents(
     ``uses``: those of ``pages`` with their keys. ``connections``: of
     :func:`originset.models.uses.known_connections`. Columns: page, visit_id, site, vantage, server (host of the
     document), secure, asn, key, connection_id (the document's), certificate_id (the leaf shown on that connection, NULL
-    where not recorded).
+    where not recorded). Sites and servers are categories.
 
     The document is the first response that is no redirect and has the visit's final URL; where the recorder gives no
     such URL, the first of type ``document``; where it gives no types either, the first.
@@ -33,9 +33,9 @@ def documents(
     number = pl.Series(pages.connection[first]).replace(-1, None)
     return (
         uses[pages.use[first]]
-        .select("page", pl.col("host").cast(pl.String).alias("server"), "secure", "asn", "key", "connection_id")
+        .select("page", pl.col("host").alias("server"), "secure", "asn", "key", "connection_id")
         .with_columns(
-            visits.select("visit_id", "site", "vantage", "status").get_columns(),
+            visits.select("visit_id", pl.col("site").cast(pl.Categorical), "vantage", "status").get_columns(),
             certificate_id=connections["certificate_id"].gather(number),
         )
         .filter(pl.col("status").ne_missing("failed"))

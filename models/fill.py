@@ -25,7 +25,7 @@ from originset.models.proposals import announcements, proposals
 from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
 from originset.models.timeline import page_load_times, timed
-from originset.models.uses import Ints, known_connections, pages, shared
+from originset.models.uses import Ints, known_connections, pages
 
 # What evidence and merging need of the uses of all pages; of their requests, whether some were answered or refused.
 _KEPT = (
@@ -34,8 +34,6 @@ _KEPT = (
     pl.col("refused") > 0,
 )
 
-# Texts of the parts that are kept as categories until the end: a text would keep the memory of its part.
-_CATEGORIES = {"documents": ("site", "server"), "colocated": ("site", "server", "host"), "carried": ("site", "key")}
 _LEFT = {"documents": "visit_id", "colocated": "visit_id"}
 
 _OF_BROWSERS = ("browser_predictions", "page_names", "page_addresses", "redundant_connections")
@@ -52,12 +50,12 @@ def model_tables(
     that repeat are categories in some.
     """
     tables, live = with_live(tables)
-    known, of_study = keys(tables, parameters.colocation), Known(tables)
+    known, of_study = keys(tables, parameters.colocation), Known(tables) if browsers else None
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
     visits = 0
     for part in parts(tables, part_rows):
         frames = of_part(part, known, parameters, visits)
-        if browsers:
+        if of_study is not None:
             frames |= browser_tables(part, frames["colocated"], of_study)
         for name, frame in frames.items():
             kept[name].append(_kept(name, frame))
@@ -118,10 +116,8 @@ def of_part(
         "documents": own,
         "colocated": colocated_hosts(here),
         "carried": carried(here),
-        "origins": shared(
-            _paired(origins, alone).select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32))
-        ),
-        "uses": shared(_paired(uses, alone).select(visit, *_KEPT)),
+        "origins": _paired(origins, alone).select(visit, "host", "key", "refused", pl.col("first").cast(pl.Int32)),
+        "uses": _paired(uses, alone).select(visit, *_KEPT),
         "visits": read.numbers.join(began, on="visit_id", how="left", maintain_order="left")
         .join(own.select("page", "server"), on="page", how="left", maintain_order="left")
         .select(visit, "visit_id", "at", "server", _is_of(alone).alias("crowded")),
@@ -139,9 +135,9 @@ def _is_of(pages: Ints) -> pl.Expr:
 
 def _kept(name: str, rows: pl.DataFrame) -> pl.DataFrame:
     """What is needed of a part's rows when all have been read."""
-    rows = rows.drop(_LEFT.get(name, ())).cast(dict.fromkeys(_CATEGORIES.get(name, ()), pl.Categorical))
+    rows = rows.drop(_LEFT.get(name, ()))
     if name == "documents":
-        # As a category and back it is a text among those of all parts.
+        # As a category and back it is a text among those of all parts: as it is it would keep the memory of its own.
         rows = rows.with_columns(pl.col("certificate_id").cast(pl.Categorical).cast(pl.String))
     return rows
 

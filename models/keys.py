@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from originset.models.parameters import Colocation
-from originset.models.uses import first_on_page, rows_at, shared
+from originset.models.uses import first_on_page, rows_at
 
 # Of what a host has, not its address.
 _OF_HOSTS = ("edge", "tenant")
@@ -35,7 +35,7 @@ class Keys:
         addressed = pl.col("server_ip").is_not_null()
         found = rows.with_columns(of_categories(rows["server_ip"], self.addresses))
         if self.hosts is not None:
-            found = found.with_columns(of_categories(shared(rows.select("host"))["host"], self.hosts))
+            found = found.with_columns(of_categories(rows["host"], self.hosts))
         found = found.with_columns(
             (addressed & pl.col("key").is_null()).alias("keyless"),
             pl.when(addressed).then(pl.coalesce("key", "server_ip")).alias("key"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from originset.models.compiled.uses import first_opened
 from originset.models.merging import links, merged_counts
 from originset.models.parameters import Coverage
 from originset.models.parts import by_visits
@@ -142,33 +143,16 @@ def first_connections(pages: Pages, uses: pl.DataFrame, connections: pl.DataFram
     counted = np.flatnonzero(uses.select(_COUNTED).to_series().to_numpy())
     some = uses[counted]
     connection = pages.connection[some["first"].to_numpy()]
-    first_use = first_of(connection, connections.height)
-    seen = np.flatnonzero(first_use >= 0)
-    started = np.full(connections.height, np.inf)
-    number = np.full(connections.height, np.iinfo(np.int64).max)
-    np.minimum.at(started, connection, some["started_ms"].fill_null(float("inf")).to_numpy())
-    np.minimum.at(number, connection, some["request_id"].to_numpy().astype(np.int64))
-    # One request has one connection, so its number decides between connections opened at one time.
-    opening = pl.DataFrame(
-        {
-            "page": some["page"].gather(first_use[seen]),
-            "opened": connections["opened_ms"].gather(seen),
-            "started": started[seen],
-            "request_id": number[seen],
-        }
-    ).with_columns(pl.coalesce("opened", pl.when(pl.col("started").is_finite()).then("started")).alias("opened"))
-    order = opening.select(pl.arg_sort_by("page", "opened", "request_id")).to_series().to_numpy()
-    rank = np.full(connections.height, -1)
-    rank[seen[order]] = np.arange(seen.size)
-    # Those that only refused come after all others.
     refused = (some["refused"] == some["requests"]).to_numpy()
-    by_rank = np.argsort(rank[connection] + refused * np.int64(seen.size), kind="stable")
-    firsts = np.sort(by_rank[pl.Series(pages.origin[counted][by_rank]).is_first_distinct().to_numpy()])
+    firsts = first_opened(
+        *(pages.origin[counted], connection, refused.view(np.uint8), connections["opened_ms"].to_numpy()),
+        *(some["started_ms"].to_numpy(), some["request_id"].to_numpy()),
+    )
     addressed = np.flatnonzero(some["server_ip"].is_not_null().to_numpy())
     located = first_of(connection[addressed], connections.height)
     place = np.append(addressed, -1)[located][connection[firsts]]
     by_address = rows_at(some.select("server_ip", "key"), place)
-    numbers = pl.Series("first", rank[connection[firsts]]), pl.Series("refused", refused[firsts])
+    numbers = pl.Series("first", connection[firsts]), pl.Series("refused", refused[firsts])
     return rows_at(some.select("page", "host"), firsts).with_columns(*numbers, *by_address.iter_columns())
 
 

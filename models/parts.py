@@ -38,11 +38,14 @@ def parts(tables: Mapping[str, pl.LazyFrame], rows: int = ROWS) -> Iterator[dict
         .select("visit_id")
         .join(spans["requests"], on="visit_id", how="left")
         .sort("first", "visit_id", nulls_last=True)
-        .with_columns((pl.col("rows").fill_null(1).cum_sum() // rows).alias("part"))
+        .select("visit_id", (pl.col("rows").fill_null(1).cum_sum() // rows).alias("part"))
     )
-    for part in plan.partition_by("part", maintain_order=True) or [plan]:
-        chosen = part.select("visit_id")
-        yield {**tables, **{name: _slice(tables[name], spans[name], chosen) for name in _PER_VISIT}}
+    places = {name: _places(spans.pop(name), plan) for name in _PER_VISIT}
+    for (part,), chosen in plan.group_by("part", maintain_order=True):
+        own = {name: _slice(tables[name], places[name].get(part), chosen) for name in _PER_VISIT}
+        yield {**tables, **own}
+    if plan.is_empty():
+        yield {**tables, **{name: tables[name].head(0) for name in _PER_VISIT}}
 
 
 def _keep_freed_memory() -> None:
@@ -75,15 +78,24 @@ def _spans(table: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def _slice(table: pl.LazyFrame, spans: pl.DataFrame, chosen: pl.DataFrame) -> pl.LazyFrame:
-    spans = spans.join(chosen, on="visit_id", how="semi")
-    if spans.is_empty():
+def _places(spans: pl.DataFrame, plan: pl.DataFrame) -> dict[int, tuple[int, int, int]]:
+    """Of each part where its rows of a table begin and end, and how many they are."""
+    by_part = (
+        spans.join(plan, on="visit_id")
+        .group_by("part")
+        .agg(pl.col("first").min(), pl.col("end").max(), pl.col("rows").sum())
+    )
+    return {part: (first, end, rows) for part, first, end, rows in by_part.iter_rows()}
+
+
+def _slice(table: pl.LazyFrame, place: tuple[int, int, int] | None, chosen: pl.DataFrame) -> pl.LazyFrame:
+    if place is None:
         return table.head(0)
-    first, end, rows = spans.select(pl.col("first").min(), pl.col("end").max(), pl.col("rows").sum()).row(0)
+    first, end, rows = place
     found = table.slice(first, end - first)
     if rows < end - first:
         # Other visits' rows lie between.
-        found = found.join(chosen.lazy(), on="visit_id", how="semi", maintain_order="left")
+        found = found.join(chosen.lazy().select("visit_id"), on="visit_id", how="semi", maintain_order="left")
     return found
 
 

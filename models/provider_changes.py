@@ -41,7 +41,7 @@ def carried(here: pl.DataFrame) -> pl.DataFrame:
         .group_by("page", "connection_id", "key")
         .agg(pl.col("site", "asn").first(), pl.col("host").sort().alias("hosts"), is_address(pl.col("host")).any())
         .filter(~pl.col("host"))
-        .group_by("site", pl.col("key").cast(pl.String), "asn", "hosts")
+        .group_by("site", "key", "asn", "hosts")
         .agg(pl.len().cast(pl.Int64).alias("connections"))
         .collect()
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from originset.models.compiled.uses import find_pairs, number_pairs, reduce_requests
 from originset.models.network import NETWORK, SECURE, network_requests
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -24,9 +25,6 @@ _READ = (
 # No port has this number: it stands for one that is not known.
 _NO_PORT = 2**31
 
-# Connection ids that are numbers close to one another are looked up by place.
-_SPREAD = 32
-
 
 @dataclass(frozen=True, slots=True)
 class Pages:
@@ -38,9 +36,9 @@ class Pages:
 
     ``uses`` has one row per page, connection, scheme, host, port and address, by the first request, whose row is
     ``first``: ``request_id`` and ``started_ms`` are the least, ``requests`` how many there are and ``refused`` how many
-    of them were answered with 421 (RFC 9110 section 15.5.20). Hosts and addresses are categories, hosts of these pages
-    alone. ``certain``: the connection was not inferred. ``origin``: of each use a number for its page, scheme, host and
-    port. ``heads``: of each connection its first request.
+    of them were answered with 421 (RFC 9110 section 15.5.20). Hosts and addresses are categories. ``certain``: the
+    connection was not inferred. ``origin``: of each use a number from 0 for its page, scheme, host and port. ``heads``:
+    of each connection its first request.
     """
 
     visits: pl.Series
@@ -67,32 +65,18 @@ def known_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages) -> pl.Da
     """Of each connection, by its number: ``opened_ms`` and ``certificate_id``, NULL where ``connections`` has none."""
     rows = tables["connections"].select("visit_id", "connection_id", "opened_ms", "certificate_id").collect()
     rows = rows.with_columns(pages.page_of(rows["visit_id"]))
-    own = pages.requests.select(pl.col("page", "connection_id").gather(pages.heads)).with_row_index("number")
-    ids = own["connection_id"].to_numpy()
-    least, most = int(ids.min(initial=0)), int(ids.max(initial=0))
-    on = ["page", "connection_id"]
-    if pages.visits.len() * (most - least + 1) < 2**62:
-        # One number is less to compare than two.
-        key = pl.col("page") * (most - least + 1) + pl.col("connection_id") - least
-        key = pl.when(pl.col("connection_id").is_between(least, most)).then(key).alias("key")
-        own, rows, on = own.select("number", key), rows.with_columns(key), ["key"]
-    numbers = rows.select(on).join(own, on=on, how="left", maintain_order="left")["number"]
-    number = numbers.cast(pl.Int64).fill_null(-1).to_numpy()
-    return rows_at(rows.select("opened_ms", "certificate_id"), first_of(number, pages.heads.size))
+    own = pages.requests.select(pl.col("page", "connection_id").gather(pages.heads))
+    known = rows.select(pl.all_horizontal(pl.col("page", "connection_id").is_not_null())).to_series()
+    if not known.all():
+        rows = rows.filter(known)
+    place = find_pairs(*_numbers(rows, "page", "connection_id"), *_numbers(own, "page", "connection_id"))
+    return rows_at(rows.select("opened_ms", "certificate_id"), place)
 
 
 def rows_at(frame: pl.DataFrame, rows: Ints) -> pl.DataFrame:
     """Some rows of a frame, NULLs for -1."""
     places = pl.Series(rows, dtype=pl.Int64).replace(-1, None)
     return frame.select(pl.all().gather(places, null_on_oob=True))
-
-
-def shared(frame: pl.DataFrame) -> pl.DataFrame:
-    """``frame`` with its ``host`` a category that the uses of all pages share."""
-    codes = _codes(frame["host"])
-    first = first_of(codes, int(codes.max(initial=0)) + 1)
-    few = frame["host"].gather(first[first >= 0]).cast(pl.String).cast(pl.Categorical)
-    return frame.with_columns(few.gather((np.cumsum(first >= 0) - 1)[codes]))
 
 
 def first_of(numbers: Ints, size: int) -> Ints:
@@ -104,8 +88,10 @@ def first_of(numbers: Ints, size: int) -> Ints:
 
 
 def first_on_page(page: Ints, values: pl.Series) -> Flags:
-    """Which rows are their page's first with their value: categories or small numbers; NULL is a value too."""
-    return pl.Series(page << 32 | _codes(values)).is_first_distinct().to_numpy()
+    """Which rows are their page's first with their value: categories; NULL is a value too."""
+    first = np.zeros(page.size, np.bool_)
+    first[numbered(page, codes(values))[1]] = True
+    return first
 
 
 def distinct(page: Ints, values: pl.Series, size: int) -> Ints:
@@ -127,76 +113,70 @@ def pages(tables: Mapping[str, pl.LazyFrame]) -> Pages:
 
 def reduced(visits: pl.Series, rows: pl.DataFrame) -> Pages:
     """``rows`` (see ``requests`` of :class:`Pages`) with their uses."""
-    page, connection = rows["page"].to_numpy(), _connections(rows)
-    row = np.arange(rows.height)
-    # What tells a use from others of its page, connection, host and address, as a number.
+    page, ids = rows["page"].to_numpy(), rows["connection_id"]
+    connection, heads = numbered(page, ids.fill_null(0).to_numpy().astype(np.int64), ids.is_not_null().to_numpy())
     way = rows["port"].cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 2 | rows["scheme"].to_physical().to_numpy()
-    how = way << 1 | rows["certain"].to_numpy()
-    # Nearly every connection serves one host: what equals its connection's first request needs no search.
-    heads = first_of(connection, int(connection.max(initial=-1)) + 1)
-    first = np.where(connection >= 0, heads[connection], -1) if heads.size else np.full(row.size, -1)
-    later = np.flatnonzero((first >= 0) & (first != row))
-    alike = how[first[later]] == how[later]
-    for name in ("host", "server_ip"):
-        alike &= _equal(rows[name], first[later], later)
-    other = np.append(np.flatnonzero(first < 0), later[~alike])
-    if other.size:
-        of_use = pl.col("row").min().over("page", "connection", "host", "server_ip", "how")
-        some = rows.select("host", "server_ip")[other].with_columns(pl.Series("row", other))
-        first[other] = (
-            some.with_columns(
-                pl.Series(name, values[other])
-                for name, values in {"page": page, "connection": connection, "how": how}.items()
-            )
-            .select(of_use)
-            .to_series()
-            .to_numpy()
-        )
-    firsts = np.flatnonzero(first == row)
-    number = np.full(rows.height, -1)
-    number[firsts] = np.arange(firsts.size)
-    use = number[first]
+    (host, hosts), (address, addresses) = _categories(rows["host"]), _categories(rows["server_ip"])
     misdirected = (rows["status"] == MISDIRECTED).fill_null(value=False).to_numpy()
-    request_id = rows["request_id"].to_numpy().astype(np.int64)
-    least = request_id[firsts]
-    np.minimum.at(least, use, request_id)
-    # Hosts are categories of these rows alone: to find a text among few costs less than among all of a study.
-    host = rows["host"].gather(firsts).cast(pl.Categorical(pl.Categories.random()))
+    certain = rows["certain"].to_numpy()
+    use, first, least, requests, refused, origin = reduce_requests(
+        *(page, connection, heads, host, address, way),
+        *(certain.view(np.uint8), rows["request_id"].to_numpy(), misdirected.view(np.uint8)),
+    )
     uses = pl.DataFrame(
         {
-            "page": pl.Series(page[firsts]).set_sorted(),
-            "secure": (way[firsts] & 3) < len(SECURE),
-            "connection_id": rows["connection_id"].gather(firsts),
-            "host": host,
-            "port": rows["port"].gather(firsts),
-            "server_ip": rows["server_ip"].gather(firsts).cast(pl.Categorical),
-            "certain": (how[firsts] & 1).astype(np.bool_),
-            "started_ms": rows["started_ms"].gather(firsts),
-            "first": firsts,
+            "page": pl.Series(page[first]).set_sorted(),
+            "secure": (way[first] & 3) < len(SECURE),
+            "connection_id": ids.gather(first),
+            "host": _at(hosts, host[first]),
+            "port": rows["port"].gather(first),
+            "server_ip": _at(addresses, address[first]),
+            "certain": certain[first],
+            "started_ms": rows["started_ms"].gather(first),
+            "first": first,
             "request_id": least,
-            "requests": np.bincount(use, minlength=firsts.size),
-            "refused": np.bincount(use[misdirected], minlength=firsts.size),
+            "requests": requests,
+            "refused": refused,
         }
     )
-    return Pages(visits, rows, uses, use, connection, heads, _origins(page[firsts], _codes(host), way[firsts]))
+    return Pages(visits, rows, uses, use, connection, heads, origin)
 
 
-def _codes(texts: pl.Series) -> Ints:
-    """Of categories, or small numbers, a number from 1 for each, 0 for none."""
-    return (texts.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+def numbered(one: Ints, other: Ints, known: Flags | None = None) -> tuple[Ints, Ints]:
+    """Of each row a number from 0 for its pair of values, by first appearance, and of each number its first row.
+
+    -1 where not ``known``.
+    """
+    flags = np.ones(one.size, np.bool_) if known is None else np.ascontiguousarray(known)
+    # Pages have several requests for each connection.
+    return number_pairs(one, other, flags.view(np.uint8), one.size // 4)
 
 
-def _equal(texts: pl.Series, one: Ints, other: Ints) -> Flags:
-    """Whether the texts at the rows ``one`` equal those at ``other``; missing ones equal one another."""
+def _numbers(frame: pl.DataFrame, *columns: str) -> list[Ints]:
+    return [frame[column].cast(pl.Int64).to_numpy() for column in columns]
+
+
+def _categories(texts: pl.Series) -> tuple[Ints, pl.Series]:
+    """Of each text a number, -1 for none, and the texts by number, as categories.
+
+    A text is looked up among all categories once for all rows that share its bytes.
+    """
     texts = texts.rechunk()
-    words = views(texts)
-    same = (words[one, 0] == words[other, 0]) & (words[one, 1] == words[other, 1])
-    if texts.null_count():
-        missing = texts.is_null().to_numpy()
-        same &= ~(missing[one] | missing[other])
-    unlike = np.flatnonzero(~same)
-    same[unlike] = texts.gather(one[unlike]).eq_missing(texts.gather(other[unlike])).to_numpy()
-    return np.asarray(same)
+    words, known = views(texts), np.ascontiguousarray(texts.is_not_null().to_numpy())
+    number, first = number_pairs(words[:, 0], words[:, 1], known.view(np.uint8), texts.len() // 16)
+    category = texts.gather(first).cast(pl.Categorical)
+    code = category.to_physical().cast(pl.Int64).to_numpy()
+    same, distinct = numbered(code, code)
+    return np.append(same, -1)[number], category.gather(distinct)
+
+
+def _at(texts: pl.Series, number: Ints) -> pl.Series:
+    return texts.gather(pl.Series(number).replace(-1, None))
+
+
+def codes(texts: pl.Series) -> Ints:
+    """Of categories a number from 1 for each, 0 for none."""
+    return (texts.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
 
 def views(texts: pl.Series) -> Ints:
@@ -207,35 +187,6 @@ def views(texts: pl.Series) -> Ints:
     """
     arrow = texts.to_arrow(compat_level=pl.CompatLevel.newest())
     return np.frombuffer(arrow.buffers()[1], np.int64)[2 * arrow.offset :][: 2 * texts.len()].reshape(-1, 2)
-
-
-def _connections(rows: pl.DataFrame) -> Ints:
-    """Numbers from 0 for page and connection, -1 where the connection is not known."""
-    ids = rows["connection_id"]
-    known = np.flatnonzero(ids.is_not_null().to_numpy())
-    numbers = np.full(rows.height, -1)
-    if not known.size:
-        return numbers
-    page, of = rows["page"].to_numpy()[known], ids.fill_null(0).to_numpy()[known]
-    starts = _starts(page)
-    least, most = np.minimum.reduceat(of, starts), np.maximum.reduceat(of, starts)
-    widths = most.astype(np.float64) - least.astype(np.float64) + 1
-    if widths.sum() <= _SPREAD * known.size:
-        offset = np.cumsum(widths.astype(np.int64)) - widths.astype(np.int64)
-        each = np.repeat(offset - least, np.diff(np.append(starts, page.size)))
-        place = of + each
-        seen = np.zeros(int(widths.sum()), np.bool_)
-        seen[place] = True
-        numbers[known] = (np.cumsum(seen) - 1)[place]
-    else:
-        pairs = pl.DataFrame({"page": page, "of": of})
-        numbers[known] = pairs.select(pl.struct("page", "of").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
-    return numbers
-
-
-def _origins(page: Ints, host: Ints, way: Ints) -> Ints:
-    ways = pl.Series(way).unique().sort().to_numpy()
-    return (page * (int(host.max(initial=0)) + 1) + host) * ways.size + np.searchsorted(ways, way)
 
 
 def _page(rows: pl.DataFrame) -> Ints:

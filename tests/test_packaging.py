@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,7 +33,10 @@ def sources() -> set[str]:
 
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == sources() | {"originset/__init__.py", "originset/__main__.py", "originset/py.typed"}
+    compiled = {name for name in names if name.endswith(tuple(EXTENSION_SUFFIXES))}
+    modules = {module["name"].replace(".", "/") for module in PYPROJECT["ext-modules"]}
+    assert {name.split(".")[0] for name in compiled} == modules
+    assert names - compiled == sources() | {"originset/__init__.py", "originset/__main__.py", "originset/py.typed"}
 
 
 def test_wheel_is_small_enough_to_be_a_dependency(wheel: Path) -> None:

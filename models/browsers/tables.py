@@ -92,7 +92,15 @@ def browser_tables(
     named_pages["browser_counts"] = named_pages["browser_counts"].cast({"visit_id": pl.String})
     if colocated is None:
         return named_pages
-    beside = colocated.select("site", "server", "visit_id", pl.col("host").cast(pl.String).cast(known.hosts), "port")
+    beside = colocated.select(
+        *(
+            pl.col("site").cast(pl.String),
+            "server",
+            "visit_id",
+            pl.col("host").cast(pl.String).cast(known.hosts),
+            "port",
+        )
+    )
     numbers = part.visits.select("visit_id").with_row_index("number")
     # Of pages that are left out nobody knows what they would save.
     unknown = beside.join(numbers, on="visit_id", how="anti").select("site", pl.col("server", "host").cast(pl.String))
