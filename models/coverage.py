@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from originset.models.certificate_names import Marks, id_keys, name_keys, names_among, with_names
 from originset.models.network import is_address
-
-# Pairs looked up together: each has two names that could be in its certificate.
-_TOGETHER = 250_000
+from originset.models.texts import distinct, equal, runs
 
 # Names of certificates looked at together.
 _NAMES = 1_000_000
@@ -22,24 +21,33 @@ def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcard
     NULL where the certificate or its names are not known. RFC 9525 section 6.3: a name covers the host that equals it,
     or, if its left-most label is ``*``, a host with any one label in that place. No partial wildcards, no common name
     (section 6.1.2), no wildcard for an address. Without ``wildcards`` a certificate's wildcard names cover nothing.
+
+    All names are read, once, however many pairs there are. ``host`` may be a category, which costs less; so does
+    having pairs of one certificate beside each other.
     """
-    with_names = tables["certificates"].filter(pl.col("san_count").is_not_null())
-    names = tables["certificate_names"].select("certificate_id", "name")
-    if not wildcards:
-        names = names.filter(~pl.col("name").str.starts_with("*"))
-    answers = [_covered(with_names, names, some) for some in pairs.iter_slices(_TOGETHER)]
-    return pl.concat(answers) if answers else pl.Series("covered", [], pl.Boolean)
-
-
-def _covered(with_names: pl.LazyFrame, names: pl.LazyFrame, pairs: pl.DataFrame) -> pl.Series:
-    rows = pairs.lazy().select("certificate_id", "host").with_row_index("row")
-    known = rows.join(with_names, on="certificate_id", how="semi")
-    matching = _matching(names, _wanted(rows), ["certificate_id", "name"], "row")
-    answer = np.full(pairs.height, -1)
-    answer[known.select("row").collect()["row"].to_numpy()] = 0
-    of_known = matching["row"].to_numpy()
-    answer[of_known] = np.where(answer[of_known] < 0, -1, 1)
-    return pl.Series("covered", answer).replace(-1, None).cast(pl.Boolean)
+    ids, of_id = runs(pairs["certificate_id"])
+    hosts, of_host = distinct(pairs["host"])
+    known, keys = with_names(tables, ids)[of_id], id_keys(ids)
+    exact = _exact(pl.LazyFrame({"host": hosts, "number": np.arange(hosts.len())}))
+    wanted = []
+    for rows in pl.collect_all([exact, _by_wildcard(exact)] if wildcards else [exact]):
+        names, place = rows["name"], np.full(hosts.len() + 1, -1)
+        place[rows["number"].to_numpy()] = np.arange(rows.height)
+        row = np.flatnonzero(known & (place[of_host] >= 0))
+        name = place[of_host[row]]
+        wanted.append((names, row, name, keys[of_id[row]] ^ name_keys(names)[name]))
+    found = names_among(tables, Marks(*(key for *_, key in wanted)))
+    there = Marks(found["key"].to_numpy())
+    answer = np.zeros(pairs.height, np.bool_)
+    for names, row, name, key in wanted:
+        some = np.flatnonzero(there.may_have(key))
+        chosen, place = equal(key[some], found["key"].to_numpy())
+        some = some[chosen]
+        same = (ids.gather(of_id[row[some]]) == found["certificate_id"].gather(place)) & (
+            names.gather(name[some]) == found["name"].gather(place)
+        )
+        answer[row[some[same.to_numpy()]]] = True
+    return pl.Series("covered", answer).set(pl.Series(~known), None)
 
 
 def covering_certificates(
@@ -49,30 +57,33 @@ def covering_certificates(
 
     Each with each host once, the host as its ``by``: a column of ``hosts`` that tells them apart.
     """
+    exact = _exact(hosts.unique(by))
+    known = pl.concat([exact, _by_wildcard(exact)]).select(by, "name").collect().lazy()
     names = tables["certificate_names"].select("certificate_id", "name")
-    certificate = pl.col("certificate_id").cast(certificates)
-    return _matching(names, _wanted(hosts.unique(by)), ["name"], by, certificate).unique()
-
-
-def _matching(names: pl.LazyFrame, wanted: pl.LazyFrame, on: list[str], *columns: str | pl.Expr) -> pl.DataFrame:
-    """``columns`` of each of ``names`` with each row of ``wanted`` that has the same ``on``."""
-    kept = {*on, *(column for column in columns if isinstance(column, str))}
-    known = wanted.select(sorted(kept)).collect().lazy()
     # Names of all certificates are too many to have in memory, and the streaming engine reads ahead without a bound.
-    return pl.concat(
-        names.slice(first, _NAMES).join(known, on=on).select(columns).collect()
+    found = pl.concat(
+        names.slice(first, _NAMES)
+        .join(known, on="name")
+        .select(by, pl.col("certificate_id").cast(certificates))
+        .collect()
         for first in range(0, names.select(pl.len()).collect().item() or 1, _NAMES)
     )
+    return found.unique()
 
 
-def _wanted(hosts: pl.LazyFrame) -> pl.LazyFrame:
-    """Rows with a ``host`` with each ``name`` of a certificate that covers it."""
+def _exact(hosts: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows with a ``host`` with the ``name`` that equals it."""
     # An absolute name, with its final dot, names the same host; a host with a star in it is nobody's name.
-    exact = hosts.filter(~pl.col("host").str.contains("*", literal=True)).with_columns(
+    return hosts.filter(~pl.col("host").str.contains("*", literal=True)).with_columns(
         pl.col("host").str.strip_suffix(".").alias("name")
     )
+
+
+def _by_wildcard(exact: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows of :func:`_exact` with the ``name`` of a wildcard that covers the host, where there is one."""
     parent = pl.col("name").str.splitn(".", 2).struct.field("field_1")
-    by_wildcard = exact.filter(~is_address(pl.col("name")), ~pl.col("name").str.starts_with(".")).with_columns(
-        ("*." + parent).alias("name")
+    return (
+        exact.filter(~is_address(pl.col("name")), ~pl.col("name").str.starts_with("."))
+        .with_columns(("*." + parent).alias("name"))
+        .drop_nulls("name")
     )
-    return pl.concat([exact, by_wildcard.filter(pl.col("name").is_not_null())])

@@ -26,6 +26,7 @@ from originset.models.neighbours import (
     unpacked,
 )
 from originset.models.parts import by_visits
+from originset.models.texts import distinct, places_in
 from originset.models.uses import Ints
 
 SAME_EDGE, SAME_TENANT = 2, 3
@@ -121,43 +122,26 @@ def pair_levels(evidence: pl.LazyFrame, least: int = 0) -> pl.LazyFrame:
 
 
 def levels(tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, pairs: pl.LazyFrame) -> pl.LazyFrame:
-    """``pairs`` (``server``, ``host``) without repetition, with ``level`` and ``same_owner``.
+    """``pairs`` (``server``, ``host``: texts or categories) in their order, with ``level`` and ``same_owner``.
 
     ``level`` is that of the best evidence, 0 where there is none or something contradicts, 5 for a host and itself.
     ``same_owner``: both have one registrable domain; NULL where one of them has none.
     """
-    asked = (
-        pairs.select("server", "host")
-        .unique()
-        .with_columns(
-            pl.min_horizontal("server", "host").cast(pl.Categorical).alias("host_a"),
-            pl.max_horizontal("server", "host").cast(pl.Categorical).alias("host_b"),
-        )
-        .collect()
-        .lazy()  # used twice
-    )
-    named = pl.concat([asked.select("host"), asked.select(pl.col("server").alias("host"))])
-    owner = (
-        tables["hosts"]
-        .select("host", pl.col("registrable_domain").alias("owner"))
-        .join(named, on="host", how="semi")
-        .collect()
-        .lazy()  # used twice
-    )
-    known = pair_levels(evidence.join(asked, on=_PAIR, how="semi")).select(
-        *_PAIR, pl.when("contradicts").then(0).otherwise("level").cast(pl.Int32).alias("level")
-    )
-    return (
-        asked.join(owner.rename({"host": "server", "owner": "server_owner"}), on="server", how="left")
-        .join(owner, on="host", how="left")
-        .join(known, on=_PAIR, how="left")
-        .select(
-            "server",
-            "host",
-            pl.when(pl.col("server") == pl.col("host")).then(5).otherwise(pl.col("level").fill_null(0)).alias("level"),
-            (pl.col("server_owner") == pl.col("owner")).alias("same_owner"),
-        )
-    )
+    rows = pairs.collect()
+    asked = rows.select(pl.col("server", "host").cast(pl.Categorical))
+    pair = asked.select(pl.all().to_physical()).select(pair_of("server", "host")).with_row_index("row")
+    each = evidence.select("level", "contradicts", *(pl.col(name).cast(pl.Categorical).to_physical() for name in _PAIR))
+    known = each.select(pair_of(*_PAIR), "level", "contradicts").join(pair.lazy(), on="pair").collect()
+    best = np.zeros(rows.height, np.int32)
+    np.maximum.at(best, known["row"].to_numpy(), known["level"].to_numpy())
+    best[known.filter("contradicts")["row"].to_numpy()] = 0
+    best[(asked["server"] == asked["host"]).fill_null(value=False).to_numpy()] = 5
+    names, name = distinct(pl.concat([asked["server"], asked["host"]]))
+    hosts = tables["hosts"].select("host", "registrable_domain").collect()
+    place = np.append(places_in(hosts["host"], names), -1)[name]
+    owner = hosts["registrable_domain"].gather(pl.Series(place).replace(-1, None))
+    same_owner = owner.head(rows.height) == owner.tail(rows.height)
+    return rows.lazy().with_columns(pl.Series("level", best), same_owner.alias("same_owner"))
 
 
 def misdirected_hosts(tables: Mapping[str, pl.LazyFrame], uses: pl.DataFrame) -> pl.DataFrame:

@@ -61,9 +61,8 @@ def _rows(
 ) -> pl.DataFrame:
     """Rows of ``origin_sets`` for some of its hosts, in their order."""
     return (
-        members.lazy()
+        levels(tables, evidence, members.lazy())
         .with_columns(covered(tables, members).alias("covered_by_certificate"))
-        .join(levels(tables, evidence, members.lazy()), on=["server", "host"], how="left", maintain_order="left")
         .join(misdirected, on="host", how="left", maintain_order="left")
         .with_columns(
             pl.col("misdirected").fill_null(value=False),

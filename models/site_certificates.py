@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from originset.data.schema import CERTIFICATE_ADDITIONS, SITE_CERTIFICATES
+from originset.models.certificate_names import how_many, with_names
 from originset.models.coverage import covered
 from originset.models.evidence import SAME_TENANT, levels
+from originset.models.neighbours import packed, starts_of
 from originset.models.network import is_address
 from originset.models.parameters import Parameters
+from originset.models.texts import distinct, ranked
+from originset.models.uses import Ints
 
 # The other columns are those of originset.models.proposals.
 _FROM_HERE = ("site", "name", "certificate_id", "rank", "level", "same_owner", "connections_saved_paper")
 
-# Certificates whose names are counted together.
-_TOGETHER = 100_000
-
 
 def own_certificates(documents: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
     """The certificate that most visits of each group saw on the document's connection, and the least id of a tie."""
-    seen = documents.filter(pl.col("certificate_id").is_not_null()).group_by(*by, "certificate_id").agg(pl.len())
+    known = documents.filter(pl.col("certificate_id").is_not_null())
+    least, last = pl.col("certificate_id").min(), pl.col("certificate_id").max()
+    # Nearly always they all saw one, which takes no counting.
+    seen = known.group_by(by).agg(least, (least < last).alias("several")).collect()
+    several = seen.filter("several").lazy()
+    counted = known.join(several, on=by, how="semi").group_by(*by, "certificate_id").agg(pl.len())
     order = pl.struct(-pl.col("len").cast(pl.Int64), "certificate_id")
-    return seen.group_by(by).agg(pl.col("certificate_id").sort_by(order).first())
+    most = counted.group_by(by).agg(pl.col("certificate_id").sort_by(order).first())
+    return pl.concat([seen.lazy().filter(~pl.col("several")).drop("several"), most])
 
 
 def certificate_additions(
@@ -44,48 +52,76 @@ def certificate_additions(
     """
     if parameters.coverage == "ignored":
         return CERTIFICATE_ADDITIONS.polars_schema.to_frame()
-    names = (
-        colocated.group_by("site", pl.col("host").alias("name"))
-        .agg(
-            pl.when(pl.col("connections").count() > 0)
-            .then(pl.col("connections").sum())
-            .alias("connections_saved_paper"),
-            pl.len().alias("visits"),
-            pl.col("requests").sum(),
-        )
-        .filter(~is_address(pl.col("name").cast(pl.String)))
-        .join(own_certificates(documents.filter("secure"), ["site"]), on="site")
-        .collect(engine="streaming")
-    )
-    asked = names.select("certificate_id", pl.col("name").cast(pl.String).alias("host"))
-    known = covered(tables, asked, wildcards=parameters.wildcards == "cover")
-    missing = names.filter(~known).lazy()
-    pairs = (
-        colocated.select("site", "server", pl.col("host").alias("name"))
-        .join(missing.select("site", "name"), on=["site", "name"])
-        .unique()
-        .cast(dict.fromkeys(("site", "server", "name"), pl.String))
-        .rename({"name": "host"})
-        .collect()
-        .lazy()  # used twice
-    )
-    best = (
-        pairs.join(levels(tables, evidence, pairs), on=["server", "host"])
-        .group_by("site", pl.col("host").alias("name"))
-        .agg(pl.col("level").max(), pl.col("same_owner").max())
-    )
+    rows, of_name = _by_name(colocated)
+    own = own_certificates(documents.filter("secure"), ["site"]).collect()
+    names = _named(rows, starts_of(of_name)).join(own, on="site", maintain_order="left")
+    asked = names.select("certificate_id", pl.col("name").alias("host"))
+    missing = names.filter(~covered(tables, asked, wildcards=parameters.wildcards == "cover"))
+    found = missing.hstack(_best(tables, evidence, rows, of_name, missing["number"].to_numpy()))
+    sites, site = ranked(found["site"])
+    texts, text = ranked(found["name"])
     # By what each saves, then by how often it is asked for.
     order = ["connections_saved_paper", "visits", "requests"]
+    found = found.with_columns(pl.Series("site", site), pl.Series("name", text)).sort(
+        "site", *order, "name", descending=[False, True, True, True, False], nulls_last=True
+    )
+    starts = starts_of(found["site"].to_numpy())
+    first = np.repeat(starts, np.diff(np.append(starts, found.height)))
+    return found.with_columns(
+        sites.gather(found["site"]).alias("site"),
+        texts.gather(found["name"]).alias("name"),
+        pl.Series("rank", np.arange(found.height) - first + 1),
+    ).select(
+        pl.col(name).cast(kind) if name in _FROM_HERE else pl.lit(None, kind).alias(name)
+        for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items()
+    )
+
+
+def _by_name(colocated: pl.LazyFrame) -> tuple[pl.DataFrame, Ints]:
+    """Rows of ``colocated`` by site and host (as ``name``), and of each a number that is that of its site and host."""
+    rows = colocated.select("site", "server", pl.col("host").alias("name"), "requests", "connections").collect()
+    rows = rows.drop_nulls(["site", "server", "name"])
+    both = packed(pl.col("site").to_physical(), pl.col("name").to_physical())
+    number = rows.select(both).to_series().to_numpy()
+    order = np.argsort(number, kind="stable")
+    number = number[order]
+    return rows[order], np.cumsum(np.diff(number, prepend=number[:1]) > 0)
+
+
+def _named(rows: pl.DataFrame, starts: Ints) -> pl.DataFrame:
+    """Of each site and host, whose first rows are ``starts``, what its visits come to; without addresses."""
+    known = rows["connections"].is_not_null().to_numpy()
+    saved = np.add.reduceat(rows["connections"].fill_null(0).to_numpy(), starts)
+    hosts, host = distinct(rows["name"].gather(starts))
+    address = hosts.to_frame("host").select(is_address(pl.col("host"))).to_series().to_numpy()
     return (
-        missing.cast(dict.fromkeys(("site", "name"), pl.String))
-        .join(best, on=["site", "name"])
-        .sort("site", *order, "name", descending=[False, True, True, True, False], nulls_last=[False, *[True] * 4])
-        .with_columns(pl.int_range(1, pl.len() + 1).over("site").alias("rank"))
-        .select(
-            pl.col(name).cast(kind) if name in _FROM_HERE else pl.lit(None, kind).alias(name)
-            for name, kind in CERTIFICATE_ADDITIONS.polars_schema.items()
+        rows.select("site", "name")[starts]
+        .with_row_index("number")
+        .with_columns(
+            pl.Series("connections_saved_paper", saved).set(pl.Series(~np.logical_or.reduceat(known, starts)), None),
+            pl.Series("visits", np.diff(np.append(starts, rows.height))),
+            pl.Series("requests", np.add.reduceat(rows["requests"].to_numpy(), starts)),
         )
-        .collect(engine="streaming")
+        .filter(~address[host])
+    )
+
+
+def _best(
+    tables: Mapping[str, pl.LazyFrame], evidence: pl.LazyFrame, rows: pl.DataFrame, of_name: Ints, numbers: Ints
+) -> pl.DataFrame:
+    """``level`` and ``same_owner`` of some names by their numbers: the best that ``rows`` with them have."""
+    asked = np.zeros(int(of_name.max(initial=-1)) + 1, np.bool_)
+    asked[numbers] = True
+    some = np.flatnonzero(asked[of_name])
+    pairs = rows[some].lazy().select("server", pl.col("name").alias("host"))
+    found = levels(tables, evidence, pairs).select("level", pl.col("same_owner").cast(pl.Int8).fill_null(-1)).collect()
+    starts = starts_of(of_name[some])
+    owner = pl.Series("same_owner", np.maximum.reduceat(found["same_owner"].to_numpy(), starts))
+    return pl.DataFrame(
+        {
+            "level": np.maximum.reduceat(found["level"].to_numpy(), starts),
+            "same_owner": owner.replace(-1, None).cast(pl.Boolean),
+        }
     )
 
 
@@ -131,25 +167,6 @@ def site_certificates(
 
 def _existing_names(tables: Mapping[str, pl.LazyFrame], certificates: pl.DataFrame) -> pl.DataFrame:
     """``certificate_id`` and ``existing_names``, how many names it has, of those whose names are known."""
-    known = (
-        tables["certificates"]
-        .filter(pl.col("san_count").is_not_null())
-        .select("certificate_id")
-        .unique()
-        .join(certificates.lazy(), on="certificate_id", how="semi")
-        .collect(engine="streaming")
-    )
-    names = tables["certificate_names"].select("certificate_id", "name")
-    counts = [
-        names.join(some.lazy(), on="certificate_id", how="semi")
-        .unique()
-        .group_by("certificate_id")
-        .agg(pl.len().cast(pl.Int64).alias("existing_names"))
-        .collect(engine="streaming")
-        for some in known.iter_slices(_TOGETHER)
-    ]
-    if not counts:
-        return known.with_columns(pl.lit(0, pl.Int64).alias("existing_names"))
-    return known.join(pl.concat(counts), on="certificate_id", how="left").with_columns(
-        pl.col("existing_names").fill_null(0)
-    )
+    ids = certificates["certificate_id"].drop_nulls()
+    ids = ids.filter(pl.Series(with_names(tables, ids)))
+    return pl.DataFrame({"certificate_id": ids, "existing_names": how_many(tables, ids)})
