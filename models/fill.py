@@ -98,7 +98,9 @@ def of_part(
     ``visits``: how many visits are in the parts before; they number those of this part. Texts that repeat are
     categories.
     """
-    part = {**part, "visits": part["visits"].collect().lazy()}  # used several times
+    opened = part["connections"].select("visit_id", "connection_id", "opened_ms", "certificate_id", "source", "tls")
+    # Both are used several times.
+    part = {**part, "visits": part["visits"].collect().lazy(), "connections": opened.collect().lazy()}
     read = pages(part)
     uses = known.of(read.uses)
     started = timed(read)

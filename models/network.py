@@ -8,6 +8,7 @@ import polars as pl
 
 SECURE = ("https", "wss")
 NETWORK = (*SECURE, "http", "ws")
+SCHEMES = pl.Enum(NETWORK)
 
 
 def network_requests(tables: Mapping[str, pl.LazyFrame], *columns: str | pl.Expr) -> pl.DataFrame:
@@ -17,7 +18,7 @@ def network_requests(tables: Mapping[str, pl.LazyFrame], *columns: str | pl.Expr
     but ``columns`` are told of them too, and must not fail for them.
     """
     reached = (
-        pl.col("scheme").is_in(NETWORK)
+        pl.col("scheme").cast(SCHEMES, strict=False).is_not_null()
         & ~pl.col("from_cache").fill_null(value=False)
         & (pl.col("status").is_not_null() | pl.col("connection_id").is_not_null())
     )

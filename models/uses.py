@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.models.compiled.uses import find_pairs, number_pairs, reduce_requests
-from originset.models.network import NETWORK, SECURE, network_requests
+from originset.models.compiled.uses import alike, find_pairs, in_order, number_pairs, reduce_groups, runs
+from originset.models.network import SCHEMES, SECURE, network_requests
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -102,44 +102,63 @@ def distinct(page: Ints, values: pl.Series, size: int) -> Ints:
 def pages(tables: Mapping[str, pl.LazyFrame]) -> Pages:
     """Read what ``tables`` hold of the network's requests. Takes memory for all: give it parts of a large study."""
     certain = pl.col("connection_source").ne_missing("inferred").alias("certain")
-    rows = network_requests(tables, *_READ, pl.col("scheme").cast(pl.Enum(NETWORK), strict=False), certain)
-    page = _page(rows)
-    if not _in_order(rows, page):
+    rows = network_requests(tables, *_READ, pl.col("scheme").cast(SCHEMES, strict=False), certain)
+    page, first = _page(rows["visit_id"])
+    together = rows["visit_id"].gather(first).n_unique() == first.size
+    if not (together and in_order(page, rows["started_ms"].to_numpy(), rows["request_id"].to_numpy())):
         rows = rows.sort("visit_id", "started_ms", "request_id", nulls_last=True)
-        page = _page(rows)
-    visits = rows["visit_id"].gather(_starts(page))
+        page, first = _page(rows["visit_id"])
+    visits = rows["visit_id"].gather(first)
     return reduced(visits, rows.drop("visit_id").with_columns(pl.Series("page", page).set_sorted()))
 
 
 def reduced(visits: pl.Series, rows: pl.DataFrame) -> Pages:
     """``rows`` (see ``requests`` of :class:`Pages`) with their uses."""
     page, ids = rows["page"].to_numpy(), rows["connection_id"]
-    connection, heads = numbered(page, ids.fill_null(0).to_numpy().astype(np.int64), ids.is_not_null().to_numpy())
-    way = rows["port"].cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 2 | rows["scheme"].to_physical().to_numpy()
-    (host, hosts), (address, addresses) = _categories(rows["host"]), _categories(rows["server_ip"])
     misdirected = (rows["status"] == MISDIRECTED).fill_null(value=False).to_numpy()
-    certain = rows["certain"].to_numpy()
-    use, first, least, requests, refused, origin = reduce_requests(
-        *(page, connection, heads, host, address, way),
-        *(certain.view(np.uint8), rows["request_id"].to_numpy(), misdirected.view(np.uint8)),
+    # Most requests are told apart without looking at a text, by where it lies.
+    group, first, *of_groups = alike(
+        *(page, ids.fill_null(0).to_numpy().astype(np.int64), _ways(rows)),
+        *(views(rows["host"]), views(rows["server_ip"]), rows["request_id"].to_numpy(), misdirected.view(np.uint8)),
+    )
+    (host, hosts), (address, addresses) = (_categories(rows[name].gather(first)) for name in ("host", "server_ip"))
+    ids, of_page = ids.gather(first), page[first]
+    connection, heads = numbered(of_page, ids.fill_null(0).to_numpy().astype(np.int64), ids.is_not_null().to_numpy())
+    port, certain = rows["port"].gather(first), rows["certain"].gather(first).to_numpy()
+    way = (
+        port.cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 2 | rows["scheme"].gather(first).to_physical().to_numpy()
+    )
+    use, chosen, least, requests, refused, origin = reduce_groups(
+        *(of_page, connection, host, address, way, certain.view(np.uint8)), *of_groups
     )
     uses = pl.DataFrame(
         {
-            "page": pl.Series(page[first]).set_sorted(),
-            "secure": (way[first] & 3) < len(SECURE),
-            "connection_id": ids.gather(first),
-            "host": _at(hosts, host[first]),
-            "port": rows["port"].gather(first),
-            "server_ip": _at(addresses, address[first]),
-            "certain": certain[first],
-            "started_ms": rows["started_ms"].gather(first),
-            "first": first,
+            "page": pl.Series(of_page[chosen]).set_sorted(),
+            "secure": (way[chosen] & 3) < len(SECURE),
+            "connection_id": ids.gather(chosen),
+            "host": _at(hosts, host[chosen]),
+            "port": port.gather(chosen),
+            "server_ip": _at(addresses, address[chosen]),
+            "certain": certain[chosen],
+            "started_ms": rows["started_ms"].gather(first[chosen]),
+            "first": first[chosen],
             "request_id": least,
             "requests": requests,
             "refused": refused,
         }
     )
-    return Pages(visits, rows, uses, use, connection, heads, origin)
+    return Pages(visits, rows, uses, use[group], connection[group], first[heads], origin)
+
+
+def _ways(rows: pl.DataFrame) -> Ints:
+    """A number for all that tells requests of one page, connection, host and address apart, and for what they lack."""
+    way = rows["port"].cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 6
+    way |= rows["scheme"].to_physical().to_numpy()
+    way |= rows["certain"].to_numpy().astype(np.int64) << 2
+    for bit, name in enumerate(("host", "server_ip", "connection_id"), 3):
+        if rows[name].null_count():
+            way |= rows[name].is_null().to_numpy().astype(np.int64) << bit
+    return way
 
 
 def numbered(one: Ints, other: Ints, known: Flags | None = None) -> tuple[Ints, Ints]:
@@ -161,9 +180,8 @@ def _categories(texts: pl.Series) -> tuple[Ints, pl.Series]:
 
     A text is looked up among all categories once for all rows that share its bytes.
     """
-    texts = texts.rechunk()
-    words, known = views(texts), np.ascontiguousarray(texts.is_not_null().to_numpy())
-    number, first = number_pairs(words[:, 0], words[:, 1], known.view(np.uint8), texts.len() // 16)
+    words = views(texts)
+    number, first = numbered(words[:, 0], words[:, 1], texts.is_not_null().to_numpy())
     category = texts.gather(first).cast(pl.Categorical)
     code = category.to_physical().cast(pl.Int64).to_numpy()
     same, distinct = numbered(code, code)
@@ -180,39 +198,25 @@ def codes(texts: pl.Series) -> Ints:
 
 
 def views(texts: pl.Series) -> Ints:
-    """Two numbers for each text of one chunk; no text needs to be looked at to tell that two are equal.
+    """Two numbers for each text; no text needs to be looked at to tell that two are equal.
 
     16 bytes: where two texts have the same, they have the same bytes or are the very same ones, as those of one Parquet
     dictionary are. Equal texts may have others.
     """
-    arrow = texts.to_arrow(compat_level=pl.CompatLevel.newest())
+    arrow = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
     return np.frombuffer(arrow.buffers()[1], np.int64)[2 * arrow.offset :][: 2 * texts.len()].reshape(-1, 2)
 
 
-def _page(rows: pl.DataFrame) -> Ints:
-    """A number for each run of one visit's rows."""
-    ids = rows["visit_id"].rechunk()
+def _page(ids: pl.Series) -> tuple[Ints, Ints]:
+    """Of each row a number for its run of one visit's rows, and of each run its first row."""
     words = views(ids)
-    begins = np.zeros(ids.len(), np.bool_)
-    begins[1:] = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1])
-    unlike = np.flatnonzero(begins)
-    begins[unlike] = (ids.gather(unlike) != ids.gather(unlike - 1)).to_numpy()
-    return np.cumsum(begins)
+    page, first = runs(words[:, 0], words[:, 1])
+    if (ids.gather(first[1:]) == ids.gather(first[1:] - 1)).any():
+        page = ids.rle_id().to_numpy().astype(np.int64)
+        first = _starts(page)
+    return page, first
 
 
 def _starts(page: Ints) -> Ints:
     """Of each page, its first row."""
     return np.flatnonzero(np.diff(page, prepend=-1))
-
-
-def _in_order(rows: pl.DataFrame, page: Ints) -> bool:
-    """Whether each page's rows stand together, by start and number: as they do in what import and analyze write."""
-    started = rows["started_ms"].fill_null(float("inf")).to_numpy()
-    same, later = page[1:] == page[:-1], started[1:] > started[:-1]
-    if not np.all(~same | later):
-        number = rows["request_id"].to_numpy()
-        tied = (started[1:] == started[:-1]) & (number[1:] > number[:-1])
-        if not np.all(~same | later | tied):
-            return False
-    starts = _starts(page)
-    return rows["visit_id"].gather(starts).n_unique() == starts.size

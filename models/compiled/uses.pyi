@@ -7,18 +7,29 @@ _Numbers = np.ndarray[Any, np.dtype[np.int32]]
 _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 _Floats = np.ndarray[Any, np.dtype[np.float64]]
 
+def runs(one: _Ints, other: _Ints) -> tuple[_Ints, _Ints]: ...
+def in_order(page: _Ints, started: _Floats, request_id: _Numbers) -> bool: ...
 def number_pairs(one: _Ints, other: _Ints, known: _Bytes, expected: int) -> tuple[_Ints, _Ints]: ...
 def find_pairs(one: _Ints, other: _Ints, asked_one: _Ints, asked_other: _Ints) -> _Ints: ...
-def reduce_requests(
+def alike(
+    page: _Ints,
+    connection_id: _Ints,
+    way: _Ints,
+    host: _Ints,
+    address: _Ints,
+    request_id: _Numbers,
+    refused: _Bytes,
+) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]: ...
+def reduce_groups(
     page: _Ints,
     connection: _Ints,
-    heads: _Ints,
     host: _Ints,
     address: _Ints,
     way: _Ints,
     certain: _Bytes,
-    request_id: _Numbers,
-    refused: _Bytes,
+    least: _Ints,
+    requests: _Ints,
+    refused: _Ints,
 ) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints, _Ints]: ...
 def first_opened(
     origin: _Ints, connection: _Ints, refused: _Bytes, opened: _Floats, started: _Floats, request_id: _Ints

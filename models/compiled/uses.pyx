@@ -10,7 +10,47 @@ from random import SystemRandom
 
 import numpy as np
 
-cdef unsigned long long SEED = SystemRandom().getrandbits(64)
+cdef extern from *:
+    """
+    /* Both halves of the product of two numbers, as one. */
+    static inline unsigned long long folded(unsigned long long one, unsigned long long other) {
+        unsigned __int128 product = (unsigned __int128) one * other;
+        return (unsigned long long) (product >> 64) ^ (unsigned long long) product;
+    }
+    """
+    unsigned long long folded(unsigned long long one, unsigned long long other) noexcept nogil
+
+cdef unsigned long long ONE = SystemRandom().getrandbits(64)
+cdef unsigned long long OTHER = SystemRandom().getrandbits(64)
+
+
+def runs(const long long[:] one, const long long[:] other):
+    """Of each row the number of its run of equal pairs, and of each run its first row."""
+    cdef Py_ssize_t row, rows = one.shape[0]
+    numbers, firsts = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    cdef long long[::1] number = numbers, first = firsts
+    cdef long long run = -1
+    for row in range(rows):
+        if row == 0 or one[row] != one[row - 1] or other[row] != other[row - 1]:
+            run += 1
+            first[run] = row
+        number[row] = run
+    return numbers, firsts[:run + 1].copy()
+
+
+def in_order(const long long[::1] page, const double[::1] started, const int[::1] request_id):
+    """Whether each page's rows are by ``started`` (NaN, which is not known, last) and then by ``request_id``."""
+    cdef Py_ssize_t row
+    for row in range(1, page.shape[0]):
+        if page[row] == page[row - 1] and not started[row] > started[row - 1]:
+            if started[row] != started[row]:
+                # Not known: after all that is, and by number among its like.
+                if started[row - 1] == started[row - 1] or request_id[row] > request_id[row - 1]:
+                    continue
+            elif started[row] == started[row - 1] and request_id[row] > request_id[row - 1]:
+                continue
+            return False
+    return True
 
 
 def number_pairs(const long long[:] one, const long long[:] other, const unsigned char[::1] known, long long expected):
@@ -86,60 +126,113 @@ def find_pairs(
     return places
 
 
-def reduce_requests(
+def alike(
     const long long[::1] page,
-    const long long[::1] connection,
-    const long long[::1] heads,
-    const long long[::1] host,
-    const long long[::1] address,
+    const long long[::1] connection_id,
     const long long[::1] way,
-    const unsigned char[::1] certain,
+    const long long[:, :] host,
+    const long long[:, :] address,
     const int[::1] request_id,
     const unsigned char[::1] refused,
 ):
-    """Requests as uses: one for each page, connection, host, address, way and certainty.
+    """Requests that are the same in page, connection, way and the bytes of host and address (two numbers each).
 
-    ``way``: a number for scheme and port. ``heads``: of each connection its first row. Returns of each request its use;
-    and of each use its first row, least ``request_id``, how many requests it has, how many of them were refused, and a
-    number for its page, host and way: its origin.
+    Returns of each request its group; and of each group its first row, least ``request_id``, how many requests it has
+    and how many of them were refused.
     """
     cdef Py_ssize_t row, rows = page.shape[0]
-    uses = np.empty(rows, np.int64)
-    firsts, least, requests = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
-    denied, origins = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    cdef long long[::1] use = uses, first = firsts, least_id = least, many = requests, few = denied, origin = origins
-    # Nearly every connection serves one host: what equals its connection's first request needs no search.
-    cdef int[::1] table = _table(rows), by_origin = _table(rows)
+    numbers, firsts, least = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
+    requests, denied = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    cdef long long[::1] number = numbers, first = firsts, least_id = least, many = requests, few = denied
+    # Pages have several requests for each connection.
+    cdef int[::1] table = _table(rows // 4)
     cdef unsigned long long mask = table.shape[0] - 1, slot
-    cdef long long found, head, count = 0, origin_count = 0
+    cdef long long found, head, count = 0, again
+    cdef unsigned long long[::1] hashes = np.empty(rows, np.uint64)
+    cdef unsigned long long hashed
     for row in range(rows):
-        found = -1
-        head = -1
-        if connection[row] >= 0:
-            head = heads[connection[row]]
-            if head != row and host[head] == host[row] and address[head] == address[row] and way[head] == way[row] \
-                    and certain[head] == certain[row]:
-                found = use[head]
-        if found < 0 and head != row:
-            slot = mixed(mixed(page[row], connection[row]), mixed(host[row] << 32 ^ address[row],
-                                                                  way[row] << 1 | certain[row])) & mask
-            while True:
-                found = table[slot]
-                if found < 0:
-                    table[slot] = <int> count
-                    break
-                head = first[found]
-                if page[head] == page[row] and connection[head] == connection[row] and host[head] == host[row] \
-                        and address[head] == address[row] and way[head] == way[row] and certain[head] == certain[row]:
-                    break
-                slot = (slot + 1) & mask
+        hashed = mixed(
+            mixed(mixed(page[row], connection_id[row]), way[row]),
+            mixed(mixed(host[row, 0], host[row, 1]), mixed(address[row, 0], address[row, 1])),
+        )
+        slot = hashed & mask
+        while True:
+            found = table[slot]
+            if found < 0:
+                break
+            head = first[found]
+            if hashes[found] == hashed and page[head] == page[row] and connection_id[head] == connection_id[row] \
+                    and way[head] == way[row] and host[head, 0] == host[row, 0] and host[head, 1] == host[row, 1] \
+                    and address[head, 0] == address[row, 0] and address[head, 1] == address[row, 1]:
+                break
+            slot = (slot + 1) & mask
         if found < 0:
             found = count
             count += 1
+            table[slot] = <int> found
+            hashes[found] = hashed
             first[found] = row
             least_id[found] = request_id[row]
             many[found] = 0
             few[found] = 0
+            if 2 * count > table.shape[0]:
+                table = _table(2 * count)
+                mask = table.shape[0] - 1
+                for again in range(count):
+                    slot = hashes[again] & mask
+                    while table[slot] >= 0:
+                        slot = (slot + 1) & mask
+                    table[slot] = <int> again
+        number[row] = found
+        many[found] += 1
+        few[found] += refused[row]
+        if request_id[row] < least_id[found]:
+            least_id[found] = request_id[row]
+    return (numbers, *(values[:count].copy() for values in (firsts, least, requests, denied)))
+
+
+def reduce_groups(
+    const long long[::1] page,
+    const long long[::1] connection,
+    const long long[::1] host,
+    const long long[::1] address,
+    const long long[::1] way,
+    const unsigned char[::1] certain,
+    const long long[::1] least,
+    const long long[::1] requests,
+    const long long[::1] refused,
+):
+    """Groups (see :func:`alike`) as uses: one for each page, connection, host, address, way and certainty.
+
+    ``way``: a number for scheme and port. Returns of each group its use; and of each use its first group, least request
+    id, how many requests it has, how many of them were refused, and a number for its page, host and way: its origin.
+    """
+    cdef Py_ssize_t row, rows = page.shape[0]
+    uses, firsts, ids = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
+    counts, denied, origins = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.empty(rows, np.int64)
+    cdef long long[::1] use = uses, first = firsts, least_id = ids, many = counts, few = denied, origin = origins
+    cdef int[::1] table = _table(rows), by_origin = _table(rows)
+    cdef unsigned long long mask = table.shape[0] - 1, slot
+    cdef long long found, head, count = 0, origin_count = 0
+    for row in range(rows):
+        slot = mixed(
+            mixed(page[row], connection[row]), mixed(host[row] << 32 ^ address[row], way[row] << 1 | certain[row])
+        ) & mask
+        while True:
+            found = table[slot]
+            if found < 0:
+                break
+            head = first[found]
+            if page[head] == page[row] and connection[head] == connection[row] and host[head] == host[row] \
+                    and address[head] == address[row] and way[head] == way[row] and certain[head] == certain[row]:
+                break
+            slot = (slot + 1) & mask
+        if found < 0:
+            found = count
+            count += 1
+            table[slot] = <int> found
+            first[found] = row
+            least_id[found] = least[row]
             slot = mixed(page[row] << 32 ^ host[row], way[row]) & mask
             while True:
                 head = by_origin[slot]
@@ -153,11 +246,11 @@ def reduce_requests(
                     break
                 slot = (slot + 1) & mask
         use[row] = found
-        many[found] += 1
+        many[found] += requests[row]
         few[found] += refused[row]
-        if request_id[row] < least_id[found]:
-            least_id[found] = request_id[row]
-    return (uses, *(values[:count].copy() for values in (firsts, least, requests, denied, origins)))
+        if least[row] < least_id[found]:
+            least_id[found] = least[row]
+    return (uses, *(values[:count].copy() for values in (firsts, ids, counts, denied, origins)))
 
 
 def first_opened(
@@ -212,7 +305,4 @@ def _table(long long rows):
 
 
 cdef inline unsigned long long mixed(unsigned long long one, unsigned long long other) noexcept nogil:
-    cdef unsigned long long mix = (one ^ SEED) * 0x9E3779B97F4A7C15ull
-    mix = (mix ^ (mix >> 32) ^ other) * 0xD6E8FEB86659FD93ull
-    mix = (mix ^ (mix >> 32)) * 0xD6E8FEB86659FD93ull
-    return mix ^ (mix >> 32)
+    return folded(one ^ ONE, other ^ OTHER)
