@@ -14,7 +14,7 @@ from originset.models.site_certificates import own_certificates
 _KEY = ("site", "server", "host")
 
 # Rows for which evidence and certificates are looked up together.
-_TOGETHER = 400_000
+_TOGETHER = 1_000_000
 
 
 def origin_sets(
@@ -51,9 +51,9 @@ def origin_sets(
         .collect(engine="streaming")
         .sort(_KEY)
     )
-    misdirected = misdirected.with_columns(pl.lit(value=True).alias("misdirected"))
+    misdirected = misdirected.select(pl.col("host").cast(pl.Categorical), pl.lit(value=True).alias("misdirected"))
     slices = list(members.iter_slices(_TOGETHER)) or [members]
-    return pl.concat(_rows(tables, evidence, some.cast(dict.fromkeys(_KEY, pl.String)), misdirected) for some in slices)
+    return pl.concat(_rows(tables, evidence, some, misdirected) for some in slices)
 
 
 def _rows(
@@ -70,7 +70,6 @@ def _rows(
             # Told by originset.models.proposals.
             pl.lit(None, pl.Int64).alias("connections_saved_firefox"),
         )
-        .select(pl.col(name).cast(kind) for name, kind in ORIGIN_SETS.polars_schema.items())
-        .cast(dict.fromkeys(_KEY, pl.Categorical))
+        .select(name if name in _KEY else pl.col(name).cast(kind) for name, kind in ORIGIN_SETS.polars_schema.items())
         .collect()
     )
