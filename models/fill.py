@@ -11,6 +11,7 @@ from originset.data.columns import Table
 from originset.data.schema import MODEL_SENSITIVITY, PAGE_COUNTS, TABLES
 from originset.models.browsers.known import Known
 from originset.models.browsers.tables import browser_tables
+from originset.models.categories import Categories
 from originset.models.colocated import at_documents, colocated_hosts
 from originset.models.crowded import crowded
 from originset.models.documents import documents
@@ -52,15 +53,15 @@ def model_tables(
     tables, live = with_live(tables)
     known, of_study = keys(tables, parameters.colocation), Known(tables) if browsers else None
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
-    visits = 0
+    visits, categories = 0, Categories()
     for part in parts(tables, part_rows):
-        frames = of_part(part, known, parameters, visits)
+        frames = of_part(part, known, parameters, visits, categories)
         if of_study is not None:
             frames |= browser_tables(part, frames["colocated"], of_study)
         for name, frame in frames.items():
             kept[name].append(_kept(name, frame))
         visits += kept["visits"][-1].height
-    del known, of_study
+    del known, of_study, categories
     whole = {name: pl.concat(kept.pop(name)) for name in list(kept)}
     if browsers:
         whole["redundant_connections"] = marked(whole["redundant_connections"], live)
@@ -91,17 +92,17 @@ def model_tables(
 
 
 def of_part(
-    part: Mapping[str, pl.LazyFrame], known: Keys, parameters: Parameters, visits: int
+    part: Mapping[str, pl.LazyFrame], known: Keys, parameters: Parameters, visits: int, categories: Categories
 ) -> dict[str, pl.DataFrame]:
     """What the pages of one part say by themselves, and of the requests what is needed beside that.
 
-    ``visits``: how many visits are in the parts before; they number those of this part. Texts that repeat are
-    categories.
+    ``visits``: how many visits are in the parts before; they number those of this part. ``categories``: of hosts and
+    addresses, those of the parts before among them. Texts that repeat are categories.
     """
     opened = part["connections"].select("visit_id", "connection_id", "opened_ms", "certificate_id", "source", "tls")
     # Both are used several times.
     part = {**part, "visits": part["visits"].collect().lazy(), "connections": opened.collect().lazy()}
-    read = pages(part)
+    read = pages(part, categories)
     uses = known.of(read.uses)
     started = timed(read)
     of_started = uses if started is read else known.of(started.uses)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from originset.models.categories import Categories
 from originset.models.compiled.uses import alike, find_pairs, in_order, number_pairs, reduce_groups, runs
 from originset.models.network import SCHEMES, SECURE, network_requests
 
@@ -24,6 +25,8 @@ _READ = (
 
 # No port has this number: it stands for one that is not known.
 _NO_PORT = 2**31
+
+_FLAGS = 0b111100
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +102,11 @@ def distinct(page: Ints, values: pl.Series, size: int) -> Ints:
     return np.bincount(page[first_on_page(page, values)], minlength=size)
 
 
-def pages(tables: Mapping[str, pl.LazyFrame]) -> Pages:
-    """Read what ``tables`` hold of the network's requests. Takes memory for all: give it parts of a large study."""
+def pages(tables: Mapping[str, pl.LazyFrame], categories: Categories | None = None) -> Pages:
+    """Read what ``tables`` hold of the network's requests. Takes memory for all: give it parts of a large study.
+
+    ``categories``: of hosts and addresses; those of the parts before.
+    """
     certain = pl.col("connection_source").ne_missing("inferred").alias("certain")
     rows = network_requests(tables, *_READ, pl.col("scheme").cast(SCHEMES, strict=False), certain)
     page, first = _page(rows["visit_id"])
@@ -109,25 +115,29 @@ def pages(tables: Mapping[str, pl.LazyFrame]) -> Pages:
         rows = rows.sort("visit_id", "started_ms", "request_id", nulls_last=True)
         page, first = _page(rows["visit_id"])
     visits = rows["visit_id"].gather(first)
-    return reduced(visits, rows.drop("visit_id").with_columns(pl.Series("page", page).set_sorted()))
+    rows = rows.drop("visit_id").with_columns(pl.Series("page", page).set_sorted())
+    return reduced(visits, rows, categories)
 
 
-def reduced(visits: pl.Series, rows: pl.DataFrame) -> Pages:
+def reduced(visits: pl.Series, rows: pl.DataFrame, categories: Categories | None = None) -> Pages:
     """``rows`` (see ``requests`` of :class:`Pages`) with their uses."""
+    categories = Categories() if categories is None else categories
     page, ids = rows["page"].to_numpy(), rows["connection_id"]
-    misdirected = (rows["status"] == MISDIRECTED).fill_null(value=False).to_numpy()
+    misdirected, ways = (rows["status"] == MISDIRECTED).fill_null(value=False).to_numpy(), _ways(rows)
     # Most requests are told apart without looking at a text, by where it lies.
     group, first, *of_groups = alike(
-        *(page, ids.fill_null(0).to_numpy().astype(np.int64), _ways(rows)),
-        *(views(rows["host"]), views(rows["server_ip"]), rows["request_id"].to_numpy(), misdirected.view(np.uint8)),
+        page,
+        ids.fill_null(0).to_numpy().astype(np.int64),
+        ways,
+        views(rows["host"]),
+        views(rows["server_ip"]),
+        rows["request_id"].to_numpy(),
+        misdirected.view(np.uint8),
     )
-    (host, hosts), (address, addresses) = (_categories(rows[name].gather(first)) for name in ("host", "server_ip"))
+    host, address = (_numbers_of(rows[name].gather(first), categories) for name in ("host", "server_ip"))
     ids, of_page = ids.gather(first), page[first]
     connection, heads = numbered(of_page, ids.fill_null(0).to_numpy().astype(np.int64), ids.is_not_null().to_numpy())
-    port, certain = rows["port"].gather(first), rows["certain"].gather(first).to_numpy()
-    way = (
-        port.cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 2 | rows["scheme"].gather(first).to_physical().to_numpy()
-    )
+    way, certain = ways[first] & ~_FLAGS, rows["certain"].gather(first).to_numpy()
     use, chosen, least, requests, refused, origin = reduce_groups(
         *(of_page, connection, host, address, way, certain.view(np.uint8)), *of_groups
     )
@@ -136,9 +146,9 @@ def reduced(visits: pl.Series, rows: pl.DataFrame) -> Pages:
             "page": pl.Series(of_page[chosen]).set_sorted(),
             "secure": (way[chosen] & 3) < len(SECURE),
             "connection_id": ids.gather(chosen),
-            "host": _at(hosts, host[chosen]),
-            "port": port.gather(chosen),
-            "server_ip": _at(addresses, address[chosen]),
+            "host": categories.texts(host[chosen]),
+            "port": rows["port"].gather(first[chosen]),
+            "server_ip": categories.texts(address[chosen]),
             "certain": certain[chosen],
             "started_ms": rows["started_ms"].gather(first[chosen]),
             "first": first[chosen],
@@ -151,7 +161,10 @@ def reduced(visits: pl.Series, rows: pl.DataFrame) -> Pages:
 
 
 def _ways(rows: pl.DataFrame) -> Ints:
-    """A number for all that tells requests of one page, connection, host and address apart, and for what they lack."""
+    """A number for all that tells requests of one page, connection, host and address apart, and for what they lack.
+
+    Without the bits of ``_FLAGS`` it is one for port and scheme.
+    """
     way = rows["port"].cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 6
     way |= rows["scheme"].to_physical().to_numpy()
     way |= rows["certain"].to_numpy().astype(np.int64) << 2
@@ -175,21 +188,11 @@ def _numbers(frame: pl.DataFrame, *columns: str) -> list[Ints]:
     return [frame[column].cast(pl.Int64).to_numpy() for column in columns]
 
 
-def _categories(texts: pl.Series) -> tuple[Ints, pl.Series]:
-    """Of each text a number, -1 for none, and the texts by number, as categories.
-
-    A text is looked up among all categories once for all rows that share its bytes.
-    """
+def _numbers_of(texts: pl.Series, categories: Categories) -> Ints:
+    """Of each text a number, -1 for none. Each is looked up once for all rows that share its bytes."""
     words = views(texts)
-    number, first = numbered(words[:, 0], words[:, 1], texts.is_not_null().to_numpy())
-    category = texts.gather(first).cast(pl.Categorical)
-    code = category.to_physical().cast(pl.Int64).to_numpy()
-    same, distinct = numbered(code, code)
-    return np.append(same, -1)[number], category.gather(distinct)
-
-
-def _at(texts: pl.Series, number: Ints) -> pl.Series:
-    return texts.gather(pl.Series(number).replace(-1, None))
+    place, first = numbered(words[:, 0], words[:, 1], texts.is_not_null().to_numpy())
+    return np.append(categories.numbers(texts.gather(first)), -1)[place]
 
 
 def codes(texts: pl.Series) -> Ints:

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from originset.data.schema import TABLES
+from originset.models.categories import Categories
 from originset.models.evidence import pair_levels
 from originset.models.fill import model_tables, of_part
 from originset.models.keys import keys
@@ -20,7 +21,7 @@ def counts_of(tables, parameters):
 
 
 def counts_without_evidence(tables):
-    found = of_part(tables, keys(tables, "asn"), Parameters(), 0)
+    found = of_part(tables, keys(tables, "asn"), Parameters(), 0, Categories())
     nothing = pair_levels(TABLES["colocation_evidence"].polars_schema.to_frame().lazy()).collect()
     return with_merges(found["page_counts"], found["uses"], found["origins"], nothing, "certificate").sort("visit_id")
 
