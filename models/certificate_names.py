@@ -48,8 +48,8 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """Some rows of ``certificate_names``: ``names``, with ``keys`` of both texts.
+class Names:
+    """Some rows of ``certificate_names``: their ``names`` and ``name_keys``.
 
     ``of_id``: of each row the place of its certificate in ``ids``, where those of successive rows are once.
     """
@@ -58,7 +58,11 @@ class _Names:
     id_keys: Keys
     of_id: Ints
     names: pl.Series
-    keys: Keys
+    name_keys: Keys
+
+    def keys(self) -> Keys:
+        """Of each row that of its certificate and name."""
+        return self.id_keys[self.of_id] ^ self.name_keys
 
 
 def id_keys(ids: pl.Series) -> Keys:
@@ -69,6 +73,15 @@ def id_keys(ids: pl.Series) -> Keys:
 def name_keys(names: pl.Series) -> Keys:
     """A number for each name; see :func:`id_keys`."""
     return keys_of(names, 1)
+
+
+def slices(tables: Mapping[str, pl.LazyFrame]) -> Iterator[Names]:
+    """All rows of ``certificate_names``: they are too many to have in memory, the more so with their texts."""
+    names = tables["certificate_names"].select("certificate_id", "name")
+    for first in range(0, names.select(pl.len()).collect().item(), _NAMES):
+        some = names.slice(first, _NAMES).collect()
+        ids, of_id = runs(some["certificate_id"])
+        yield Names(ids, id_keys(ids), of_id, some["name"], name_keys(some["name"]))
 
 
 def with_names(tables: Mapping[str, pl.LazyFrame], ids: pl.Series) -> _Flags:
@@ -85,10 +98,11 @@ def names_among(tables: Mapping[str, pl.LazyFrame], wanted: Marks) -> pl.DataFra
     """``certificate_id`` and ``name``, once each, with their ``key``: all that ``wanted`` has, and some others."""
     found = pl.DataFrame(schema={"key": pl.UInt64, "certificate_id": pl.String, "name": pl.String})
     some, height, bound = [found], 0, _KEPT
-    for each in _slices(tables):
-        row = np.flatnonzero(wanted.may_have(each.keys))
+    for each in slices(tables):
+        keys = each.keys()
+        row = np.flatnonzero(wanted.may_have(keys))
         texts = {"certificate_id": each.ids.gather(each.of_id[row]), "name": each.names.gather(row)}
-        some.append(pl.DataFrame({"key": each.keys[row]} | {name: _apart(text) for name, text in texts.items()}))
+        some.append(pl.DataFrame({"key": keys[row]} | {name: _apart(text) for name, text in texts.items()}))
         height += row.size
         if height > bound:
             some = [_once(pl.concat(some))]
@@ -101,11 +115,11 @@ def how_many(tables: Mapping[str, pl.LazyFrame], ids: pl.Series) -> Ints:
     """Of each certificate (all different) how many names it has."""
     asked = Marks(id_keys(ids))
     found, lengths, keys = [ids.clear()], [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
-    for each in _slices(tables):
+    for each in slices(tables):
         here = asked.may_have(each.id_keys)
         found.append(_apart(each.ids.filter(pl.Series(here))))
         lengths.append(np.bincount(each.of_id, minlength=here.size)[here])
-        keys.append(each.keys[here[each.of_id]])
+        keys.append(each.keys()[here[each.of_id]])
     place, length = places_in(ids, pl.concat(found)), np.concatenate(lengths)
     of_name = np.repeat(place, length)
     key, of_name = pl.Series(np.concatenate(keys)[of_name >= 0]), of_name[of_name >= 0]
@@ -132,16 +146,6 @@ def _distinct_names(tables: Mapping[str, pl.LazyFrame], ids: pl.Series) -> Ints:
     )
     of_each = some.collect().join(counts, on="certificate_id", how="left", maintain_order="left")
     return of_each["len"].fill_null(0).to_numpy()
-
-
-def _slices(tables: Mapping[str, pl.LazyFrame]) -> Iterator[_Names]:
-    """All rows of ``certificate_names``: they are too many to have in memory, the more so with their texts."""
-    names = tables["certificate_names"].select("certificate_id", "name")
-    for first in range(0, names.select(pl.len()).collect().item(), _NAMES):
-        some = names.slice(first, _NAMES).collect()
-        ids, of_id = runs(some["certificate_id"])
-        keys = id_keys(ids)
-        yield _Names(ids, keys, of_id, some["name"], keys[of_id] ^ name_keys(some["name"]))
 
 
 def _apart(texts: pl.Series) -> pl.Series:

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from originset.models.certificate_names import Marks, id_keys, name_keys, names_among, with_names
+from originset.models.certificate_names import Marks, id_keys, name_keys, names_among, slices, with_names
 from originset.models.network import is_address
 from originset.models.texts import distinct, equal, runs
-
-# Names of certificates looked at together.
-_NAMES = 1_000_000
 
 
 def covered(tables: Mapping[str, pl.LazyFrame], pairs: pl.DataFrame, *, wildcards: bool = True) -> pl.Series:
@@ -57,18 +54,27 @@ def covering_certificates(
 
     Each with each host once, the host as its ``by``: a column of ``hosts`` that tells them apart.
     """
-    exact = _exact(hosts.unique(by))
-    known = pl.concat([exact, _by_wildcard(exact)]).select(by, "name").collect().lazy()
-    names = tables["certificate_names"].select("certificate_id", "name")
-    # Names of all certificates are too many to have in memory, and the streaming engine reads ahead without a bound.
-    found = pl.concat(
-        names.slice(first, _NAMES)
-        .join(known, on="name")
-        .select(by, pl.col("certificate_id").cast(certificates))
-        .collect()
-        for first in range(0, names.select(pl.len()).collect().item() or 1, _NAMES)
-    )
-    return found.unique()
+    exact = _exact(hosts)
+    known = pl.concat([exact, _by_wildcard(exact)]).select(by, "name").collect()
+    keys = name_keys(known["name"])
+    wanted, found = Marks(keys), [known.select(by, pl.lit(None, certificates).alias("certificate_id")).clear()]
+    for each in slices(tables):
+        row = np.flatnonzero(wanted.may_have(each.name_keys))
+        place = np.flatnonzero(Marks(each.name_keys[row]).may_have(keys))
+        one, other = equal(each.name_keys[row], keys[place])
+        row, place = row[one], place[other]
+        same = (each.names.gather(row) == known["name"].gather(place)).to_numpy()
+        of_id = each.of_id[row[same]]
+        # Most certificates cover none of the hosts, and shall be no category.
+        used = np.zeros(each.ids.len(), np.bool_)
+        used[of_id] = True
+        ids = each.ids.filter(pl.Series(used)).cast(certificates)
+        found.append(
+            pl.DataFrame(
+                {by: known[by].gather(place[same]), "certificate_id": ids.gather((np.cumsum(used) - 1)[of_id])}
+            )
+        )
+    return pl.concat(found).unique()
 
 
 def _exact(hosts: pl.LazyFrame) -> pl.LazyFrame:
