@@ -15,7 +15,9 @@ A model, not a measurement: the authors' own live test found no effect on load t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,20 +25,13 @@ import polars as pl
 from originset.data.schema import PAGE_LOAD_TIMES
 from originset.models.keys import keys
 from originset.models.parameters import Parameters
-from originset.models.reconstruction import (
-    NONE,
-    Flags,
-    Floats,
-    Ints,
-    Requests,
-    Timeline,
-    load_times,
-    reconstruct,
-    timeline,
-)
+from originset.models.reconstruction import NONE, Flags, Floats, Ints, Numbers, Requests, reconstruct, timeline
 from originset.models.uses import Pages, first_on_page, pages, reduced
 
-_PHASES = ("blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms")
+_PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
+
+# Requests looked at together: few enough that their columns stay near the processor.
+_BATCH = 2**15
 
 # Recordings in which connections, or what waited for them, are not to be seen as they were.
 _LIMITS = ("truncated", "partial", "proxied", "warm_start", "preserved_log", "cached_hosts")
@@ -45,7 +40,7 @@ _LIMITS = ("truncated", "partial", "proxied", "warm_start", "preserved_log", "ca
 def page_load_times(
     tables: Mapping[str, pl.LazyFrame], pages: Pages, uses: pl.DataFrame, parameters: Parameters
 ) -> pl.DataFrame:
-    """Rows of ``page_load_times``, one for every row of ``visits``, ordered by ``visit_id``.
+    """Rows of ``page_load_times``, one for every row of ``visits``, in their order.
 
     ``pages``: requests whose start is known (:func:`timed`); ``uses``: theirs, with keys.
 
@@ -54,27 +49,12 @@ def page_load_times(
     visits.quality), no_load_time, no_requests, no_addresses (no server is known), no_handshakes (the recorder shows no
     DNS or connect phase, so that nothing is known of what could be saved), no_request_before_load.
     """
-    visits = tables["visits"].select("visit_id", "status", "quality", "load_ms").collect()
-    measured = (
-        pages.visits.to_frame("visit_id")
-        .join(visits.select("visit_id", "load_ms"), on="visit_id", how="left", maintain_order="left")["load_ms"]
-        .fill_null(float("nan"))
-        .to_numpy()
-    )
-    requests = _requests(pages, parameters)
-    times = timeline(requests, parameters.predecessor)
-    modelled = {
-        name: load_times(requests, times, reconstruct(requests, times, coalesced, parameters).total, measured)
-        for name, coalesced in _coalesced(pages, uses, requests, parameters).items()
-    }
-    known = pl.DataFrame(
-        {
-            "visit_id": pages.visits,
-            "provider_ms": pl.repeat(None, pages.visits.len(), dtype=pl.Float64, eager=True),
-            **modelled,
-            **_facts(pages, uses, requests, times, measured),
-        }
-    )
+    visits = tables["visits"].select("visit_id", "status", "quality", pl.col("load_ms").alias("measured_ms")).collect()
+    page = pages.page_of(visits["visit_id"])
+    of_pages = visits.select("measured_ms", page=page).drop_nulls()
+    loaded = np.full(pages.visits.len(), np.nan)
+    loaded[of_pages["page"].to_numpy()] = of_pages["measured_ms"].to_numpy()
+    known = _modelled(pages, uses, loaded, parameters)
     reasons = {
         "failed": pl.col("status") == "failed",
         **{limit: pl.col("quality").list.contains(limit) for limit in _LIMITS},
@@ -85,16 +65,15 @@ def page_load_times(
         "no_request_before_load": ~pl.col("before_load"),
     }
     reason = pl.coalesce(pl.when(applies).then(pl.lit(name)) for name, applies in reasons.items())
+    modelled = {
+        name: pl.when(pl.col("left_out_reason").is_null()).then(name) if name in known.columns else None
+        for name in ("ip_ms", "origin_ms", "provider_ms")
+    }
     return (
-        visits.rename({"load_ms": "measured_ms"})
-        .join(known, on="visit_id", how="left")
-        .with_columns(reason.alias("left_out_reason"))
-        .with_columns(
-            pl.when(pl.col("left_out_reason").is_null()).then(pl.col(name)).alias(name)
-            for name in ("ip_ms", "origin_ms", "provider_ms")
-        )
+        pl.concat([visits, known.select(pl.all().gather(page))], how="horizontal")
+        .with_columns(left_out_reason=reason)
+        .with_columns(**modelled)
         .select(pl.col(name).cast(kind) for name, kind in PAGE_LOAD_TIMES.polars_schema.items())
-        .sort("visit_id")
     )
 
 
@@ -105,25 +84,24 @@ def request_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) ->
     wait and receive in ms, each also with ``_after``; by visit and start.
     """
     known = timed(pages(tables))
-    requests = _requests(known, parameters)
+    rows, loaded = known.requests, np.full(known.visits.len(), np.nan)
+    requests = _requests(rows, _starts(known), loaded, _lanes(known), parameters)
+    times = timeline(requests, parameters.predecessor)
     uses = keys(tables, parameters.colocation).of(known.uses)
-    coalesced = _coalesced(known, uses, requests, parameters)["origin_ms"]
-    changes = reconstruct(requests, timeline(requests, parameters.predecessor), coalesced, parameters)
-    before = {
-        "started": requests.started,
-        "blocked": requests.blocked,
-        "dns": requests.dns,
-        "connect": requests.connect,
-        "send": requests.send,
-        "wait": requests.wait,
-        "receive": requests.receive,
+    coalesced = (times.handshake > 0) & _asked_before(known, uses, parameters)["origin_ms"]
+    changes = reconstruct(requests, times, coalesced, parameters)
+    before = {"started": requests.started, **{name: np.fmax(getattr(requests, name), 0.0) for name in _PHASES}}
+    saved = {
+        "started": changes.shift,
+        "blocked": changes.blocked,
+        "dns": np.where(coalesced, np.fmax(changes.dns, 0.0), 0.0),
+        "connect": np.where(coalesced, before["connect"], 0.0),
     }
-    saved = {"started": changes.shift, "blocked": changes.blocked, "dns": changes.dns, "connect": changes.connect}
     return pl.DataFrame(
         {
-            "visit_id": known.visits.gather(known.requests["page"]),
-            "request_id": known.requests["request_id"],
-            "host": known.requests["host"],
+            "visit_id": known.visits.gather(rows["page"]),
+            "request_id": rows["request_id"],
+            "host": rows["host"],
             "coalesced": coalesced,
             **before,
             **{f"{name}_after": values - saved.get(name, 0.0) for name, values in before.items()},
@@ -141,24 +119,81 @@ def timed(pages: Pages) -> Pages:
     return reduced(visits, rows.with_columns(pl.col("page").rle_id().cast(pl.Int64)))
 
 
-def _requests(pages: Pages, parameters: Parameters) -> Requests:
-    rows = pages.requests
-    phases = {name: _milliseconds(rows[name]) for name in _PHASES}
+def _modelled(pages: Pages, uses: pl.DataFrame, loaded: Floats, parameters: Parameters) -> pl.DataFrame:
+    """Of each page its load times, by column, and what decides whether it can be modelled.
+
+    ``loaded``: when each page loaded, in ms, NaN where that is not known.
+    """
+    asked = _asked_before(pages, uses, parameters)
+    names = ("handshakes", "before_load", *asked)
+    found: dict[str, list[np.ndarray[Any, Any]]] = {name: [np.zeros(0, np.bool_)] for name in names}
+    for rows, requests in _batches(pages, loaded, parameters):
+        times = timeline(requests, parameters.predecessor)
+        found["handshakes"].append(np.logical_or.reduceat(times.handshake > 0, requests.starts[:-1]))
+        found["before_load"].append(np.minimum.reduceat(times.ended, requests.starts[:-1]) <= requests.loaded)
+        for name, flags in asked.items():
+            found[name].append(reconstruct(requests, times, flags[rows], parameters).loaded)
+    addressed = np.zeros(loaded.size, np.bool_)
+    addressed[uses["page"].filter(uses["server_ip"].is_not_null()).to_numpy()] = True
+    return pl.DataFrame({"addressed": addressed, **{name: np.concatenate(parts) for name, parts in found.items()}})
+
+
+def _batches(pages: Pages, loaded: Floats, parameters: Parameters) -> Iterator[tuple[slice, Requests]]:
+    """The requests of some whole pages after another, and which rows they are."""
+    starts, lanes = _starts(pages), _lanes(pages)
+    bounds = np.unique(np.append(np.searchsorted(starts, np.arange(0, starts[-1], _BATCH)), loaded.size))
+    for first, end in pairwise(bounds.tolist()):
+        rows = slice(int(starts[first]), int(starts[end]))
+        own = starts[first : end + 1] - rows.start
+        yield rows, _requests(pages.requests[rows], own, loaded[first:end], lanes[rows], parameters)
+
+
+def _starts(pages: Pages) -> Ints:
+    """Of each page its first row, and at the end the number of rows."""
+    return np.searchsorted(pages.requests["page"].to_numpy(), np.arange(pages.visits.len() + 1))
+
+
+def _requests(rows: pl.DataFrame, starts: Ints, loaded: Floats, lanes: Ints, parameters: Parameters) -> Requests:
+    known = {name: _milliseconds(rows[f"{name}_ms"]) for name in _PHASES}
     if parameters.ssl == "beside":
-        phases["connect_ms"] = phases["connect_ms"] + _milliseconds(rows["ssl_ms"])
+        known["connect"] = np.fmax(known["connect"], 0.0) + np.fmax(_milliseconds(rows["ssl_ms"]), 0.0)
     return Requests(
-        rows["page"].to_numpy(),
-        rows["request_id"].to_numpy().astype(np.int64),
-        rows["initiator_id"].fill_null(NONE).to_numpy().astype(np.int64),
-        _lanes(pages),
-        rows["started_ms"].to_numpy(),
-        *phases.values(),
+        starts=starts,
+        loaded=loaded,
+        number=_numbers(rows["request_id"]),
+        initiator=_numbers(rows["initiator_id"]),
+        lane=lanes,
+        started=rows["started_ms"].to_numpy(),
+        **known,
     )
 
 
 def _milliseconds(phase: pl.Series) -> Floats:
-    # Takes NaN, which is what NULL becomes, for the lesser.
-    return np.asarray(np.fmax(phase.to_numpy(), 0.0), np.float64)
+    """0 for NULL: a phase that is not known takes no time that could be saved."""
+    values, known = _values(phase)
+    # Where it is not known anything may stand in its place.
+    with np.errstate(invalid="ignore"):
+        return values if known is None else values * known
+
+
+def _numbers(ids: pl.Series) -> Numbers:
+    """-1, that is ``NONE``, for NULL."""
+    values, known = _values(ids)
+    return values if known is None else values | (known.view(np.int8) - 1)
+
+
+def _values(column: pl.Series) -> tuple[np.ndarray[Any, Any], Flags | None]:
+    """The values of a column of numbers, and where they are known unless all are.
+
+    For so few rows Series.fill_null takes longer to be planned than to be done.
+    """
+    if not column.null_count():
+        return column.to_numpy(), None
+    arrow = column.rechunk().to_arrow()
+    bits, values = arrow.buffers()
+    rows = slice(arrow.offset, arrow.offset + len(arrow))
+    known = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[rows].view(np.bool_)
+    return np.frombuffer(values, arrow.type.to_pandas_dtype())[rows], known
 
 
 def _lanes(pages: Pages) -> Ints:
@@ -166,14 +201,13 @@ def _lanes(pages: Pages) -> Ints:
     unnumbered = pages.connection < 0
     if not unnumbered.any():
         return pages.connection
-    lanes = pages.connection.max() + pl.Series(pages.origin).rank("dense").to_numpy().astype(np.int64)
+    lanes = pages.origin + pages.connection.max() + 1
     lanes[(pages.uses["host"].is_null() | pages.uses["port"].is_null()).to_numpy()] = NONE
     return np.where(unnumbered, lanes[pages.use], pages.connection)
 
 
-def _coalesced(pages: Pages, uses: pl.DataFrame, requests: Requests, parameters: Parameters) -> dict[str, Flags]:
-    """By column, the requests that opened a connection although their page had asked the same server before."""
-    opened = requests.dns + requests.connect > 0
+def _asked_before(pages: Pages, uses: pl.DataFrame, parameters: Parameters) -> dict[str, Flags]:
+    """By column, the requests whose page had asked the same server before."""
     servers = {"ip_ms": uses.select("first", asked="server_ip", new="new_address")}
     servers["origin_ms"] = uses.select("first", asked="key", new="new_key")
     if parameters.provider_asns:
@@ -183,24 +217,6 @@ def _coalesced(pages: Pages, uses: pl.DataFrame, requests: Requests, parameters:
         servers["provider_ms"] = own.with_columns(pl.Series("new", new))
     found = {}
     for name, server in servers.items():
-        flags = opened & server["asked"].is_not_null().to_numpy()[pages.use]
-        flags[server["first"].filter(server["new"]).to_numpy()] = False
-        found[name] = flags
+        found[name] = server["asked"].is_not_null().to_numpy()[pages.use]
+        found[name][server["first"].filter(server["new"]).to_numpy()] = False
     return found
-
-
-def _facts(
-    pages: Pages, uses: pl.DataFrame, requests: Requests, times: Timeline, measured: Floats
-) -> dict[str, pl.Series]:
-    """What decides whether a page can be modelled."""
-    addressed = uses["server_ip"].is_not_null().to_numpy()
-    flags = {
-        "addressed": addressed[pages.use],
-        "handshakes": requests.dns + requests.connect > 0,
-        "before_load": times.ended <= measured[requests.page],
-    }
-    starts = requests.starts
-    return {
-        name: pl.Series(name, np.logical_or.reduceat(flag, starts) if starts.size else [], dtype=pl.Boolean)
-        for name, flag in flags.items()
-    }

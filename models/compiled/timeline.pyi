@@ -1,0 +1,6 @@
+from originset.models.reconstruction import Flags, Floats, Ints, Requests, Timeline
+
+def timeline(requests: Requests, by_time: bool) -> tuple[Floats, Floats, Ints, Ints, Floats]: ...
+def reconstruct(
+    requests: Requests, times: Timeline, coalesced: Flags, handshake: Floats, freed: bool
+) -> tuple[Floats, Floats, Floats]: ...
