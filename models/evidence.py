@@ -34,7 +34,7 @@ SAME_EDGE, SAME_TENANT = 2, 3
 _PAIR = ["host_a", "host_b"]
 
 # Hosts for which certificates are looked up together.
-_TOGETHER = 500_000
+_TOGETHER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

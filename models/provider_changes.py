@@ -18,7 +18,7 @@ from originset.models.site_certificates import own_certificates
 NAMES = 10
 
 # Rows of connections of which it is looked up together what they lack.
-_TOGETHER = 250_000
+_TOGETHER = 750_000
 
 # Up to this many candidates every set of names is tried where the bound does not settle what is best: 2**12 sets.
 TRIED = 12
