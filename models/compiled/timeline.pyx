@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef inline double _ms(double phase) noexcept:
-    # No comparison with NaN, an unknown time, is true.
+    # Of a time that is not a number no comparison is true.
     return phase if phase > 0 else 0
 
 
@@ -39,11 +39,13 @@ def _times(requests, double[::1] established, double[::1] handshake, double[::1]
     cdef const double[::1] dns = requests.dns, connect = requests.connect
     cdef const double[::1] send = requests.send, wait = requests.wait, receive = requests.receive
     cdef Py_ssize_t row
+    cdef double lookup, opening, now
     for row in range(started.shape[0]):
-        handshake[row] = _ms(dns[row]) + _ms(connect[row])
-        established[row] = started[row] + _ms(blocked[row]) + _ms(dns[row]) + _ms(connect[row])
-        first_byte[row] = established[row] + _ms(send[row]) + _ms(wait[row])
-        ended[row] = first_byte[row] + _ms(receive[row])
+        lookup, opening = _ms(dns[row]), _ms(connect[row])
+        handshake[row] = lookup + opening
+        established[row] = now = started[row] + _ms(blocked[row]) + lookup + opening
+        first_byte[row] = now = now + _ms(send[row]) + _ms(wait[row])
+        ended[row] = now + _ms(receive[row])
 
 
 def _openers(
@@ -97,34 +99,33 @@ def _by_time(
     const Py_ssize_t[::1] starts, const double[::1] started, const double[::1] first_byte, Py_ssize_t[::1] predecessor
 ):
     """Of the rows that have none yet, the row of the page whose first byte came last before they started."""
-    cdef Py_ssize_t page, row, first, end, questions, place, many, half, after, last, longest = 0
+    cdef Py_ssize_t page, row, first, questions, place, many, half, after, last, longest = 0
     cdef double came
     for page in range(starts.shape[0] - 1):
         longest = max(longest, starts[page + 1] - starts[page])
-    # One more than there can be questions: what answers none.
-    cdef Py_ssize_t[::1] asking = np.empty(longest + 1, np.intp), answer = np.empty(longest + 1, np.intp)
-    cdef double[::1] asked = np.empty(longest + 1), latest = np.empty(longest + 1)
+    cdef Py_ssize_t[::1] asking = np.empty(longest, np.intp), answer = np.empty(longest, np.intp)
+    cdef double[::1] asked = np.empty(longest), latest = np.empty(longest)
     for page in range(starts.shape[0] - 1):
-        first, end, questions = starts[page], starts[page + 1], 0
-        # No branches here that depend on the rows: no processor could foresee them.
-        for row in range(first + 1, end):
+        first, questions, after = starts[page], 0, 0
+        # Few branches here and below, as no processor could foresee them.
+        for row in range(first + 1, starts[page + 1]):
             asking[questions], asked[questions] = row, started[row]
             questions += predecessor[row] == NONE
         if questions == 0:
             continue
-        for place in range(questions + 1):
+        for place in range(questions):
             latest[place], answer[place] = -INFINITY, NONE
-        asking[questions], after = NONE, 0
         # A row answers the first question after it that is asked when its first byte has come, and maybe later ones.
         for row in range(first, asking[questions - 1]):
             came = first_byte[row]
             after += asking[after] == row
-            place, many = 0, questions
+            if asked[questions - 1] < came:
+                continue
+            place, many = after, 1 if came <= asked[after] else questions - after
             while many > 1:
                 half = many >> 1
                 place += half * (asked[place + half - 1] < came)
                 many -= half
-            place = max(place + (asked[place] < came), after)
             answer[place] += (row - answer[place]) * (came >= latest[place])
             latest[place] = max(latest[place], came)
         last = NONE
