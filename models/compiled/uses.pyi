@@ -1,11 +1,11 @@
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-_Ints = np.ndarray[Any, np.dtype[np.int64]]
-_Numbers = np.ndarray[Any, np.dtype[np.int32]]
-_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-_Floats = np.ndarray[Any, np.dtype[np.float64]]
+_Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+_Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+_Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
+_Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 def runs(one: _Ints, other: _Ints) -> tuple[_Ints, _Ints]: ...
 def in_order(page: _Ints, started: _Floats, request_id: _Numbers) -> bool: ...
