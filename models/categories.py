@@ -37,4 +37,6 @@ class Categories:
 
     def texts(self, numbers: Ints) -> pl.Series:
         """The categories of these numbers, NULL for -1."""
-        return self._texts.gather(pl.Series(np.asarray(numbers)).replace(-1, None))
+        if numbers.size and numbers.min() < 0:
+            return self._texts.gather(pl.Series(numbers).replace(-1, None))
+        return self._texts.gather(numbers)

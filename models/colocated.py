@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from originset.models.uses import Ints, codes, numbered
+from originset.models.uses import Ints, codes, numbered, plain
 
 _DOCUMENT = (
     *("page", "visit_id", "site", "server"),
@@ -39,11 +39,10 @@ def colocated_hosts(here: pl.DataFrame) -> pl.DataFrame:
     saves.
     """
     page, requests = here["page"].to_numpy(), here["requests"].to_numpy()
-    known = here["connection_id"].is_not_null().to_numpy()
+    connection, known = plain(here["connection_id"])
     host, first = numbered(page, codes(here["host"]))
     # Of each connection the use with the least request id.
     by_request = np.argsort(here["request_id"].to_numpy(), kind="stable")
-    connection = here["connection_id"].fill_null(0).to_numpy().astype(np.int64)
     opens = np.zeros(page.size, np.bool_)
     opens[by_request[numbered(page[by_request], connection[by_request], known[by_request])[1]]] = True
     opens &= here["connection_id"].ne_missing(here["document_connection"]).to_numpy()
@@ -56,7 +55,7 @@ def colocated_hosts(here: pl.DataFrame) -> pl.DataFrame:
         "host",
         _ports(here, host, first),
         pl.Series("requests", np.bincount(host, requests, first.size).astype(np.int64)),
-        pl.Series("connections", np.where(has_ids, opened, -1)).replace(-1, None),
+        pl.Series("connections", opened).set(pl.Series(~has_ids), None),
     )
 
 
@@ -66,6 +65,8 @@ def _ports(here: pl.DataFrame, host: Ints, first: Ints) -> pl.Series:
     # Nearly every host has one.
     several = np.zeros(first.size, np.bool_)
     several[host[here["port"].ne_missing(port.gather(host)).to_numpy()]] = True
+    if not several.any():
+        return port
     some = here.select("port", "requests").with_columns(pl.Series("host", host)).filter(several[host])
     most = (
         some.group_by("host", "port")

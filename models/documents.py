@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from originset.models.uses import Ints, Pages
+from originset.models.compiled.uses import least_of_pages
+from originset.models.uses import Ints, Pages, gathered, plain
 
 
 def documents(
@@ -30,13 +31,13 @@ def documents(
         maintain_order="left",
     )
     first = _documents(pages, visits["final_url"])
-    number = pl.Series(pages.connection[first]).replace(-1, None)
+    certificate_id = gathered(connections["certificate_id"], pages.connection[first])
     return (
         uses[pages.use[first]]
         .select("page", pl.col("host").alias("server"), "secure", "asn", "key", "connection_id")
         .with_columns(
             visits.select("visit_id", pl.col("site").cast(pl.Categorical), "vantage", "status").get_columns(),
-            certificate_id=connections["certificate_id"].gather(number),
+            certificate_id=certificate_id,
         )
         .filter(pl.col("status").ne_missing("failed"))
         .drop("status")
@@ -46,29 +47,18 @@ def documents(
 def _documents(pages: Pages, final_url: pl.Series) -> Ints:
     """The row of each page's document."""
     page, rows = pages.requests["page"].to_numpy(), pages.requests
-    redirect = rows["status"].is_between(300, 399).fill_null(value=False).to_numpy()
-    request_id = rows["request_id"].to_numpy().astype(np.int64)
+    status, _ = plain(rows["status"])
+    redirect = (status >= 300) & (status <= 399)
+    request_id = rows["request_id"].to_numpy()
     # Mostly it is the first that is no redirect; only where it is not, other rows are looked at.
-    first = _least(page, np.where(redirect, 2**32, 0) + request_id)
+    first = least_of_pages(page, redirect.view(np.uint8), request_id, pages.visits.len())
     is_final = (rows["url"].gather(first) == final_url).fill_null(value=False).to_numpy() & ~redirect[first]
     open_ = np.flatnonzero(~is_final)
     if open_.size:
-        unsettled = np.zeros(is_final.size, np.bool_)
-        unsettled[open_] = True
-        chosen = np.flatnonzero(unsettled[page])
+        chosen = np.flatnonzero(~is_final[page])
         of_page, some = page[chosen], rows.select("url", "resource_type")[chosen]
         final = (some["url"] == final_url.gather(of_page)).fill_null(value=False).to_numpy()
         typed = (some["resource_type"] == "document").fill_null(value=False).to_numpy()
-        preference = np.where(redirect[chosen], 3, np.where(final, 0, np.where(typed, 1, 2)))
-        first[open_] = chosen[_least(of_page, preference * 2**32 + request_id[chosen])]
+        preference = np.where(redirect[chosen], 3, np.where(final, 0, np.where(typed, 1, 2))).astype(np.uint8)
+        first[open_] = chosen[least_of_pages(of_page, preference, request_id[chosen], first.size)[open_]]
     return first
-
-
-def _least(page: Ints, order: Ints) -> Ints:
-    """Of each page the first row with the least ``order``; ``page`` ascends."""
-    starts = np.flatnonzero(np.diff(page, prepend=-1))
-    if not starts.size:
-        return starts
-    least = np.minimum.reduceat(order, starts)
-    chosen = np.flatnonzero(order == np.repeat(least, np.diff(np.append(starts, page.size))))
-    return chosen[np.diff(page[chosen], prepend=-1) > 0]

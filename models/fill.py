@@ -35,6 +35,12 @@ _KEPT = (
     pl.col("refused") > 0,
 )
 
+# What of_part reads of these tables.
+_OFTEN = {
+    "visits": ("visit_id", "site", "vantage", "source", "final_url", "status", "quality", "load_ms", "started_at"),
+    "connections": ("visit_id", "connection_id", "opened_ms", "certificate_id", "source", "tls"),
+}
+
 _LEFT = {"documents": "visit_id", "colocated": "visit_id"}
 
 _OF_BROWSERS = ("browser_predictions", "page_names", "page_addresses", "redundant_connections")
@@ -51,9 +57,10 @@ def model_tables(
     that repeat are categories in some.
     """
     tables, live = with_live(tables)
-    known, of_study = keys(tables, parameters.colocation), Known(tables) if browsers else None
+    categories = Categories()
+    known, of_study = keys(tables, parameters.colocation, categories), Known(tables) if browsers else None
     kept: defaultdict[str, list[pl.DataFrame]] = defaultdict(list)
-    visits, categories = 0, Categories()
+    visits = 0
     for part in parts(tables, part_rows):
         frames = of_part(part, known, parameters, visits, categories)
         if of_study is not None:
@@ -99,9 +106,8 @@ def of_part(
     ``visits``: how many visits are in the parts before; they number those of this part. ``categories``: of hosts and
     addresses, those of the parts before among them. Texts that repeat are categories.
     """
-    opened = part["connections"].select("visit_id", "connection_id", "opened_ms", "certificate_id", "source", "tls")
-    # Both are used several times.
-    part = {**part, "visits": part["visits"].collect().lazy(), "connections": opened.collect().lazy()}
+    # These are used several times.
+    part = {**part} | {name: part[name].select(columns).collect().lazy() for name, columns in _OFTEN.items()}
     read = pages(part, categories)
     uses = known.of(read.uses)
     started = timed(read)

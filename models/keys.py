@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from originset.models.categories import Categories
 from originset.models.parameters import Colocation
 from originset.models.uses import first_on_page, rows_at
 
@@ -47,12 +48,20 @@ class Keys:
         )
 
 
-def keys(tables: Mapping[str, pl.LazyFrame], colocation: Colocation) -> Keys:
-    """The keys by ``colocation`` (:class:`originset.models.parameters.Parameters`)."""
+def keys(tables: Mapping[str, pl.LazyFrame], colocation: Colocation, categories: Categories | None = None) -> Keys:
+    """The keys by ``colocation`` (:class:`originset.models.parameters.Parameters`).
+
+    ``categories``: that of every address will be known there.
+    """
+    categories = Categories() if categories is None else categories
     # No address is all digits or begins with an equals sign, so none can be taken for another key.
     key = {"asn": pl.col("asn").cast(pl.String), "ip": pl.col("ip"), "org": "=" + pl.col("organisation")}
     asn_and_key = ("asn", key.get(colocation, pl.lit(None, pl.String)).cast(pl.Categorical).alias("key"))
-    addresses = by_number(tables["addresses"].select(pl.col("ip").cast(pl.Categorical).alias("of"), *asn_and_key))
+    known = (
+        tables["addresses"].filter(pl.col("ip").is_not_null()).select("ip", *asn_and_key).collect(engine="streaming")
+    )
+    of = categories.texts(categories.numbers(known["ip"]))
+    addresses = by_number(known.drop("ip").with_columns(of.alias("of")).lazy())
     if colocation not in _OF_HOSTS:
         return Keys(addresses, None)
     edge = pl.concat_str(pl.lit("="), "edge")

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-ROWS = 500_000
+from originset.models.uses import visit_runs
+
+ROWS = 1_000_000
 
 # Tables whose rows each belong to one visit.
 _PER_VISIT = ("visits", "requests", "connections", "dns_queries")
@@ -17,7 +19,7 @@ _PER_VISIT = ("visits", "requests", "connections", "dns_queries")
 SLICE = 500_000
 
 # Visit ids looked at together for where each visit's rows are.
-_SCANNED = 2_000_000
+_SCANNED = 500_000
 
 # Of mallopt(3): how much free memory stays at the end of the heap, and from which size on memory is mapped by itself.
 _TRIM_THRESHOLD, _FREE_BYTES = -1, 128 * 2**20
@@ -62,19 +64,19 @@ def _keep_freed_memory() -> None:
 
 def _spans(table: pl.LazyFrame) -> pl.DataFrame:
     """Of each visit, where its rows begin and end and how many they are."""
-    runs, first = [], 0
+    found, first = [], 0
     while True:
         ids = table.select("visit_id").slice(first, _SCANNED).collect()["visit_id"]
-        run = ids.rle().struct.unnest().rename({"value": "visit_id", "len": "rows"})
-        place = first + pl.col("rows").cast(pl.Int64).cum_sum()
-        runs.append(run.with_columns(pl.col("rows").cast(pl.Int64), place.alias("end")))
+        starts = visit_runs(ids)[1]
+        ends = np.append(starts[1:], ids.len())[: starts.size]
+        found.append(pl.DataFrame({"visit_id": ids.gather(starts), "first": first + starts, "end": first + ends}))
         first += ids.len()
         if ids.len() < _SCANNED:
             break
     return (
-        pl.concat(runs)
+        pl.concat(found)
         .group_by("visit_id", maintain_order=True)
-        .agg((pl.col("end") - pl.col("rows")).min().alias("first"), pl.col("end").max(), pl.col("rows").sum())
+        .agg(pl.col("first").min(), pl.col("end").max(), (pl.col("end") - pl.col("first")).sum().alias("rows"))
     )
 
 

@@ -15,6 +15,7 @@ from originset.models.network import SCHEMES, SECURE, network_requests
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 MISDIRECTED = 421
 
@@ -23,10 +24,9 @@ _READ = (
     *("server_ip", "started_ms", "blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms"),
 )
 
-# No port has this number: it stands for one that is not known.
-_NO_PORT = 2**31
-
-_FLAGS = 0b111100
+# What tells requests of one page, connection, host, address and port apart: a number for the scheme, and bits.
+_SCHEME, _CERTAIN, _NO_PORT = np.uint8(3), np.uint8(4), np.uint8(8)
+_LACKS = {"port": _NO_PORT, "host": np.uint8(16), "server_ip": np.uint8(32), "connection_id": np.uint8(64)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Pages:
 
     def page_of(self, visit_ids: pl.Series) -> pl.Series:
         """The page of each visit, NULL where it has none."""
-        run = visit_ids.rle_id().to_numpy()
-        named = visit_ids.gather(_starts(run)).to_frame("visit_id")
+        run, first = visit_runs(visit_ids)
+        named = visit_ids.gather(first).to_frame("visit_id")
         return named.join(self.numbers, on="visit_id", how="left", maintain_order="left")["page"].gather(run)
 
 
@@ -78,8 +78,14 @@ def known_connections(tables: Mapping[str, pl.LazyFrame], pages: Pages) -> pl.Da
 
 def rows_at(frame: pl.DataFrame, rows: Ints) -> pl.DataFrame:
     """Some rows of a frame, NULLs for -1."""
-    places = pl.Series(rows, dtype=pl.Int64).replace(-1, None)
-    return frame.select(pl.all().gather(places, null_on_oob=True))
+    return pl.DataFrame([gathered(column, rows) for column in frame])
+
+
+def gathered(values: pl.Series, rows: Ints) -> pl.Series:
+    """Some rows of a column, NULL for -1."""
+    if rows.size and rows.min() < 0:
+        return values.gather(pl.Series(rows).replace(-1, None))
+    return values.gather(rows)
 
 
 def first_of(numbers: Ints, size: int) -> Ints:
@@ -97,11 +103,6 @@ def first_on_page(page: Ints, values: pl.Series) -> Flags:
     return first
 
 
-def distinct(page: Ints, values: pl.Series, size: int) -> Ints:
-    """Of each page below ``size`` how many different values it has; NULL is one of them."""
-    return np.bincount(page[first_on_page(page, values)], minlength=size)
-
-
 def pages(tables: Mapping[str, pl.LazyFrame], categories: Categories | None = None) -> Pages:
     """Read what ``tables`` hold of the network's requests. Takes memory for all: give it parts of a large study.
 
@@ -109,11 +110,11 @@ def pages(tables: Mapping[str, pl.LazyFrame], categories: Categories | None = No
     """
     certain = pl.col("connection_source").ne_missing("inferred").alias("certain")
     rows = network_requests(tables, *_READ, pl.col("scheme").cast(SCHEMES, strict=False), certain)
-    page, first = _page(rows["visit_id"])
+    page, first = visit_runs(rows["visit_id"])
     together = rows["visit_id"].gather(first).n_unique() == first.size
     if not (together and in_order(page, rows["started_ms"].to_numpy(), rows["request_id"].to_numpy())):
         rows = rows.sort("visit_id", "started_ms", "request_id", nulls_last=True)
-        page, first = _page(rows["visit_id"])
+        page, first = visit_runs(rows["visit_id"])
     visits = rows["visit_id"].gather(first)
     rows = rows.drop("visit_id").with_columns(pl.Series("page", page).set_sorted())
     return reduced(visits, rows, categories)
@@ -123,12 +124,14 @@ def reduced(visits: pl.Series, rows: pl.DataFrame, categories: Categories | None
     """``rows`` (see ``requests`` of :class:`Pages`) with their uses."""
     categories = Categories() if categories is None else categories
     page, ids = rows["page"].to_numpy(), rows["connection_id"]
-    misdirected, ways = (rows["status"] == MISDIRECTED).fill_null(value=False).to_numpy(), _ways(rows)
+    misdirected, kind = plain(rows["status"])[0] == MISDIRECTED, _kinds(rows)
+    port, _ = plain(rows["port"])
     # Most requests are told apart without looking at a text, by where it lies.
     group, first, *of_groups = alike(
         page,
-        ids.fill_null(0).to_numpy().astype(np.int64),
-        ways,
+        plain(ids)[0].astype(np.int64, copy=False),
+        port,
+        kind,
         views(rows["host"]),
         views(rows["server_ip"]),
         rows["request_id"].to_numpy(),
@@ -136,20 +139,21 @@ def reduced(visits: pl.Series, rows: pl.DataFrame, categories: Categories | None
     )
     host, address = (_numbers_of(rows[name].gather(first), categories) for name in ("host", "server_ip"))
     ids, of_page = ids.gather(first), page[first]
-    connection, heads = numbered(of_page, ids.fill_null(0).to_numpy().astype(np.int64), ids.is_not_null().to_numpy())
-    way, certain = ways[first] & ~_FLAGS, rows["certain"].gather(first).to_numpy()
+    connection, heads = numbered(of_page, *plain(ids))
+    port, kind = port[first], kind[first]
+    way = np.where(kind & _NO_PORT, -1, port).astype(np.int64) << 2 | kind & _SCHEME
     use, chosen, least, requests, refused, origin = reduce_groups(
-        *(of_page, connection, host, address, way, certain.view(np.uint8)), *of_groups
+        of_page, connection, host, address, way, kind & _CERTAIN, *of_groups
     )
     uses = pl.DataFrame(
         {
             "page": pl.Series(of_page[chosen]).set_sorted(),
-            "secure": (way[chosen] & 3) < len(SECURE),
+            "secure": (kind[chosen] & _SCHEME) < len(SECURE),
             "connection_id": ids.gather(chosen),
             "host": categories.texts(host[chosen]),
             "port": rows["port"].gather(first[chosen]),
             "server_ip": categories.texts(address[chosen]),
-            "certain": certain[chosen],
+            "certain": (kind[chosen] & _CERTAIN) > 0,
             "started_ms": rows["started_ms"].gather(first[chosen]),
             "first": first[chosen],
             "request_id": least,
@@ -160,18 +164,13 @@ def reduced(visits: pl.Series, rows: pl.DataFrame, categories: Categories | None
     return Pages(visits, rows, uses, use[group], connection[group], first[heads], origin)
 
 
-def _ways(rows: pl.DataFrame) -> Ints:
-    """A number for all that tells requests of one page, connection, host and address apart, and for what they lack.
-
-    Without the bits of ``_FLAGS`` it is one for port and scheme.
-    """
-    way = rows["port"].cast(pl.Int64).fill_null(_NO_PORT).to_numpy() << 6
-    way |= rows["scheme"].to_physical().to_numpy()
-    way |= rows["certain"].to_numpy().astype(np.int64) << 2
-    for bit, name in enumerate(("host", "server_ip", "connection_id"), 3):
+def _kinds(rows: pl.DataFrame) -> Bytes:
+    """By the bits of ``_SCHEME``, ``_CERTAIN`` and so on what each request is over, and what it lacks."""
+    kind = rows["scheme"].to_physical().to_numpy() | rows["certain"].to_numpy() * _CERTAIN
+    for name, lacks in _LACKS.items():
         if rows[name].null_count():
-            way |= rows[name].is_null().to_numpy().astype(np.int64) << bit
-    return way
+            kind |= rows[name].is_null().to_numpy() * lacks
+    return kind
 
 
 def numbered(one: Ints, other: Ints, known: Flags | None = None) -> tuple[Ints, Ints]:
@@ -197,7 +196,18 @@ def _numbers_of(texts: pl.Series, categories: Categories) -> Ints:
 
 def codes(texts: pl.Series) -> Ints:
     """Of categories a number from 1 for each, 0 for none."""
-    return (texts.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    physical = texts.to_physical()
+    if physical.null_count():
+        return (physical.cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    return physical.to_numpy().astype(np.int64) + 1
+
+
+def plain(column: pl.Series) -> tuple[Any, Flags]:
+    """A column's numbers, 0 where one is not known, and which are known."""
+    # Nothing is asked of polars that need not be: a question costs as much as a thousand rows.
+    if column.null_count():
+        return column.fill_null(0).to_numpy(), column.is_not_null().to_numpy()
+    return column.to_numpy(), np.ones(column.len(), np.bool_)
 
 
 def views(texts: pl.Series) -> Ints:
@@ -210,16 +220,13 @@ def views(texts: pl.Series) -> Ints:
     return np.frombuffer(arrow.buffers()[1], np.int64)[2 * arrow.offset :][: 2 * texts.len()].reshape(-1, 2)
 
 
-def _page(ids: pl.Series) -> tuple[Ints, Ints]:
+def visit_runs(ids: pl.Series) -> tuple[Ints, Ints]:
     """Of each row a number for its run of one visit's rows, and of each run its first row."""
     words = views(ids)
     page, first = runs(words[:, 0], words[:, 1])
-    if (ids.gather(first[1:]) == ids.gather(first[1:] - 1)).any():
-        page = ids.rle_id().to_numpy().astype(np.int64)
-        first = _starts(page)
+    # Equal texts may lie in two places: where one row group ends and another begins.
+    again = (ids.gather(first) == ids.gather(np.maximum(first - 1, 0))).to_numpy().copy()
+    again[:1] = False
+    if again.any():
+        return (np.cumsum(~again) - 1)[page], first[~again]
     return page, first
-
-
-def _starts(page: Ints) -> Ints:
-    """Of each page, its first row."""
-    return np.flatnonzero(np.diff(page, prepend=-1))

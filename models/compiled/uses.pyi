@@ -14,7 +14,8 @@ def find_pairs(one: _Ints, other: _Ints, asked_one: _Ints, asked_other: _Ints) -
 def alike(
     page: _Ints,
     connection_id: _Ints,
-    way: _Ints,
+    port: _Numbers,
+    kind: _Bytes,
     host: _Ints,
     address: _Ints,
     request_id: _Numbers,
@@ -34,3 +35,6 @@ def reduce_groups(
 def first_opened(
     origin: _Ints, connection: _Ints, refused: _Bytes, opened: _Floats, started: _Floats, request_id: _Ints
 ) -> _Ints: ...
+def least_of_pages(page: _Ints, preference: _Bytes, request_id: _Numbers, pages: int) -> _Ints: ...
+def count_different(page: _Ints, value: _Ints, counted: _Bytes, pages: int) -> _Ints: ...
+def sums_of_pages(page: _Ints, number: _Ints, counted: _Bytes, pages: int) -> _Ints: ...

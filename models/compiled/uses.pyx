@@ -129,15 +129,16 @@ def find_pairs(
 def alike(
     const long long[::1] page,
     const long long[::1] connection_id,
-    const long long[::1] way,
+    const int[::1] port,
+    const unsigned char[::1] kind,
     const long long[:, :] host,
     const long long[:, :] address,
     const int[::1] request_id,
     const unsigned char[::1] refused,
 ):
-    """Requests that are the same in page, connection, way and the bytes of host and address (two numbers each).
+    """Requests that are the same in page, connection, port, kind and the bytes of host and address (two numbers each).
 
-    Returns of each request its group; and of each group its first row, least ``request_id``, how many requests it has
+    ``kind``: a number for whatever else tells them apart. Returns of each request its group; and of each group its first row, least ``request_id``, how many requests it has
     and how many of them were refused.
     """
     cdef Py_ssize_t row, rows = page.shape[0]
@@ -150,9 +151,28 @@ def alike(
     cdef long long found, head, count = 0, again
     cdef unsigned long long[::1] hashes = np.empty(rows, np.uint64)
     cdef unsigned long long hashed
+    # Nearly every request is like one of its connection not long before, which is found without a hash.
+    cdef int[256] recent
+    cdef unsigned char place
+    for again in range(256):
+        recent[again] = -1
     for row in range(rows):
+        place = <unsigned char> (connection_id[row] ^ host[row, 1] ^ host[row, 1] >> 32)
+        found = recent[place]
+        if found >= 0:
+            head = first[found]
+            if page[head] == page[row] and connection_id[head] == connection_id[row] and port[head] == port[row] \
+                    and kind[head] == kind[row] \
+                    and host[head, 0] == host[row, 0] and host[head, 1] == host[row, 1] \
+                    and address[head, 0] == address[row, 0] and address[head, 1] == address[row, 1]:
+                number[row] = found
+                many[found] += 1
+                few[found] += refused[row]
+                if request_id[row] < least_id[found]:
+                    least_id[found] = request_id[row]
+                continue
         hashed = mixed(
-            mixed(mixed(page[row], connection_id[row]), way[row]),
+            mixed(mixed(page[row], connection_id[row]), (<long long> port[row]) << 8 | kind[row]),
             mixed(mixed(host[row, 0], host[row, 1]), mixed(address[row, 0], address[row, 1])),
         )
         slot = hashed & mask
@@ -162,7 +182,8 @@ def alike(
                 break
             head = first[found]
             if hashes[found] == hashed and page[head] == page[row] and connection_id[head] == connection_id[row] \
-                    and way[head] == way[row] and host[head, 0] == host[row, 0] and host[head, 1] == host[row, 1] \
+                    and port[head] == port[row] and kind[head] == kind[row] \
+                    and host[head, 0] == host[row, 0] and host[head, 1] == host[row, 1] \
                     and address[head, 0] == address[row, 0] and address[head, 1] == address[row, 1]:
                 break
             slot = (slot + 1) & mask
@@ -183,6 +204,7 @@ def alike(
                     while table[slot] >= 0:
                         slot = (slot + 1) & mask
                     table[slot] = <int> again
+        recent[place] = <int> found
         number[row] = found
         many[found] += 1
         few[found] += refused[row]
@@ -296,6 +318,55 @@ def first_opened(
         if when[at] < when[before] or (when[at] == when[before] and number[at] < number[before]):
             chosen[origin[row]] = row
     return np.sort(best[best >= 0])
+
+
+def least_of_pages(const long long[::1] page, const unsigned char[::1] preference, const int[::1] request_id, pages):
+    """Of each of so many ``pages`` its row with the least ``preference``, then ``request_id``; -1 where it has none."""
+    cdef Py_ssize_t row
+    cdef long long best
+    found = np.full(pages, -1)
+    cdef long long[::1] least = found
+    for row in range(page.shape[0]):
+        best = least[page[row]]
+        if best < 0 or preference[row] < preference[best] \
+                or (preference[row] == preference[best] and request_id[row] < request_id[best]):
+            least[page[row]] = row
+    return found
+
+
+def count_different(const long long[::1] page, const long long[::1] value, const unsigned char[::1] counted, pages):
+    """Of each of so many ``pages`` how many different values its ``counted`` rows have."""
+    cdef Py_ssize_t row, rows = page.shape[0]
+    counts = np.zeros(pages, np.int64)
+    cdef long long[::1] count = counts
+    cdef int[::1] table = _table(rows)
+    cdef unsigned long long mask = table.shape[0] - 1, slot
+    cdef long long found
+    for row in range(rows):
+        if not counted[row]:
+            continue
+        slot = mixed(page[row], value[row]) & mask
+        while True:
+            found = table[slot]
+            if found < 0:
+                table[slot] = <int> row
+                count[page[row]] += 1
+                break
+            if page[found] == page[row] and value[found] == value[row]:
+                break
+            slot = (slot + 1) & mask
+    return counts
+
+
+def sums_of_pages(const long long[::1] page, const long long[::1] number, const unsigned char[::1] counted, pages):
+    """Of each of so many ``pages`` the sum of its ``counted`` rows' numbers."""
+    cdef Py_ssize_t row
+    sums = np.zeros(pages, np.int64)
+    cdef long long[::1] whole = sums
+    for row in range(page.shape[0]):
+        if counted[row]:
+            whole[page[row]] += number[row]
+    return sums
 
 
 def _table(long long rows):
