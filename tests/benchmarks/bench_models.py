@@ -39,7 +39,7 @@ STEPS = {
     "certificates": ("documents", "at_documents", "colocated_hosts", "certificate_additions", "site_certificates"),
     "timeline": ("timed", "page_load_times"),
     "provider changes": ("carried", "provider_changes"),
-    "evidence between hosts": ("shared", "colocation_evidence", "pair_levels"),
+    "evidence between hosts": ("colocation_evidence", "pair_levels"),
     "merging by evidence": ("with_merges",),
     "ORIGIN sets": ("misdirected_hosts", "origin_sets"),
 }
