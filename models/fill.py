@@ -25,7 +25,7 @@ from originset.models.parts import ROWS, parts
 from originset.models.proposals import announcements, proposals
 from originset.models.provider_changes import carried, provider_changes
 from originset.models.site_certificates import certificate_additions, site_certificates
-from originset.models.timeline import page_load_times, timed
+from originset.models.timeline import page_load_times, timed, timed_by
 from originset.models.uses import Ints, known_connections, pages
 
 # What evidence and merging need of the uses of all pages; of their requests, whether some were answered or refused.
@@ -108,7 +108,7 @@ def of_part(
     """
     # These are used several times.
     part = {**part} | {name: part[name].select(columns).collect().lazy() for name, columns in _OFTEN.items()}
-    read = pages(part, categories)
+    read = pages(part, categories, *timed_by(parameters))
     uses = known.of(read.uses)
     started = timed(read)
     of_started = uses if started is read else known.of(started.uses)

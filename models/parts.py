@@ -31,6 +31,9 @@ def parts(tables: Mapping[str, pl.LazyFrame], rows: int = ROWS) -> Iterator[dict
 
     Together they have every visit once. Nothing is read before it is used. Rows may be in any order; little is read
     twice where a visit's rows lie together and in one order in all tables, as import and analyze write them.
+
+    Where they do in ``requests``, there also is ``request_runs``: of each visit that has any, in the order of
+    ``requests``, how many ``rows``.
     """
     _keep_freed_memory()
     spans = {name: _spans(tables[name]) for name in _PER_VISIT}
@@ -40,11 +43,19 @@ def parts(tables: Mapping[str, pl.LazyFrame], rows: int = ROWS) -> Iterator[dict
         .select("visit_id")
         .join(spans["requests"], on="visit_id", how="left")
         .sort("first", "visit_id", nulls_last=True)
-        .select("visit_id", (pl.col("rows").fill_null(1).cum_sum() // rows).alias("part"))
+        .select(
+            "visit_id",
+            "rows",
+            (pl.col("end") - pl.col("first") > pl.col("rows")).alias("parted"),
+            (pl.col("rows").fill_null(1).cum_sum() // rows).alias("part"),
+        )
     )
     places = {name: _places(spans.pop(name), plan) for name in _PER_VISIT}
     for (part,), chosen in plan.group_by("part", maintain_order=True):
         own = {name: _slice(tables[name], places[name].get(part), chosen) for name in _PER_VISIT}
+        asked = chosen.drop_nulls("rows")
+        if not asked["parted"].any() and asked["rows"].sum() == _length(places["requests"].get(part)):
+            own["request_runs"] = asked.select("visit_id", "rows").lazy()
         yield {**tables, **own}
     if plan.is_empty():
         yield {**tables, **{name: tables[name].head(0) for name in _PER_VISIT}}
@@ -83,19 +94,23 @@ def _spans(table: pl.LazyFrame) -> pl.DataFrame:
 def _places(spans: pl.DataFrame, plan: pl.DataFrame) -> dict[int, tuple[int, int, int]]:
     """Of each part where its rows of a table begin and end, and how many they are."""
     by_part = (
-        spans.join(plan, on="visit_id")
+        spans.join(plan.select("visit_id", "part"), on="visit_id")
         .group_by("part")
         .agg(pl.col("first").min(), pl.col("end").max(), pl.col("rows").sum())
     )
     return {part: (first, end, rows) for part, first, end, rows in by_part.iter_rows()}
 
 
+def _length(place: tuple[int, int, int] | None) -> int:
+    return place[1] - place[0] if place else 0
+
+
 def _slice(table: pl.LazyFrame, place: tuple[int, int, int] | None, chosen: pl.DataFrame) -> pl.LazyFrame:
     if place is None:
         return table.head(0)
-    first, end, rows = place
-    found = table.slice(first, end - first)
-    if rows < end - first:
+    first, _, rows = place
+    found = table.slice(first, _length(place))
+    if rows < _length(place):
         # Other visits' rows lie between.
         found = found.join(chosen.lazy().select("visit_id"), on="visit_id", how="semi", maintain_order="left")
     return found

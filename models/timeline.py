@@ -83,7 +83,7 @@ def request_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) ->
     Columns: visit_id, request_id, host, coalesced (it loses a handshake), and started, blocked, dns, connect, send,
     wait and receive in ms, each also with ``_after``; by visit and start.
     """
-    known = timed(pages(tables))
+    known = timed(pages(tables, None, *timed_by(parameters)))
     rows, loaded = known.requests, np.full(known.visits.len(), np.nan)
     requests = _requests(rows, _starts(known), loaded, _lanes(known), parameters)
     times = timeline(requests, parameters.predecessor)
@@ -107,6 +107,11 @@ def request_times(tables: Mapping[str, pl.LazyFrame], parameters: Parameters) ->
             **{f"{name}_after": values - saved.get(name, 0.0) for name, values in before.items()},
         }
     )
+
+
+def timed_by(parameters: Parameters) -> tuple[str, ...]:
+    """Columns of requests that are needed with these parameters alone."""
+    return ("ssl_ms",) if parameters.ssl == "beside" else ()
 
 
 def timed(pages: Pages) -> Pages:

@@ -11,7 +11,7 @@ import polars as pl
 
 from originset.models.categories import Categories
 from originset.models.compiled.uses import alike, find_pairs, in_order, number_pairs, reduce_groups, runs
-from originset.models.network import SCHEMES, SECURE, network_requests
+from originset.models.network import SCHEMES, SECURE, network_requests, passing, with_reached
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -20,8 +20,8 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 MISDIRECTED = 421
 
 _READ = (
-    *("visit_id", "request_id", "url", "host", "port", "status", "resource_type", "initiator_id", "connection_id"),
-    *("server_ip", "started_ms", "blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms"),
+    *("request_id", "url", "host", "port", "status", "resource_type", "initiator_id", "connection_id", "server_ip"),
+    *("started_ms", "blocked_ms", "dns_ms", "connect_ms", "send_ms", "wait_ms", "receive_ms"),
 )
 
 # What tells requests of one page, connection, host, address and port apart: a number for the scheme, and bits.
@@ -103,21 +103,42 @@ def first_on_page(page: Ints, values: pl.Series) -> Flags:
     return first
 
 
-def pages(tables: Mapping[str, pl.LazyFrame], categories: Categories | None = None) -> Pages:
+def pages(tables: Mapping[str, pl.LazyFrame], categories: Categories | None = None, *columns: str) -> Pages:
     """Read what ``tables`` hold of the network's requests. Takes memory for all: give it parts of a large study.
 
-    ``categories``: of hosts and addresses; those of the parts before.
+    ``categories``: of hosts and addresses; those of the parts before. ``columns``: what else is wanted of requests.
     """
     certain = pl.col("connection_source").ne_missing("inferred").alias("certain")
-    rows = network_requests(tables, *_READ, pl.col("scheme").cast(SCHEMES, strict=False), certain)
-    page, first = visit_runs(rows["visit_id"])
-    together = rows["visit_id"].gather(first).n_unique() == first.size
-    if not (together and in_order(page, rows["started_ms"].to_numpy(), rows["request_id"].to_numpy())):
-        rows = rows.sort("visit_id", "started_ms", "request_id", nulls_last=True)
-        page, first = visit_runs(rows["visit_id"])
-    visits = rows["visit_id"].gather(first)
-    rows = rows.drop("visit_id").with_columns(pl.Series("page", page).set_sorted())
+    read: list[str | pl.Expr] = [*_READ, *columns, pl.col("scheme").cast(SCHEMES, strict=False), certain]
+    visits, rows = _in_runs(tables, read) if "request_runs" in tables else _with_ids(tables, read)
+    if not in_order(*(rows[name].to_numpy() for name in ("page", "started_ms", "request_id"))):
+        rows = rows.sort("page", "started_ms", "request_id", nulls_last=True)
     return reduced(visits, rows, categories)
+
+
+def _in_runs(tables: Mapping[str, pl.LazyFrame], read: list[str | pl.Expr]) -> tuple[pl.Series, pl.DataFrame]:
+    """Visits and requests, with ``page``, where it is known how many rows each visit has: their ids are not read."""
+    runs = tables["request_runs"].collect()
+    rows, reached = with_reached(tables, *read)
+    page = np.repeat(np.arange(runs.height), runs["rows"].to_numpy())
+    if not reached.all():
+        page = page[reached.to_numpy()]
+        some = np.bincount(page, minlength=runs.height) > 0
+        runs, page = runs.filter(some), (np.cumsum(some) - 1)[page]
+    return runs["visit_id"], passing(rows, reached).hstack([pl.Series("page", page)])
+
+
+def _with_ids(tables: Mapping[str, pl.LazyFrame], read: list[str | pl.Expr]) -> tuple[pl.Series, pl.DataFrame]:
+    """Visits and requests, with ``page``, in any order."""
+    rows = network_requests(tables, "visit_id", *read)
+    page, first = visit_runs(rows["visit_id"])
+    visits = rows["visit_id"].gather(first)
+    if visits.n_unique() < visits.len():
+        # A visit's rows lie apart.
+        names = visits.to_frame().with_columns(pl.col("visit_id").rank("dense").cast(pl.Int64).alias("page") - 1)
+        page = names["page"].to_numpy()[page]
+        visits = visits.unique().sort()
+    return visits, rows.drop("visit_id").hstack([pl.Series("page", page)])
 
 
 def reduced(visits: pl.Series, rows: pl.DataFrame, categories: Categories | None = None) -> Pages:

@@ -39,9 +39,11 @@ def runs(const long long[:] one, const long long[:] other):
 
 
 def in_order(const long long[::1] page, const double[::1] started, const int[::1] request_id):
-    """Whether each page's rows are by ``started`` (NaN, which is not known, last) and then by ``request_id``."""
+    """Whether rows are by ``page``, then ``started`` (NaN, which is not known, last), then ``request_id``."""
     cdef Py_ssize_t row
     for row in range(1, page.shape[0]):
+        if page[row] < page[row - 1]:
+            return False
         if page[row] == page[row - 1] and not started[row] > started[row - 1]:
             if started[row] != started[row]:
                 # Not known: after all that is, and by number among its like.

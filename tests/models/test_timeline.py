@@ -31,7 +31,7 @@ BY_KEY = [request.key for request in FIGURE_2]
 
 
 def page_load_times(tables, parameters):
-    pages = timeline.timed(uses.pages(tables))
+    pages = timeline.timed(uses.pages(tables, None, *timeline.timed_by(parameters)))
     return timeline.page_load_times(tables, pages, keys(tables, "asn").of(pages.uses), parameters)
 
 

@@ -52,8 +52,7 @@ def test_runs_are_of_equal_neighbours(rows) -> None:
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None]), st.integers(0, 3))))
-def test_order_is_by_start_then_number_with_unknown_starts_last(rows) -> None:
-    rows.sort(key=lambda row: row[0])
+def test_order_is_by_page_then_start_then_number_with_unknown_starts_last(rows) -> None:
     keys = [(page, started is None, started or 0, number) for page, started, number in rows]
     ordered = all(before < after for before, after in pairwise(keys))
     assert in_order(*columns(rows, np.int64, np.float64, np.int32)) == ordered
