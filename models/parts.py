@@ -22,7 +22,7 @@ SLICE = 500_000
 _SCANNED = 500_000
 
 # Of mallopt(3): how much free memory stays at the end of the heap, and from which size on memory is mapped by itself.
-_TRIM_THRESHOLD, _FREE_BYTES = -1, 128 * 2**20
+_TRIM_THRESHOLD, _FREE_BYTES = -1, 400 * 2**20
 _MMAP_THRESHOLD, _MAPPED_BYTES = -3, 64 * 2**20
 
 
@@ -36,6 +36,13 @@ def parts(tables: Mapping[str, pl.LazyFrame], rows: int = ROWS) -> Iterator[dict
     ``requests``, how many ``rows``.
     """
     _keep_freed_memory()
+    try:
+        yield from _parts(tables, rows)
+    finally:
+        _give_back_freed_memory()
+
+
+def _parts(tables: Mapping[str, pl.LazyFrame], rows: int) -> Iterator[dict[str, pl.LazyFrame]]:
     spans = {name: _spans(tables[name]) for name in _PER_VISIT}
     # Visits in the order of their requests; those without any come last, and count as one so that they end too.
     plan = (
@@ -71,6 +78,13 @@ def _keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _FREE_BYTES)
         mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
+
+
+def _give_back_freed_memory() -> None:
+    """What follows the parts needs it for other things than numpy's columns."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)
 
 
 def _spans(table: pl.LazyFrame) -> pl.DataFrame:

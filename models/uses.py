@@ -111,6 +111,8 @@ def pages(tables: Mapping[str, pl.LazyFrame], categories: Categories | None = No
     certain = pl.col("connection_source").ne_missing("inferred").alias("certain")
     read: list[str | pl.Expr] = [*_READ, *columns, pl.col("scheme").cast(SCHEMES, strict=False), certain]
     visits, rows = _in_runs(tables, read) if "request_runs" in tables else _with_ids(tables, read)
+    # Needed in one piece several times.
+    rows.replace_column(rows.get_column_index("request_id"), rows["request_id"].rechunk())
     if not in_order(*(rows[name].to_numpy() for name in ("page", "started_ms", "request_id"))):
         rows = rows.sort("page", "started_ms", "request_id", nulls_last=True)
     return reduced(visits, rows, categories)
