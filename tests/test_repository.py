@@ -44,8 +44,8 @@ def test_tests_mirror_the_packages() -> None:
             if not relative.name.startswith("test_"):
                 continue
             folder = ROOT.joinpath(*relative.parts[1:-1])
-            stems = {p.stem.rstrip("_") for p in folder.glob("*.py")} | {p.name for p in folder.iterdir() if p.is_dir()}
-            stems.add(folder.name)  # what all its modules have in common
+            stems = {p.stem.rstrip("_") for p in folder.glob("*.py*")} | {folder.name}  # what all have in common
+            stems |= {p.name for p in folder.iterdir() if p.is_dir()}
             name = relative.stem.removeprefix("test_")
             assert any(name == stem or name.startswith(f"{stem}_") for stem in stems), relative
 
