@@ -248,7 +248,7 @@ def visit_runs(ids: pl.Series) -> tuple[Ints, Ints]:
     words = views(ids)
     page, first = runs(words[:, 0], words[:, 1])
     # Equal texts may lie in two places: where one row group ends and another begins.
-    again = (ids.gather(first) == ids.gather(np.maximum(first - 1, 0))).to_numpy().copy()
+    again = ids.gather(first).eq_missing(ids.gather(np.maximum(first - 1, 0))).to_numpy().copy()
     again[:1] = False
     if again.any():
         return (np.cumsum(~again) - 1)[page], first[~again]

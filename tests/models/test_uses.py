@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.parts import parts
-from originset.models.uses import MISDIRECTED, pages
+from originset.models.uses import MISDIRECTED, pages, visit_runs
 
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -95,3 +95,15 @@ def test_uses_are_what_tells_requests_apart(rows, split) -> None:
     for part in parts(tables_of({"visits": visits, "requests": together})):
         assert "request_runs" in part
         assert seen(pages(part)) == seen(found)
+
+
+IDS = st.sampled_from([None, "", "a", "a-long-visit-id-1", "a-long-visit-id-2"])
+
+
+@given(ids=st.lists(IDS, max_size=12), split=st.integers(0, 12))
+def test_runs_of_visits_in_pieces(ids, split) -> None:
+    texts = pl.Series(ids, dtype=pl.String)
+    run, first = visit_runs(pl.concat([texts[:split], texts[split:]], rechunk=False))
+    starts = [row for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1]]
+    assert first.tolist() == starts
+    assert run.tolist() == [sum(start <= row for start in starts) - 1 for row in range(len(ids))]
