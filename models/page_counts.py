@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from originset.models.compiled.uses import first_opened
+from originset.models.compiled.uses import count_different, first_opened, sums_of_pages
 from originset.models.merging import links, merged_counts
 from originset.models.parameters import Coverage
 from originset.models.parts import by_visits
-from originset.models.uses import Flags, Ints, Pages, codes, first_of, numbered, rows_at
+from originset.models.uses import Flags, Ints, Pages, codes, first_of, rows_at
 
 _COUNTED = pl.col("secure") & pl.col("connection_id").is_not_null()
 _ADDRESSED = pl.col("server_ip").is_not_null()
@@ -166,26 +166,23 @@ def _counts(pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame) -> pl.DataF
     page_of_head = pages.requests["page"].to_numpy()[pages.heads]
 
     def sums(of: Flags) -> Ints:
-        return np.bincount(page[of], requests[of], size).astype(np.int64)
+        return sums_of_pages(page, requests, of.view(np.uint8), size)
 
     def connections(of: Flags) -> Ints:
         carries = np.zeros(pages.heads.size, np.bool_)
         carries[connection[of]] = True
         return np.bincount(page_of_head[carries], minlength=size)
 
-    def different(page: Ints, value: Ints, of: Flags | None = None) -> Ints:
-        return np.bincount(page[numbered(page, value, of)[1]], minlength=size)
-
     def values(name: str, of: Flags) -> Ints:
-        return different(page, codes(uses[name]), of)
+        return count_different(page, codes(uses[name]), of.view(np.uint8), size)
 
-    of_origins = origins["page"].to_numpy()
+    of_origins, every = origins["page"].to_numpy(), np.ones(origins.height, np.uint8)
     # A phase that took no time was no lookup: recorders that do not know "none" write 0 for it.
     looked_up = (pages.requests["dns_ms"] > 0).fill_null(value=False).to_numpy()
     return pages.numbers.with_columns(
         pl.Series(name, counts)
         for name, counts in {
-            "requests": np.bincount(page, requests, size).astype(np.int64),
+            "requests": sums(np.ones(page.size, np.bool_)),
             "left_out": sums(~addressed),
             "secure_requests": sums(secure),
             "dns_phases": np.bincount(pages.requests["page"].to_numpy()[looked_up], minlength=size),
@@ -196,9 +193,9 @@ def _counts(pages: Pages, uses: pl.DataFrame, origins: pl.DataFrame) -> pl.DataF
             "origin": np.bincount(page[uses["new_key"].to_numpy()], minlength=size),
             "without_asn": values("server_ip", addressed & uses["asn"].is_null().to_numpy()),
             "without_key": values("server_ip", uses["keyless"].to_numpy()),
-            "first": different(of_origins, origins["first"].to_numpy()),
-            "paired_ip": different(of_origins, codes(origins["server_ip"])),
-            "paired_origin": different(of_origins, codes(origins["key"])),
+            "first": count_different(of_origins, origins["first"].to_numpy(), every, size),
+            "paired_ip": count_different(of_origins, codes(origins["server_ip"]), every, size),
+            "paired_origin": count_different(of_origins, codes(origins["key"]), every, size),
         }.items()
     )
 

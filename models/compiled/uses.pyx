@@ -67,14 +67,11 @@ def number_pairs(const long long[:] one, const long long[:] other, const unsigne
     cdef long long[::1] number = numbers, first = firsts
     cdef int[::1] table = _table(expected)
     cdef unsigned long long mask = table.shape[0] - 1, slot
-    cdef long long found, count = 0
-    cdef unsigned long long[::1] hashes = np.empty(rows, np.uint64)
-    cdef unsigned long long hashed
+    cdef long long found, count = 0, again
     for row in range(rows):
         if not known[row]:
             continue
-        hashed = mixed(one[row], other[row])
-        slot = hashed & mask
+        slot = mixed(one[row], other[row]) & mask
         while True:
             found = table[slot]
             if found < 0:
@@ -87,10 +84,14 @@ def number_pairs(const long long[:] one, const long long[:] other, const unsigne
             count += 1
             table[slot] = <int> found
             first[found] = row
-            hashes[found] = hashed
             if 2 * count > table.shape[0]:
-                table = _grown(hashes, count)
+                table = _table(2 * count)
                 mask = table.shape[0] - 1
+                for again in range(count):
+                    slot = mixed(one[first[again]], other[first[again]]) & mask
+                    while table[slot] >= 0:
+                        slot = (slot + 1) & mask
+                    table[slot] = <int> again
         number[row] = found
     return numbers, firsts[:count].copy()
 
@@ -199,8 +200,13 @@ def alike(
             many[found] = 0
             few[found] = 0
             if 2 * count > table.shape[0]:
-                table = _grown(hashes, count)
+                table = _table(2 * count)
                 mask = table.shape[0] - 1
+                for again in range(count):
+                    slot = hashes[again] & mask
+                    while table[slot] >= 0:
+                        slot = (slot + 1) & mask
+                    table[slot] = <int> again
         recent[place] = <int> found
         number[row] = found
         many[found] += 1
@@ -331,23 +337,48 @@ def least_of_pages(const long long[::1] page, const unsigned char[::1] preferenc
     return found
 
 
+def count_different(const long long[::1] page, const long long[::1] value, const unsigned char[::1] counted, pages):
+    """Of each of so many ``pages`` how many different values its ``counted`` rows have.
+
+    By :func:`number_pairs` it would take a fifth more of all that is counted of pages.
+    """
+    cdef Py_ssize_t row, rows = page.shape[0]
+    counts = np.zeros(pages, np.int64)
+    cdef long long[::1] count = counts
+    cdef int[::1] table = _table(rows)
+    cdef unsigned long long mask = table.shape[0] - 1, slot
+    cdef long long found
+    for row in range(rows):
+        if not counted[row]:
+            continue
+        slot = mixed(page[row], value[row]) & mask
+        while True:
+            found = table[slot]
+            if found < 0:
+                table[slot] = <int> row
+                count[page[row]] += 1
+                break
+            if page[found] == page[row] and value[found] == value[row]:
+                break
+            slot = (slot + 1) & mask
+    return counts
+
+
+def sums_of_pages(const long long[::1] page, const long long[::1] number, const unsigned char[::1] counted, pages):
+    """Of each of so many ``pages`` the sum of its ``counted`` rows' numbers."""
+    cdef Py_ssize_t row
+    sums = np.zeros(pages, np.int64)
+    cdef long long[::1] whole = sums
+    for row in range(page.shape[0]):
+        if counted[row]:
+            whole[page[row]] += number[row]
+    return sums
+
+
 def _table(long long rows):
     """An empty table with room for so many, at most half full."""
     size = 1 << max(4, (2 * rows - 1).bit_length())
     return np.full(size, -1, np.int32)
-
-
-cdef int[::1] _grown(const unsigned long long[::1] hashes, long long count):
-    """A table with twice the room, in which so many numbers are in the places of their hashes."""
-    cdef int[::1] table = _table(2 * count)
-    cdef unsigned long long mask = table.shape[0] - 1, slot
-    cdef Py_ssize_t number
-    for number in range(count):
-        slot = hashes[number] & mask
-        while table[slot] >= 0:
-            slot = (slot + 1) & mask
-        table[slot] = <int> number
-    return table
 
 
 cdef inline unsigned long long mixed(unsigned long long one, unsigned long long other) noexcept nogil:

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.compiled.uses import (
+    count_different,
     find_pairs,
     first_opened,
     in_order,
     least_of_pages,
     number_pairs,
     runs,
+    sums_of_pages,
 )
 
 numbers = st.sampled_from([-(2**63), -1, 0, 1, 2, 2**32, 2**63 - 1])
@@ -64,6 +66,17 @@ def test_the_least_of_a_page(rows) -> None:
         assert found[page] == (min(own, key=lambda row: rows[row][1:]) if own else -1)
 
 
+@given(rows=st.lists(st.tuples(st.integers(0, 3), numbers, st.booleans()), max_size=60))
+def test_different_values_and_sums_of_pages(rows) -> None:
+    page, value, counted = columns(rows, np.int64, np.int64, np.uint8)
+    some = [row for row in rows if row[2]]
+    different = [len({value for page, value, _ in some if page == which}) for which in range(5)]
+    assert count_different(page, value, counted, 5).tolist() == different
+    small = value & 0xFFFF
+    sums = [int(small[(page == which) & (counted == 1)].sum()) for which in range(5)]
+    assert sums_of_pages(page, small, counted, 5).tolist() == sums
+
+
 uses = st.tuples(st.integers(0, 3), st.integers(0, 4), st.booleans(), st.sampled_from([0.0, 1.0, 2.0, None]))
 
 
@@ -89,6 +102,6 @@ def test_rows_that_lead_nowhere_are_refused() -> None:
     """Bounds are checked: what does not fit together is an error, never a read of other memory."""
     one = np.zeros(1, np.int64)
     with pytest.raises(IndexError):
-        least_of_pages(one + 7, np.ones(1, np.uint8), np.ones(1, np.int32), 3)
+        sums_of_pages(one + 7, one, np.ones(1, np.uint8), 3)
     with pytest.raises(IndexError):
         number_pairs(one, one, np.ones(2, np.uint8), 0)
