@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
@@ -13,7 +14,8 @@ from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
 from originset.crawler.preflight.findings import findings
-from originset.crawler.preflight.observation import Target, addresses_of, observe
+from originset.crawler.preflight.name_lookup import addresses_of
+from originset.crawler.preflight.observation import DEADLINE_SECONDS, Target, observe
 from originset.data.errors import UsageError
 from originset.data.host_names import address_and_port
 from originset.data.study import Study
@@ -40,6 +42,13 @@ _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "de
     help="Authorities to trust instead of the system's.",
 )
 @click.option(
+    "--timeout",
+    type=click.FloatRange(1, 86_400),
+    default=DEADLINE_SECONDS,
+    show_default=True,
+    help="Seconds for the whole check of a site, whatever its servers do.",
+)
+@click.option(
     "--budget",
     "budget_path",
     type=FILE,
@@ -64,6 +73,7 @@ def command(
     path: str,
     plan_path: Path | None,
     ca_file: str | None,
+    timeout: float,
     budget_path: Path | None,
     output_format: str,
 ) -> None:
@@ -86,33 +96,33 @@ def command(
         ctx.exit(check_budget(study, budget_path, hars, output_format))
     if hars or output_format == GITHUB:
         raise click.UsageError("HARs and --format github are for --budget.")
-    ctx.exit(_check_site(site or "", connect, path, plan_path, ca_file, output_format))
-
-
-def _check_site(  # noqa: PLR0917 - the options of one form of the command
-    site: str, connect: str | None, path: str, plan_path: Path | None, ca_file: str | None, output_format: str
-) -> int:
     if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
-    address, port = _place(site, connect)
+    address, port = _place(site or "", connect)
+    target = Target(site or "", address, port, path, ca_file)
+    ctx.exit(_check_site(target, plan_path, timeout, output_format))
+
+
+def _check_site(target: Target, plan_path: Path | None, timeout: float, output_format: str) -> int:
     planned = None
     if plan_path is not None:
-        planned = choose(read_plan(plan_path), site)[0].origins
-    seen = observe(Target(site, address, port, path, ca_file))
+        planned = choose(read_plan(plan_path), target.site)[0].origins
+    seen = observe(target, timeout)
     found = findings(seen, planned)
     rows = [(one.code, not one.is_note, one.subject, one.detail) for one in found]
     write_rows(pl.DataFrame(rows, schema=_COLUMNS, orient="row"), output_format)
     faults = sum(not one.is_note for one in found)
-    note(f"{site} at {address} announces {len(seen.origins)} origins over HTTP/2; {len(seen.hosts)} hosts were tried")
+    announced = f"{target.site} at {target.address} announces {len(seen.origins)} origins over HTTP/2"
+    note(f"{announced}; {len(seen.hosts)} hosts were tried")
     note(f"{faults} faults" if faults else "no fault was found")
     return 1 if faults else 0
 
 
 def _place(site: str, connect: str | None) -> tuple[str, int]:
     if connect is None:
-        addresses = addresses_of(site)
+        addresses = asyncio.run(addresses_of(site))
         if not addresses:
-            raise UsageError(f"{site} has no address", "name one with --connect")
+            raise UsageError(f"{site} has no address, or none was told in time", "name one with --connect")
         return addresses[0], 443
     place = address_and_port(connect, 443)
     if place is None:

@@ -29,6 +29,7 @@ def command(
     again: bool,
     resolver: str,
     rate: float,
+    live_timeout: float,
     allow_private: bool,
     output_format: str,
 ) -> None:
@@ -48,6 +49,6 @@ def command(
         return
     if not live:
         raise UsageError("enrich contacts a resolver and the servers of the study", "say --live, or --dry-run to see")
-    remark(enrich(study, how, again=again))
+    remark(enrich(study, how, live_timeout, again=again))
     analyze(study, current())
     note(f"database: {study.database_path}")

@@ -34,7 +34,9 @@ _WIDTH = 100
 )
 @click.option("--live", is_flag=True, help="Ask a resolver and the servers for what the file lacks; never by default.")
 @live_options
-def command(har: Path, out: Path | None, *, live: bool, resolver: str, rate: float, allow_private: bool) -> None:
+def command(
+    har: Path, out: Path | None, *, live: bool, resolver: str, rate: float, live_timeout: float, allow_private: bool
+) -> None:
     """Say why a page's connections were not shared, what its owner can change, and what others would have to.
 
     Every sentence is true of the file, or says what the file lacks. Nothing is kept but the report.
@@ -43,7 +45,7 @@ def command(har: Path, out: Path | None, *, live: bool, resolver: str, rate: flo
     """
     with study_of([har]) as study:
         if live:
-            remark(enrich(study, manners(resolver, rate, allow_private=allow_private)))
+            remark(enrich(study, manners(resolver, rate, allow_private=allow_private), live_timeout))
             analyze(study, current())
         made = report_contents(study, har.name, pages=100)
     click.echo("\n".join(_lines(made)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -20,6 +21,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # Hosts asked for between two writes: what was learned is kept if the rest is interrupted.
 _AT_ONCE = 25
 
+# For all hosts together, by default.
+_LIVE_SECONDS = 3600.0
+
 _PLAN = {
     "host": pl.String,
     "what": pl.String,
@@ -32,7 +36,7 @@ _PLAN = {
 
 
 def live_options(function: _F) -> _F:
-    """Add ``--resolver``, ``--rate`` and ``--allow-private``."""
+    """Add ``--resolver``, ``--rate``, ``--live-timeout`` and ``--allow-private``."""
     options = (
         click.option(
             "--resolver",
@@ -47,6 +51,13 @@ def live_options(function: _F) -> _F:
             default=5.0,
             show_default=True,
             help="Handshakes begun a second, at most.",
+        ),
+        click.option(
+            "--live-timeout",
+            type=click.FloatRange(min=1),
+            default=_LIVE_SECONDS,
+            show_default=True,
+            help="Seconds for all that is asked for, whatever resolver and servers do; the rest is left out.",
         ),
         click.option(
             "--allow-private",
@@ -68,8 +79,10 @@ def manners(resolver: str, rate: float, *, allow_private: bool) -> Manners:
     return Manners(parse_resolver(resolver), rate, allow_private)
 
 
-def enrich(study: Study, how: Manners, *, again: bool = False) -> dict[str, int]:
+def enrich(study: Study, how: Manners, seconds: float, *, again: bool = False) -> dict[str, int]:
     """Ask for what a study's recordings lack, and store it; ``analyze`` then uses it. Says how much there was.
+
+    Asks for at most ``seconds``. Hosts that this left no time for are ``unfinished``, and lacking as before.
 
     Raises:
         StudyError: another process is changing the study.
@@ -78,15 +91,21 @@ def enrich(study: Study, how: Manners, *, again: bool = False) -> dict[str, int]
     facts = {"resolver": resolver, "rate": how.rate, "allow_private": how.allow_private, "again": again}
     with study.changing("enrich", facts) as counts, progress() as display:
         wanted = lacking(study, again=again, refused_too=how.allow_private)
-        counts.update(names=0, handshakes=0, certificates=0, not_contacted=0)
+        counts.update(names=0, handshakes=0, certificates=0, not_contacted=0, unfinished=0)
+        ends = time.monotonic() + seconds
         hosts = wanted.hosts
         places = places_of(wanted)
         task = display.add_task("ask for hosts", total=len(hosts))
         for first in range(0, len(hosts), _AT_ONCE):
+            rest = ends - time.monotonic()
+            if rest <= 0:
+                counts["unfinished"] += len(hosts) - first
+                break
             some = hosts[first : first + _AT_ONCE]
             began = datetime.now(UTC)
-            queries, handshakes = look_up([Wanted(host, places.get(host, ())) for host in some], how)
-            for name, count in store(study, wanted, began, queries, map(_shown, handshakes)).items():
+            found = look_up([Wanted(host, places.get(host, ())) for host in some], how, rest)
+            counts["unfinished"] += len(found.unfinished)
+            for name, count in store(study, wanted, began, found.queries, map(_shown, found.handshakes)).items():
                 counts[name] += count
             display.advance(task, len(some))
     return dict(counts)
@@ -98,6 +117,8 @@ def remark(counts: dict[str, int]) -> None:
     note(f"{said} showed a certificate")
     if counts["not_contacted"]:
         note(f"{counts['not_contacted']} servers were not contacted; live_handshakes says why")
+    if counts["unfinished"]:
+        note(f"there was no time for {counts['unfinished']} hosts; a longer --live-timeout gives them some")
 
 
 def places_of(wanted: Lacking) -> dict[str, tuple[Place, ...]]:

@@ -102,26 +102,48 @@ class Manners:
         return self.allow_private or not local
 
 
-def look_up(wanted: Sequence[Wanted], manners: Manners) -> tuple[list[DnsQuery], list[Handshake]]:
-    """Ask for all names at once, then shake hands at the allowed rate; takes no longer than that and never raises.
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What came of hosts for which there was time; ``unfinished`` are the others."""
 
-    A server is asked for a host's certificate once, whatever places lead to it. What is refused is among the
-    handshakes, with its problem.
+    queries: list[DnsQuery]
+    handshakes: list[Handshake]
+    unfinished: set[str]
+
+
+def look_up(wanted: Sequence[Wanted], manners: Manners, seconds: float) -> LookedUp:
+    """Ask for all names at once, then shake hands at the allowed rate; never raises.
+
+    Takes at most ``seconds``, whatever resolver and servers do. A server is asked for a host's certificate once,
+    whatever places lead to it. What is refused is among the handshakes, with its problem.
     """
-    return asyncio.run(_look_up(wanted, manners))
+    return asyncio.run(_look_up(wanted, manners, seconds))
 
 
-async def _look_up(wanted: Sequence[Wanted], manners: Manners) -> tuple[list[DnsQuery], list[Handshake]]:
+async def _look_up(wanted: Sequence[Wanted], manners: Manners, seconds: float) -> LookedUp:
+    ends = time.monotonic() + seconds
     queries: list[DnsQuery] = []
     if manners.resolver is not None:
-        queries = await ask(manners.resolver, [one.host for one in wanted if manners.asks_for(one.host)])
+        try:
+            async with asyncio.timeout(seconds):
+                queries = await ask(manners.resolver, [one.host for one in wanted if manners.asks_for(one.host)])
+        except TimeoutError:
+            return LookedUp([], [], {one.host for one in wanted})
     for query in queries:
         query.source = "live"
     planned = [handshake for one in wanted for handshake in _planned(one, queries, manners)]
     servers = {(one.host, one.address, one.port): one for one in planned}
-    shown = await asyncio.gather(*(_shake_hands(one, manners) for one in servers.values()))
-    found = dict(zip(servers, shown, strict=True))
-    return queries, [_as(one, found[one.host, one.address, one.port]) for one in planned]
+    tasks = {server: asyncio.create_task(_shake_hands(one, manners)) for server, one in servers.items()}
+    if tasks:
+        await asyncio.wait(tasks.values(), timeout=max(0.0, ends - time.monotonic()))
+    unfinished = {host for (host, _, _), task in tasks.items() if not task.done()}
+    for task in tasks.values():
+        task.cancel()
+    return LookedUp(
+        [query for query in queries if query.host not in unfinished],
+        [_as(one, tasks[one.host, one.address, one.port].result()) for one in planned if one.host not in unfinished],
+        unfinished,
+    )
 
 
 def _as(planned: Handshake, shown: Handshake) -> Handshake:

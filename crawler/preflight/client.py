@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import http.client
-import socket
+import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -15,13 +15,19 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.exceptions
+import h11
 
 import originset
 from originset.crawler import origin_frame
 from originset.data.errors import ProbeError
 
-_TIMEOUT_S = 10.0
+# For a whole connection: handshake, frames and answers, however the server spreads them.
+CONNECTION_SECONDS = 10.0
 _MOST_BODY_BYTES = 1 << 20
+# Two bodies that are cut there, and what surrounds them. Whoever sends more sends something else than answers.
+_MOST_RECEIVED_BYTES = 4 << 20
+# Small pieces: between two of them the deadline is looked at.
+_READ_BYTES = 16_384
 _CERTIFICATE_REQUEST = 13  # RFC 8446 section 4.3.2, RFC 5246 section 7.4.4
 _FRAME_HEADER = 9  # RFC 9113 section 4.1
 _USER_AGENT = f"originset/{originset.__version__}"
@@ -82,7 +88,10 @@ class OriginFrames:
 class Connection:
     """A TLS connection to ``address`` for ``server_name``: HTTP/2 where the server speaks it, else HTTP/1.1.
 
-    Raises ``ProbeError`` where there is no connection, no trust, or no answer.
+    An asynchronous context manager. All that happens between its ``__aenter__`` and its end takes at most
+    :data:`CONNECTION_SECONDS`, whatever the server does.
+
+    Raises ``ProbeError`` where there is no connection, no trust, or no answer in time.
     """
 
     def __init__(
@@ -96,73 +105,75 @@ class Connection:
         self.address, self.port, self.server_name = address, port, server_name
         self.asks_for_client_certificate = False
         self.origin_frames = OriginFrames()
-        context = ssl.create_default_context(cafile=trust)
-        context.set_alpn_protocols(["h2", "http/1.1"])
-        if latest is not None:
-            context.maximum_version = latest
+        self.protocol = self.tls_version = ""
+        self.certificate = b""
+        self._context = _context(trust, latest)
         # The one way in which Python's ssl tells of a CertificateRequest; private, but there since 3.8.
-        context._msg_callback = self._message  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+        self._context._msg_callback = self._message  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+        self._h1 = h11.Connection(h11.CLIENT)
+        self._h2: h2.connection.H2Connection | None = None
+        self._received = 0
+
+    async def __aenter__(self) -> Self:
+        self._ends = asyncio.get_running_loop().time() + CONNECTION_SECONDS
         try:
-            plain = socket.create_connection((address, port), _TIMEOUT_S)
-            try:
-                self._tls = context.wrap_socket(plain, server_hostname=server_name)
-            except BaseException:
-                plain.close()
-                raise
+            async with asyncio.timeout_at(self._ends):
+                self._reader, self._writer = await asyncio.open_connection(
+                    self.address, self.port, ssl=self._context, server_hostname=self.server_name
+                )
         except (OSError, ValueError) as error:
             raise self._problem(error) from error
-        self.protocol = self._tls.selected_alpn_protocol() or "http/1.1"
-        self.tls_version = self._tls.version() or ""
-        self.certificate = self._tls.getpeercert(binary_form=True) or b""
-        self._h2: h2.connection.H2Connection | None = None
+        tls: ssl.SSLObject = self._writer.get_extra_info("ssl_object")
+        self.protocol = tls.selected_alpn_protocol() or "http/1.1"
+        self.tls_version = tls.version() or ""
+        self.certificate = tls.getpeercert(binary_form=True) or b""
         if self.protocol == "h2":
             self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
             self._h2.initiate_connection()
-            self._settle()
-
-    def __enter__(self) -> Self:
+            try:
+                await self._settle(self._h2)
+            except BaseException:
+                self._writer.transport.abort()
+                raise
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._tls.close()
+        self._writer.transport.abort()
 
-    def get(self, host: str, path: str) -> Answer:
+    async def get(self, host: str, path: str) -> Answer:
         """Ask for a page of a host over this connection.
 
         Raises:
             ProbeError: there was no whole answer.
         """
         try:
-            return self._get_h1(host, path) if self._h2 is None else self._get_h2(self._h2, host, path)
-        except (OSError, h2.exceptions.H2Error, http.client.HTTPException, ValueError) as error:
+            async with asyncio.timeout_at(self._ends):
+                return await (self._get_h1(host, path) if self._h2 is None else self._get_h2(self._h2, host, path))
+        except (OSError, h2.exceptions.H2Error, h11.ProtocolError, ValueError) as error:
             raise self._problem(error) from error
 
-    def _settle(self) -> None:
+    async def _settle(self, connection: h2.connection.H2Connection) -> None:
         """Wait for the answer to a ping: a server that sends ORIGIN frames with its SETTINGS sends them before it."""
-        connection = self._h2
-        if connection is None:
-            return
         connection.ping(b"originse")
         try:
-            for event in self._events(connection):
-                if isinstance(event, h2.events.PingAckReceived):
-                    return
+            async with asyncio.timeout_at(self._ends):
+                async for event in self._events(connection):
+                    if isinstance(event, h2.events.PingAckReceived):
+                        return
         except (OSError, h2.exceptions.H2Error) as error:
             if not self.origin_frames.longest:
-                self._tls.close()
                 raise self._problem(error) from error
             # An ORIGIN frame that is too long ends the connection, as it does in browsers; it was seen nevertheless.
 
-    def _get_h2(self, connection: h2.connection.H2Connection, host: str, path: str) -> Answer:
+    async def _get_h2(self, connection: h2.connection.H2Connection, host: str, path: str) -> Answer:
         stream = connection.get_next_available_stream_id()
-        authority = host if self.port == 443 else f"{host}:{self.port}"
-        fields = [(":method", "GET"), (":scheme", "https"), (":authority", authority), (":path", path)]
+        fields = [(":method", "GET"), (":scheme", "https"), (":authority", self._authority(host)), (":path", path)]
         connection.send_headers(stream, [*fields, ("user-agent", _USER_AGENT), ("accept", "*/*")], end_stream=True)
         headers: dict[str, str] = {}
         digest, size = hashlib.sha256(), 0
-        for event in self._events(connection):
+        async for event in self._events(connection):
             if getattr(event, "stream_id", stream) != stream:
                 continue
             if isinstance(event, h2.events.ResponseReceived):
@@ -172,7 +183,7 @@ class Connection:
                 size += len(event.data)
                 if size >= _MOST_BODY_BYTES:
                     connection.reset_stream(stream)
-                    self._tls.sendall(connection.data_to_send())
+                    await self._send(connection.data_to_send())
                     break
                 connection.acknowledge_received_data(event.flow_controlled_length, stream)
             elif isinstance(event, h2.events.StreamReset):
@@ -183,30 +194,73 @@ class Connection:
                 break
         return _answer(int(headers[":status"]), headers, digest.hexdigest())
 
-    def _events(self, connection: h2.connection.H2Connection) -> Iterator[h2.events.Event]:
+    async def _events(self, connection: h2.connection.H2Connection) -> AsyncIterator[h2.events.Event]:
         while True:
-            self._tls.sendall(connection.data_to_send())
-            data = self._tls.recv(65_536)
+            await self._send(connection.data_to_send())
+            data = await self._receive()
             if not data:
                 raise ConnectionResetError("closed the connection before it answered")
             self.origin_frames.feed(data)
-            yield from connection.receive_data(data)
+            for event in connection.receive_data(data):
+                yield event
 
-    def _get_h1(self, host: str, path: str) -> Answer:
-        asked = http.client.HTTPConnection(host, self.port, timeout=_TIMEOUT_S)
-        asked.sock = self._tls
-        asked.request("GET", path, headers={"User-Agent": _USER_AGENT, "Accept": "*/*"})
-        with asked.getresponse() as response:
-            body = response.read(_MOST_BODY_BYTES)
-            headers = {name.lower(): value for name, value in response.getheaders()}
-        return _answer(response.status, headers, hashlib.sha256(body).hexdigest())
+    async def _get_h1(self, host: str, path: str) -> Answer:
+        if self._h1.our_state is not h11.IDLE:
+            self._h1.start_next_cycle()
+        fields = [("Host", self._authority(host)), ("User-Agent", _USER_AGENT), ("Accept", "*/*")]
+        request = h11.Request(method="GET", target=path, headers=fields)
+        await self._send((self._h1.send(request) or b"") + (self._h1.send(h11.EndOfMessage()) or b""))
+        status, headers = 0, dict[str, str]()
+        digest, size = hashlib.sha256(), 0
+        while size < _MOST_BODY_BYTES:
+            event = self._h1.next_event()
+            if event is h11.NEED_DATA:
+                self._h1.receive_data(await self._receive())
+            elif isinstance(event, h11.Response):
+                status, headers = event.status_code, {_text(name): _text(value) for name, value in event.headers}
+            elif isinstance(event, h11.Data):
+                digest.update(event.data[: _MOST_BODY_BYTES - size])
+                size += len(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                break
+        return _answer(status, headers, digest.hexdigest())
+
+    def _authority(self, host: str) -> str:
+        return host if self.port == 443 else f"{host}:{self.port}"
+
+    async def _send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def _receive(self) -> bytes:
+        data = await self._reader.read(_READ_BYTES)
+        self._received += len(data)
+        if self._received > _MOST_RECEIVED_BYTES:
+            raise ConnectionAbortedError(f"sent {_MOST_RECEIVED_BYTES} bytes, more than two answers have")
+        return data
 
     def _message(self, _connection: Any, direction: str, *rest: Any) -> None:  # noqa: ANN401 - undocumented types
         if direction == "read" and int(rest[2]) == _CERTIFICATE_REQUEST:
             self.asks_for_client_certificate = True
 
     def _problem(self, error: Exception) -> ProbeError:
-        return ProbeError(self.server_name, self.address, self.port, str(error) or type(error).__name__)
+        return ProbeError(self.server_name, self.address, self.port, _reason(error))
+
+
+def _context(trust: str | None, latest: ssl.TLSVersion | None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=trust)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    if latest is not None:
+        context.maximum_version = latest
+    return context
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError) and error.errno is None:
+        return f"was not done within {CONNECTION_SECONDS:g} seconds"
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno is not None:
+        return os.strerror(error.errno)  # asyncio's own words hide what happened
+    return str(error) or type(error).__name__
 
 
 def _text(value: bytes | str) -> str:

@@ -14,7 +14,7 @@ _MISDIRECTED = 421  # RFC 9110 section 15.5.20
 Code = Literal[
     "no_http2", "no_frame", "empty_frame", "own_name_missing", "frame_too_long", "not_an_origin", "not_covered",
     "incomplete", "not_as_planned", "misdirected", "no_answer", "answers_differ", "contaminated", "weaker_tls",
-    "client_certificate", "http3_differs", "body_differs", "not_compared", "not_tried",
+    "client_certificate", "http3_differs", "unfinished", "body_differs", "not_compared", "not_tried",
 ]  # fmt: skip
 
 # Said, but nobody's fault: they do not fail a check.
@@ -42,6 +42,9 @@ def findings(seen: Observed, planned: Iterable[str] | None = None) -> list[Findi
         found += [finding for host in seen.hosts for finding in _of_host(seen, host)]
     if seen.not_tried:
         found.append(Finding("not_tried", seen.target.site, f"{seen.not_tried} more hosts were not tried"))
+    if seen.unfinished:
+        detail = f"there was no time for {seen.unfinished} hosts: it is slow, or --timeout is short"
+        found.append(Finding("unfinished", seen.target.site, detail))
     return found
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
-import socket
 import ssl
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -15,12 +14,16 @@ from cryptography import x509
 from originset.crawler import origin_frame
 from originset.crawler.preflight.client import Answer, Connection
 from originset.crawler.preflight.http3 import read_origin_payloads
+from originset.crawler.preflight.name_lookup import addresses_of
 from originset.crawler.public_address import is_public
 from originset.data.errors import ProbeError
 from originset.data.host_names import covers
 
 # Hosts that are tried, each over some five connections. A larger set is checked in part, and that is said.
 MOST_HOSTS = 50
+
+# For everything together: a usual set takes some seconds. Connections and lookups have shorter ones of their own.
+DEADLINE_SECONDS = 120.0
 
 _HTTPS, _ALTERNATIVE = 443, 8443
 
@@ -80,7 +83,7 @@ class HostSeen:
 class Observed:
     """All that was seen. ``payloads``: of the ORIGIN frames over HTTP/2; ``http3_payloads``: None where it has none.
 
-    ``not_tried``: promised hosts beyond :data:`MOST_HOSTS`.
+    ``not_tried``: hosts beyond :data:`MOST_HOSTS`. ``unfinished``: hosts that the deadline left no time for.
     """
 
     target: Target
@@ -92,8 +95,9 @@ class Observed:
     http3_offered: bool
     http3_payloads: tuple[bytes, ...] | None
     http3_problem: str | None
-    hosts: tuple[HostSeen, ...]
-    not_tried: int
+    hosts: tuple[HostSeen, ...] = ()
+    not_tried: int = 0
+    unfinished: int = 0
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -106,63 +110,79 @@ def origins_in(payloads: Iterable[bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(origin for payload in payloads for origin in origin_frame.decode(payload)))
 
 
-def observe(target: Target) -> Observed:
+def observe(target: Target, seconds: float = DEADLINE_SECONDS) -> Observed:
     """Look at a server. Connects to it, and to the promised hosts' own addresses where these are public.
 
+    Takes at most ``seconds``, whatever the servers and the resolver do; what was seen of whole hosts until then counts.
+
     Raises:
-        ProbeError: the server cannot be reached or trusted for the site.
+        ProbeError: the server cannot be reached or trusted for the site, or tells too little of itself in that time.
     """
-    with Connection(target.address, target.port, target.site, target.trust) as connection:
-        page = _tried(connection, target.site, target.path)
-        frames = connection.origin_frames
-        names = _names(connection.certificate)
-        protocol, security = connection.protocol, _security(target, connection)
-    payloads = tuple(frames.payloads)
-    secure = [origin for origin in origins_in(payloads) if origin.startswith("https:")]
-    promised = [place for place in map(_place, secure) if place != (target.site, target.port)]
+    return asyncio.run(_observe(target, seconds))
+
+
+async def _observe(target: Target, seconds: float) -> Observed:
+    seen: Observed | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            async for seen in _stages(target):  # noqa: B007 - the last one is what was seen in time
+                pass
+    except TimeoutError as error:
+        if seen is None:
+            problem = f"did not show what it announces within {seconds:g} seconds"
+            raise ProbeError(target.site, target.address, target.port, problem) from error
+    if seen is None:
+        raise RuntimeError("nothing was looked at")
+    return seen
+
+
+async def _stages(target: Target) -> AsyncIterator[Observed]:
+    """What has been seen so far: of the server alone, then with one host more each time."""
+    async with Connection(target.address, target.port, target.site, target.trust) as connection:
+        page = await _tried(connection, target.site, target.path)
+        security = await _security(target, connection)
+    payloads = tuple(connection.origin_frames.payloads)
+    names = _names(connection.certificate)
     http3_offered = page.answer is not None and "h3" in (page.answer.alt_svc or "")
-    http3_payloads, http3_problem = _over_http3(target) if http3_offered else (None, None)
-    sharing = _sharing(target, names, promised)
-    every = [(host, port, True) for host, port in promised] + [(host, target.port, False) for host in sharing]
-    hosts = tuple(
-        _host_seen(target, host, port, security, promised=of_set, covered=covers(names, host))
-        for host, port, of_set in every[:MOST_HOSTS]
-    )
-    return Observed(
+    http3_payloads, http3_problem = await _over_http3(target) if http3_offered else (None, None)
+    seen = Observed(
         target,
-        protocol,
+        connection.protocol,
         payloads,
-        frames.longest,
+        connection.origin_frames.longest,
         names,
         page,
         http3_offered,
         http3_payloads,
         http3_problem,
-        hosts,
-        max(0, len(every) - MOST_HOSTS),
     )
+    secure = [origin for origin in seen.origins if origin.startswith("https:")]
+    promised = [place for place in map(_place, secure) if place != (target.site, target.port)]
+    yield replace(seen, unfinished=len(promised))
+    sharing = await _sharing(target, names, promised)
+    every = [(host, port, True) for host, port in promised] + [(host, target.port, False) for host in sharing]
+    chosen = every[:MOST_HOSTS]
+    seen = replace(seen, not_tried=len(every) - len(chosen), unfinished=len(chosen))
+    yield seen
+    for host, port, of_set in chosen:
+        one = await _host_seen(target, host, port, security, promised=of_set, covered=covers(names, host))
+        seen = replace(seen, hosts=(*seen.hosts, one), unfinished=seen.unfinished - 1)
+        yield seen
 
 
-def addresses_of(host: str) -> list[str]:
-    """The addresses that the system's resolver gives for a name, in its order; none where there is none."""
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return list(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found))
-
-
-def _host_seen(target: Target, host: str, port: int, security: Security, *, promised: bool, covered: bool) -> HostSeen:
-    addresses = addresses_of(host)
-    first, site_after = _two(target, host, target.site)
-    _, after = _two(target, target.site, host)
+async def _host_seen(
+    target: Target, host: str, port: int, security: Security, *, promised: bool, covered: bool
+) -> HostSeen:
+    addresses = await addresses_of(host)
+    first, site_after = await _two(target, host, target.site)
+    _, after = await _two(target, target.site, host)
     own: Tried | None = None
     own_security: Security | None = None
     not_compared: str | None = None
     if target.address in addresses and port == target.port:
         not_compared = "its name leads to this server"
     else:
-        own, own_security, not_compared = _at_home(target, host, port, addresses)
+        own, own_security, not_compared = await _at_home(target, host, port, addresses)
     return HostSeen(
         host,
         port,
@@ -179,21 +199,21 @@ def _host_seen(target: Target, host: str, port: int, security: Security, *, prom
     )
 
 
-def _two(target: Target, host: str, other: str) -> tuple[Tried, Tried]:
+async def _two(target: Target, host: str, other: str) -> tuple[Tried, Tried]:
     """The answers for two hosts over one new connection of the site's, one after the other."""
     try:
-        with Connection(target.address, target.port, target.site, target.trust) as connection:
-            return _tried(connection, host, target.path), _tried(connection, other, target.path)
+        async with Connection(target.address, target.port, target.site, target.trust) as connection:
+            return await _tried(connection, host, target.path), await _tried(connection, other, target.path)
     except ProbeError as error:
         return Tried(None, error.problem), Tried(None, error.problem)
 
 
-def _at_home(
+async def _at_home(
     target: Target, host: str, port: int, addresses: list[str]
 ) -> tuple[Tried | None, Security | None, str | None]:
     """The host at its own address; otherwise why not."""
     if not addresses:
-        return None, None, "its name has no address"
+        return None, None, "its name has no address, or none was told in time"
     # The set comes from a stranger: it must not make us look into somebody's network, or at other services.
     if port not in (_HTTPS, _ALTERNATIVE, target.port):
         return None, None, f"its port {port} is not one of https"
@@ -203,44 +223,44 @@ def _at_home(
     address = min(allowed, key=lambda one: (":" in one) != (":" in target.address))
     own = Target(host, address, port, target.path, target.trust)
     try:
-        with Connection(address, port, host, target.trust) as connection:
-            return _tried(connection, host, target.path), _security(own, connection), None
+        async with Connection(address, port, host, target.trust) as connection:
+            return await _tried(connection, host, target.path), await _security(own, connection), None
     except ProbeError as error:
         return None, None, f"its own server at {address} cannot be asked ({error.problem})"
 
 
-def _tried(connection: Connection, host: str, path: str) -> Tried:
+async def _tried(connection: Connection, host: str, path: str) -> Tried:
     try:
-        return Tried(connection.get(host, path))
+        return Tried(await connection.get(host, path))
     except ProbeError as error:
         return Tried(None, error.problem)
 
 
-def _security(target: Target, connection: Connection) -> Security:
+async def _security(target: Target, connection: Connection) -> Security:
     takes_tls_1_2 = connection.tls_version == "TLSv1.2"
     if not takes_tls_1_2:
         try:
-            Connection(target.address, target.port, target.site, target.trust, latest=ssl.TLSVersion.TLSv1_2).__exit__(
-                None, None, None
-            )
-            takes_tls_1_2 = True
+            older = ssl.TLSVersion.TLSv1_2
+            async with Connection(target.address, target.port, target.site, target.trust, latest=older):
+                takes_tls_1_2 = True
         except ProbeError:
             takes_tls_1_2 = False
     return Security(connection.tls_version, takes_tls_1_2, connection.asks_for_client_certificate)
 
 
-def _over_http3(target: Target) -> tuple[tuple[bytes, ...] | None, str | None]:
+async def _over_http3(target: Target) -> tuple[tuple[bytes, ...] | None, str | None]:
     try:
-        return tuple(read_origin_payloads(target.address, target.port, target.site, target.trust)), None
+        return tuple(await read_origin_payloads(target.address, target.port, target.site, target.trust)), None
     except ProbeError as error:
         return None, error.problem
 
 
-def _sharing(target: Target, names: tuple[str, ...], promised: list[tuple[str, int]]) -> Iterator[str]:
+async def _sharing(target: Target, names: tuple[str, ...], promised: list[tuple[str, int]]) -> list[str]:
     """The certificate's other names that lead to the server's address: browsers share its connections with them now."""
     known = {target.site, *(host for host, _ in promised)}
-    others = [name for name in names if "*" not in name and name not in known and not _is_address(name)]
-    return (name for name in islice(others, MOST_HOSTS) if target.address in addresses_of(name))
+    others = [name for name in names if "*" not in name and name not in known and not _is_address(name)][:MOST_HOSTS]
+    found = await asyncio.gather(*map(addresses_of, others))
+    return [name for name, addresses in zip(others, found, strict=True) if target.address in addresses]
 
 
 def _names(certificate: bytes) -> tuple[str, ...]:

@@ -1,8 +1,12 @@
 """``originset check`` as a user runs it: against the testbed's servers."""
 
 import json
+from pathlib import Path
 
 import pytest
+from holding_server import UNASKED, HoldingServer
+
+from originset.crawler.testbed.authority import Authority
 
 pytestmark = pytest.mark.testbed
 
@@ -40,3 +44,13 @@ def test_calls_that_cannot_work(run, testbed, arguments: list[str], code: int, s
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert testbed.sites
+
+
+@pytest.mark.timeout(60)
+def test_a_server_that_only_pings(run, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    with HoldingServer(authority.issue(["www.site.test"]), unasked=UNASKED["pings"], pause=0.1) as server:
+        place = ("--connect", f"127.0.0.1:{server.port}", "--ca-file", authority.root)
+        done = run("check", "--site", "www.site.test", *place, "--timeout", "1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "did not show what it announces within 1 seconds" in done.stderr

@@ -1,5 +1,6 @@
 """What ``config --server node`` writes, deployed: the frame on the wire, and Firefox's connections before and after."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -129,6 +130,11 @@ def frames_of_type_12(address: tuple[str, int], context: ssl.SSLContext, name: s
                     return found
 
 
+async def payloads_read(address: str, port: int, name: str, trust: Path) -> list[bytes]:
+    async with Connection(address, port, name, str(trust)) as connection:
+        return connection.origin_frames.payloads
+
+
 @pytest.mark.parametrize("deployed", [True, False])
 def test_the_server_sends_exactly_the_planned_frame(module: Path, tmp_path: Path, deployed: bool) -> None:
     authority = Authority(tmp_path / "authority")
@@ -136,8 +142,7 @@ def test_the_server_sends_exactly_the_planned_frame(module: Path, tmp_path: Path
     context = ssl.create_default_context(cafile=str(authority.root))
     with node(issued, module if deployed else None, 0, "127.0.0.1") as server:
         frames = frames_of_type_12(("127.0.0.1", server.port), context, "www.site.test")
-        with Connection("127.0.0.1", server.port, "www.site.test", str(authority.root)) as connection:
-            payloads = connection.origin_frames.payloads
+        payloads = asyncio.run(payloads_read("127.0.0.1", server.port, "www.site.test", authority.root))
     payload = b"".join(struct.pack("!H", len(origin)) + origin.encode() for origin in PLANNED)
     assert frames == ([(0, 0, payload)] if deployed else [])
     assert payloads == ([payload] if deployed else [])

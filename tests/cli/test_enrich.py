@@ -119,6 +119,17 @@ def test_a_study_and_what_it_lacks(run, world: World, study: Study) -> None:
         assert database.sql("SELECT count(*) FROM live_handshakes").fetchall() == [(6,)]
 
 
+@pytest.mark.timeout(120)
+def test_what_there_was_no_time_for_is_asked_for_the_next_time(run, world: World, study: Study) -> None:
+    assert run("import", world.har).returncode == 0
+    slow = run("enrich", "--live", *world.options, "--rate", "0.1", "--live-timeout", "1")
+    assert slow.returncode == 0
+    assert "there was no time for 3 hosts; a longer --live-timeout gives them some" in slow.stderr
+    assert "3 of 4 handshakes showed a certificate" in run("enrich", "--live", *world.options).stderr
+    with open_database(study) as database:
+        assert database.sql("SELECT count(*) FROM live_handshakes").fetchall() == [(6,)]
+
+
 def test_explained_with_what_is_true_today(run, world: World) -> None:
     plain = run("explain", world.har)
     assert "as of" not in plain.stdout

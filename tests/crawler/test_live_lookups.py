@@ -95,7 +95,7 @@ def test_nothing_private_is_contacted(listener: Listener) -> None:
         Wanted("home.test", (Place(HOME, 22),)),
     ]
     with ScriptedDns(answer) as dns:
-        _, handshakes = look_up(hostile, manners(dns))
+        handshakes = look_up(hostile, manners(dns), 60).handshakes
         asked = {name for name, _ in dns.asked}
     assert listener.contacts == 0
     assert asked == {"inside.test", "rebinding.test", "home.test"}, "names of one's own network are not asked for"
@@ -111,7 +111,8 @@ def test_nothing_private_is_contacted(listener: Listener) -> None:
 
 def test_allowed_is_allowed(listener: Listener) -> None:
     with ScriptedDns(answer) as dns:
-        _, handshakes = look_up([Wanted("inside.test", (Place("10.0.0.1", 443),))], manners(dns, allow_private=True))
+        wanted = [Wanted("inside.test", (Place("10.0.0.1", 443),))]
+        handshakes = look_up(wanted, manners(dns, allow_private=True), 60).handshakes
     assert listener.contacts == 1
     assert [(one.address, one.changed, one.certificate) for one in handshakes] == [("10.0.0.1", False, None)]
 
@@ -119,18 +120,19 @@ def test_allowed_is_allowed(listener: Listener) -> None:
 def test_what_servers_show(authority: Authority) -> None:
     home = authority.issue(["home.test", "other.test"])
     with addresses(HOME, MOVED), ScriptedDns(answer) as dns, FaultyServer(HOME, home), FaultyServer(MOVED, home):
-        queries, handshakes = look_up(
+        found = look_up(
             [
                 Wanted("home.test", (Place(HOME, 443), Place(MOVED, 443), Place(None, 443))),
                 Wanted("stranger.test", (Place(HOME, 443),)),
                 Wanted("names.only.test"),
             ],
             manners(dns),
+            60,
         )
         assert dns.asked["home.test", "A"] == 1
-    assert {query.source for query in queries} == {"live"}
-    found = {(one.host, one.recorded_address, one.address): one for one in handshakes}
-    facts = {place: (one.recorded, one.changed, one.certificate is not None) for place, one in found.items()}
+    assert {query.source for query in found.queries} == {"live"}
+    shown_by = {(one.host, one.recorded_address, one.address): one for one in found.handshakes}
+    facts = {place: (one.recorded, one.changed, one.certificate is not None) for place, one in shown_by.items()}
     assert facts == {
         ("home.test", HOME, HOME): (True, False, True),
         ("home.test", MOVED, MOVED): (True, True, True),
@@ -138,10 +140,10 @@ def test_what_servers_show(authority: Authority) -> None:
         ("home.test", None, HOME): (False, None, True),
         ("stranger.test", HOME, HOME): (True, None, False),
     }
-    shown = found["home.test", HOME, HOME]
+    shown = shown_by["home.test", HOME, HOME]
     assert (shown.protocol, shown.tls_version) == ("h2", "TLS 1.3")
     # A certificate counts only of a server that proves to be the host's.
-    assert "not trusted" in str(found["stranger.test", HOME, HOME].problem)
+    assert "not trusted" in str(shown_by["stranger.test", HOME, HOME].problem)
 
 
 def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,5 +163,23 @@ def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.2)
     with addresses(HOME), closing(socket.create_server((HOME, 443))):
-        _, [one] = look_up([Wanted("home.test", (Place(HOME, 443),))], Manners(None, 50))
+        [one] = look_up([Wanted("home.test", (Place(HOME, 443),))], Manners(None, 50), 60).handshakes
     assert one.problem == "no handshake in time"
+
+
+@pytest.mark.timeout(60)
+def test_the_deadline_holds_whatever_a_recording_leads_to() -> None:
+    many = tuple(Place(f"104.20.{number // 250}.{number % 250}", 443) for number in range(1000))
+    wanted = [Wanted("one.test", (Place("104.21.0.1", 22),)), Wanted("home.test", many)]
+    found = look_up(wanted, Manners(None, 0.5), 0.3)
+    assert found.unfinished == {"home.test"}
+    assert {one.host for one in found.handshakes} == {"one.test"}, "of whole hosts only"
+
+
+@pytest.mark.timeout(60)
+def test_the_deadline_holds_whatever_the_resolver_does() -> None:
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
+        silent.bind(("127.0.0.1", 0))
+        resolver = Resolver("127.0.0.1", silent.getsockname()[1])
+        found = look_up([Wanted("a.test"), Wanted("b.test")], Manners(resolver, 50), 0.3)
+    assert (found.queries, found.handshakes, found.unfinished) == ([], [], {"a.test", "b.test"})

@@ -1,11 +1,13 @@
 """ORIGIN frames found in a connection's bytes, however these arrive."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.crawler import origin_frame
-from originset.crawler.preflight.client import Connection, OriginFrames
+from originset.crawler.preflight.client import Answer, Connection, OriginFrames
 from originset.crawler.preflight.observation import origins_in
 from originset.crawler.testbed.lab import Testbed
 from originset.data.errors import ProbeError
@@ -43,28 +45,39 @@ def test_frames_of_other_streams_and_with_flags_are_ignored() -> None:
 
 def test_the_set_is_read_back_as_it_was_given(testbed: Testbed) -> None:
     host, trust = testbed.scenario.hosts["www.gazette.example"], str(testbed.authority.root)
-    with Connection(host.addresses[0], 443, host.name, trust) as connection:
-        found = origins_in(connection.origin_frames.payloads)
+
+    async def announced(address: str, name: str) -> list[bytes]:
+        async with Connection(address, 443, name, trust) as connection:
+            return connection.origin_frames.payloads
+
+    found = origins_in(asyncio.run(announced(host.addresses[0], host.name)))
     assert found == ("https://www.gazette.example", "https://media.gazette.example")
     # One name's frame is not another's, and none is not an empty one.
-    with Connection("151.101.129.21", 443, "media.gazette.example", trust) as connection:
-        assert connection.origin_frames.payloads == []
+    assert asyncio.run(announced("151.101.129.21", "media.gazette.example")) == []
 
 
 @pytest.mark.parametrize(
     ("name", "problem"), [("refused.test", "Connection refused"), ("expired.test", "certificate has expired")]
 )
 def test_why_a_server_could_not_be_asked(testbed: Testbed, name: str, problem: str) -> None:
+    async def ask(address: str) -> None:
+        async with Connection(address, 443, name, str(testbed.authority.root)):
+            pass
+
     address = testbed.scenario.hosts[name].addresses[0]
     with pytest.raises(ProbeError) as caught:
-        Connection(address, 443, name, str(testbed.authority.root))
+        asyncio.run(ask(address))
     assert problem in caught.value.problem
     assert str(caught.value).startswith(f"{name} at {address} port 443: ")
 
 
 def test_a_server_of_http1_answers_too(testbed: Testbed) -> None:
     host = testbed.scenario.hosts["tags.adnet.test"]
-    with Connection(host.addresses[0], 443, host.name, str(testbed.authority.root)) as connection:
-        assert connection.protocol == "http/1.1"
-        first, again = connection.get(host.name, "/"), connection.get(host.name, "/")
+
+    async def ask_twice() -> tuple[str, Answer, Answer]:
+        async with Connection(host.addresses[0], 443, host.name, str(testbed.authority.root)) as connection:
+            return connection.protocol, await connection.get(host.name, "/"), await connection.get(host.name, "/")
+
+    protocol, first, again = asyncio.run(ask_twice())
+    assert protocol == "http/1.1"
     assert first == again

@@ -1,5 +1,7 @@
 """Whom a check contacts: what a stranger's set names must not lead into somebody's network."""
 
+import asyncio
+
 import pytest
 
 from originset.crawler.preflight import observation
@@ -17,9 +19,9 @@ def test_private_addresses_are_not_contacted(address: str, monkeypatch: pytest.M
 
     monkeypatch.setattr(observation, "Connection", contacted)
     public, private = Target("a.test", "151.101.1.1"), Target("a.test", "10.0.0.9")
-    answer, security, why = observation._at_home(public, "b.test", 443, [address])
+    answer, security, why = asyncio.run(observation._at_home(public, "b.test", 443, [address]))
     assert (answer, security) == (None, None)
     assert why == f"its address {address} is not a public one"
     # Whoever checks a server in a private network means that network.
     with pytest.raises(AssertionError, match="contacted"):
-        observation._at_home(private, "b.test", 443, [address])
+        asyncio.run(observation._at_home(private, "b.test", 443, [address]))
