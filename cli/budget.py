@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import click
 import polars as pl
 
-from originset.cli.output import note, write_rows
+from originset.cli.output import note, say, write_rows
 from originset.cli.scratch_study import study_of
 from originset.data.database import open_database
 from originset.data.errors import InputError, UsageError
@@ -44,7 +43,7 @@ def check_budget(study: Study, path: Path, hars: tuple[Path, ...], output_format
         )
     if output_format == GITHUB:
         for line in github_lines(rows, path):
-            click.echo(line)
+            say(line)
     else:
         write_rows(rows, output_format)
     over, unknown = (rows.filter(verdict=verdict).height for verdict in (OVER, UNKNOWN))

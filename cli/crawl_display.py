@@ -12,6 +12,7 @@ import msgspec
 
 from originset.cli.output import progress
 from originset.data.capture import Visit
+from originset.data.printable import printable, printable_json
 
 _RECENT_S = 120.0
 _ERRORS = 20
@@ -47,7 +48,7 @@ class Pace:
             parts.append(f"{_duration(60 * left / rate)} to go")
         if self._errors:
             errors = ", ".join(f"{count} {kind}" for kind, count in Counter(self._errors).most_common(3))
-            parts.append(f"last: {errors}")
+            parts.append(printable(f"last: {errors}"))
         return " · ".join(parts)
 
 
@@ -89,4 +90,4 @@ class Display:
             if self._lines:
                 # Every field on every line: null is not known.
                 fields = {name: getattr(visit, name) for name in visit.__struct_fields__}
-                click.echo(msgspec.json.encode(fields).decode())
+                click.echo(printable_json(msgspec.json.encode(fields).decode()))

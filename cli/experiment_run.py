@@ -32,6 +32,7 @@ from originset.models.experiment import (
     scenario,
 )
 from originset.queries import authors, experiment_figures
+from originset.queries.csv_text import csv_text
 from originset.queries.evaluation import CONTROL, EXPERIMENT
 from originset.queries.experiment_log import Periods, Window
 
@@ -83,7 +84,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{out} cannot be made ({error.strerror})", "name another folder with --out") from error
-    write_text(out / "predictions.csv", predicted.write_csv())
+    write_text(out / "predictions.csv", csv_text(predicted))
     for phase, text in texts.items():
         write_text(out / f"scenario-{phase}.toml", text)
     phases: dict[str, Phase] = {}
@@ -93,7 +94,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
             parsed = scenario_file.parse(text, f"scenario-{phase}.toml")
             phases[phase] = run_phase(parsed, SHARED, BROWSERS[mode], out / "testbed", lambda: display.advance(task))
     loads = _loads(chosen, phases)
-    write_text(out / "loads.csv", loads.write_csv())
+    write_text(out / "loads.csv", csv_text(loads))
     write_text(out / "log.jsonl", _log(chosen, phases))
     kept = _kept(loads)
     passive = _passive(out / "log.jsonl", phases[DURING], sites)
@@ -113,7 +114,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
         ],
     )
     checks = _checks(predicted, kept, passive)
-    write_text(out / "checks.csv", checks.write_csv())
+    write_text(out / "checks.csv", csv_text(checks))
     return checks
 
 

@@ -30,6 +30,7 @@ from originset.models.live import with_live
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, check_host, parse, payload_bytes
 from originset.models.plan import Plan, counted
 from originset.models.site_scenario import SiteScenario, site_scenario
+from originset.queries.csv_text import csv_text
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")
 
@@ -105,7 +106,7 @@ def verify_plan(study: Study, path: Path, out: Path) -> pl.DataFrame:
                 rows.append(one)
                 display.advance(task)
     found = pl.concat(rows)
-    write_text(out / "connections.csv", found.write_csv())
+    write_text(out / "connections.csv", csv_text(found))
     return found
 
 

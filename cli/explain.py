@@ -12,7 +12,7 @@ import polars as pl
 from originset.cli.analyze import analyze
 from originset.cli.files import write_text
 from originset.cli.live import enrich, live_options, manners, remark
-from originset.cli.output import note
+from originset.cli.output import note, say
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
 from originset.data.reference.snapshot import current
@@ -48,7 +48,7 @@ def command(
             remark(enrich(study, manners(resolver, rate, allow_private=allow_private), live_timeout))
             analyze(study, current())
         made = report_contents(study, har.name, pages=100)
-    click.echo("\n".join(_lines(made)))
+    say("\n".join(_lines(made)))
     if out is not None:
         write_text(out, render(made))
         note(f"report: {out}")

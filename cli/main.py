@@ -13,6 +13,7 @@ import click
 import originset
 from originset.data.errors import OriginsetError
 from originset.data.files import disk_fault
+from originset.data.printable import printable
 from originset.data.study import Study
 
 # One file a command, imported only when it is called: polars, DuckDB and selenium take a second to import together.
@@ -116,8 +117,7 @@ def _leave_stdout() -> None:
 
 def _fail(line: str, code: int, debug: bool) -> int:
     if debug:
-        traceback.print_exc()
-    # One line whatever the text holds: names in it come from strangers, and a terminal obeys control characters.
-    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-    click.echo(f"originset: {printable}", err=True)
+        for place in traceback.format_exc().splitlines():
+            click.echo(printable(place), err=True)
+    click.echo(f"originset: {printable(line)}", err=True)
     return code

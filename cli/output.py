@@ -13,6 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from originset.data.printable import printable, printable_json
+from originset.queries.csv_text import csv_text
+
 FORMATS = ("table", "json", "jsonl", "csv", "parquet")
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -26,34 +29,45 @@ def format_option(function: _F) -> _F:
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="How rows are written to stdout.",
+        help="How rows are written to stdout; csv has an apostrophe before what spreadsheets would run as a formula.",
     )(function)
 
 
 def write_rows(rows: pl.DataFrame, output_format: str) -> None:
-    """Write rows to stdout. Unknown values are null in JSON and Parquet, empty in CSV, ``-`` in a table."""
+    """Write rows to stdout. Unknown values are null in JSON and Parquet, empty in CSV, ``-`` in a table.
+
+    Parquet and JSON hold values as they are. A terminal obeys none of the others' texts, a spreadsheet none of CSV's;
+    bytes are hexadecimal there, and in JSON.
+    """
+    if output_format == "parquet":
+        rows.write_parquet(sys.stdout.buffer)
+        return
+    rows = rows.with_columns(pl.col(pl.Binary).bin.encode("hex"))
     if output_format == "table":
         _write_table(rows)
     elif output_format == "json":
-        click.echo(rows.write_json())
+        click.echo(printable_json(rows.write_json()))
     elif output_format == "jsonl":
-        click.echo(rows.write_ndjson(), nl=False)
-    elif output_format == "csv":
-        click.echo(_flat(rows).write_csv(), nl=False)
+        click.echo(printable_json(rows.write_ndjson()), nl=False)
     else:
-        rows.write_parquet(sys.stdout.buffer)
+        click.echo(csv_text(rows), nl=False)
 
 
 def note(text: str) -> None:
-    """One remark on stderr."""
-    click.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text), err=True)
+    """One remark on stderr, in one line."""
+    click.echo(printable(text), err=True)
+
+
+def say(text: str) -> None:
+    """A text for people on stdout, line by line."""
+    click.echo("\n".join(map(printable, text.split("\n"))))
 
 
 def progress() -> Progress:
     """A progress display on stderr; it shows nothing unless stderr is a terminal."""
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -67,7 +81,7 @@ def byte_progress() -> Progress:
     """The same for work that is measured in bytes; tasks have the fields ``files`` and ``all_files``."""
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[files]}/{task.fields[all_files]} files"),
         TransferSpeedColumn(),
@@ -96,10 +110,4 @@ def _cell(value: object) -> str:
         return f"{value:.2f}".rstrip("0").rstrip(".")
     if isinstance(value, pl.Series | list | tuple):
         return ", ".join(_cell(part) for part in value)
-    # Hosts and URLs are a stranger's text; a terminal must not obey them.
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
-
-
-def _flat(rows: pl.DataFrame) -> pl.DataFrame:
-    lists = [name for name, kind in rows.schema.items() if isinstance(kind, pl.List)]
-    return rows.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
+    return printable(str(value))

@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from originset.data.printable import printable
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -154,8 +156,7 @@ def _rows(rows: Any) -> str:  # noqa: ANN401 - any iterable of rows of text
 
 
 def _cell(text: object) -> str:
-    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    return printable.replace("|", "\\|").replace("<", "&lt;")
+    return printable(str(text)).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _minutes(seconds: float) -> str:

@@ -24,6 +24,7 @@ import polars as pl
 from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
 from originset.queries.intervals import register
+from originset.queries.result_rows import rows_of_relation
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -114,8 +115,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
     """The rows of one statement; ``parameters`` are what ``$name`` in it stands for.
 
     Raises:
-        UsageError: it is empty, does more than read, DuckDB refuses it (in one line, with DuckDB's own words), or its
-            rows have a type that no output format holds.
+        UsageError: it is empty, does more than read, or DuckDB refuses it (in one line, with DuckDB's own words).
         duckdb.Error: the database is damaged, or the disk full.
     """
     try:
@@ -126,14 +126,11 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         if any(statement.type != duckdb.StatementType.SELECT for statement in statements) or _writes(connection, sql):
             raise UsageError("SQL: a statement does more than read", "SELECT, FROM, WITH and DESCRIBE are allowed")
         register(connection)
-        rows: pl.DataFrame = connection.sql(sql, params=dict(parameters) if parameters else None).pl()
+        return rows_of_relation(connection.sql(sql, params=dict(parameters) if parameters else None))
     except duckdb.Error as error:
         if is_of_the_file(error):
             raise  # open_database says what to do
         raise UsageError(f"SQL: {' '.join(str(error).split())}") from error
-    except pl.exceptions.PolarsError as error:
-        raise UsageError("SQL: a column of the result has a type that cannot be shown", "cast it to VARCHAR") from error
-    return rows
 
 
 def _writes(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:

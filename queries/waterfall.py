@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from originset.data.printable import printable
+from originset.queries.csv_text import csv_text
 from originset.queries.drawing import context, save
 
 # Distinct in lightness too, darkest for what is saved.
@@ -47,7 +49,7 @@ def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
         OSError: a file cannot be written.
     """
     path = out / "figure-2.csv"
-    rows.write_csv(path)
+    path.write_text(csv_text(rows), encoding="utf-8")
     shown = _chosen(rows, page.load)
     with context():
         figure = Figure(figsize=(7.6, 1.5 + 0.155 * shown.height), layout="constrained")
@@ -109,4 +111,4 @@ def _label(host: str | None) -> str:
 
 def _clean(text: str) -> str:
     """A stranger's text, which matplotlib would otherwise read as mathematics."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text).replace("$", r"\$")
+    return printable(text).replace("$", r"\$")

@@ -2,11 +2,15 @@
 
 import io
 import json
+import sys
 
+import duckdb
 import polars as pl
 import pytest
 
-from originset.cli.output import write_rows
+from originset.cli import main
+from originset.cli.output import FORMATS, note, say, write_rows
+from originset.queries.result_rows import rows_of_relation
 
 ROWS = pl.DataFrame({"host": ["a.test", None], "n": [3, 4], "hosts": [["x", "y"], []]})
 
@@ -37,7 +41,62 @@ def test_parquet_round_trip(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
 def test_a_table_row_is_one_line_and_obeys_no_stranger(capsys: pytest.CaptureFixture[str]) -> None:
     write_rows(pl.DataFrame({"host": ["\x1b[2Jevil\nsecond [bold]line[/bold]"], "n": [None]}), "table")
     out = capsys.readouterr().out
-    assert "\x1b" not in out
+    assert r"\x1b[2Jevil\nsecond" in out
     assert len(out.splitlines()) == 2
     assert "[bold]line[/bold]" in out
     assert out.splitlines()[1].endswith("-")
+
+
+ISSUERS = pl.DataFrame({"issuer": ["=HYPERLINK(1)", "\x1b]0;owned\x07", "\u202egnp", "\x9b2J"], "n": [-1, 2, 3, 4]})
+
+
+@pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
+def test_no_format_hands_controls_to_a_terminal(output_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write_rows(ISSUERS, output_format)
+    assert all(line.isprintable() for line in capsys.readouterr().out.split("\n"))
+
+
+def test_json_and_parquet_keep_what_was_written(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_rows(ISSUERS, "json")
+    assert json.loads(capsysbinary.readouterr().out) == ISSUERS.rows(named=True)
+    write_rows(ISSUERS, "parquet")
+    assert pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out)).equals(ISSUERS)
+
+
+def test_csv_has_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    write_rows(ISSUERS, "csv")
+    assert capsys.readouterr().out.splitlines()[1] == "'=HYPERLINK(1),-1"
+
+
+def test_remarks_and_texts_obey_no_stranger(capsys: pytest.CaptureFixture[str]) -> None:
+    note("a\x1b[2J\nb")
+    say("one\x9b\ntwo\x1b")
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("one\\x9b\ntwo\\x1b\n", "a\\x1b[2J\\nb\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--debug"]])
+def test_errors_obey_no_stranger(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["originset", *options, "query", "\x1b[2Jname\u202e"])
+    with pytest.raises(SystemExit):
+        main.run()
+    shown = capsys.readouterr().err
+    assert r"\x1b[2Jname" in shown
+    assert all(line.isprintable() for line in shown.split("\n"))
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM duckdb_settings()", "SELECT * FROM test_all_types()"])
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_every_type_can_be_written(output_format: str, sql: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    with duckdb.connect() as connection:
+        rows = rows_of_relation(connection.sql(sql))
+    write_rows(rows, output_format)
+    written = capsysbinary.readouterr().out
+    if output_format == "parquet":
+        assert pl.read_parquet(io.BytesIO(written)).height == rows.height
+    elif output_format == "json":
+        assert len(json.loads(written)) == rows.height
+    else:
+        assert written.count(b"\n") == rows.height + (output_format != "jsonl")

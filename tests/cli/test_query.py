@@ -49,6 +49,13 @@ def test_all_formats_hold_every_query(run, output_format) -> None:
         assert done.stdout.strip(), name
 
 
+@pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
+def test_all_formats_hold_what_sql_gives(run, output_format) -> None:
+    done = run("query", "--sql", "SELECT * FROM duckdb_settings()", "--format", output_format)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "threads" in done.stdout
+
+
 def test_the_text_of_a_query(run) -> None:
     assert run("query", "--show", "protocols_summary").stdout == catalogue()["protocols_summary"].sql
 

@@ -1,0 +1,34 @@
+r"""Strangers' texts on their way to a terminal, which obeys control characters and turns lines around.
+
+Control characters (C0 and C1), marks of direction and the like, separators of lines, and what Unicode has no
+character for are written as Python's escapes: ``\x1b``, ``\u202e``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_BEYOND_ASCII = re.compile(r"[^\n -~]")
+
+
+def printable(text: str) -> str:
+    """A text in one line that no terminal obeys."""
+    if text.isprintable():
+        return text
+    return "".join(c if _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_json(text: str) -> str:
+    """JSON with the same value that no terminal obeys: such characters become JSON's own escapes."""
+    return _BEYOND_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _json_escape(found[0]), text)
+
+
+def _is_harmless(character: str) -> bool:
+    # Spaces of other widths are not printable to Python; terminals show them.
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
