@@ -57,7 +57,8 @@ audit: $(READY)
 
 # Pages that are made from their source: the module that writes each, and where to.
 PAGES := originset.data.schema_page:docs/schema.md originset.cli.commands_page:docs/commands.md \
-  originset.cli.writers.servers_page:docs/servers.md originset.crawler.testbed.rules.page:docs/browser-rules.md
+  originset.cli.writers.servers_page:docs/servers.md originset.crawler.testbed.rules.page:docs/browser-rules.md \
+  security_page:SECURITY.md
 
 check: $(READY) types
 	@$(BIN)/ruff check .
@@ -65,7 +66,7 @@ check: $(READY) types
 	@PYTHONPATH=build/typing $(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/deptry --no-ansi .
 	@for page in $(PAGES); do \
-	  $(BIN)/python -m $${page%:*} | diff - $${page#*:} || { echo "$${page#*:} is stale: make docs" >&2; exit 1; }; \
+	  PYTHONPATH=.ci $(BIN)/python -m $${page%:*} | diff - $${page#*:} || { echo "$${page#*:} is stale: make docs" >&2; exit 1; }; \
 	done
 
 # Type and layer checkers do not run the import hook of an editable install; links give them the same package by path.
@@ -82,7 +83,7 @@ build/typing/originset/%: | build/typing/originset
 
 docs: $(READY)
 	@for page in $(PAGES); do \
-	  $(BIN)/python -m $${page%:*} > build/page.md && mv build/page.md $${page#*:} || exit 1; \
+	  PYTHONPATH=.ci $(BIN)/python -m $${page%:*} > build/page.md && mv build/page.md $${page#*:} || exit 1; \
 	done
 
 # A browser that does something else than its predecessor is a difference in these two files, not a failure.

@@ -1,7 +1,7 @@
-r"""Strangers' texts on their way to a terminal, which obeys control characters and turns lines around.
+"""Strangers' texts on their way to a terminal, which obeys control characters and turns lines around.
 
 Control characters (C0 and C1), marks of direction and the like, separators of lines, and what Unicode has no
-character for are written as Python's escapes: ``\x1b``, ``\u202e``.
+character for are written as they are in a Python program: as a backslash with the number.
 """
 
 from __future__ import annotations

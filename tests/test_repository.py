@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -50,6 +52,7 @@ def test_tests_mirror_the_packages() -> None:
             assert any(name == stem or name.startswith(f"{stem}_") for stem in stems), relative
 
 
+@pytest.mark.promise("nothing-is-run")
 def test_no_text_of_strangers_is_run_or_unpickled() -> None:
     """No shell, no pickle, no eval: what comes from outside stays a value."""
     folders = ("analysis", "cli", "crawler", "data", "models", "queries")

@@ -208,6 +208,7 @@ def test_captures_that_are_gone_take_their_rows_along(study):
     assert scan(study, "requests").collect()["visit_id"].unique().to_list() == ["ab00000000000001"]
 
 
+@pytest.mark.promise("captures-are-bounded")
 def test_damaged_captures_are_rejects_and_the_others_are_read(study):
     write(study, "ab00000000000001")
     cut = write(study, "ab00000000000002")

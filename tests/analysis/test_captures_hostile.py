@@ -34,6 +34,7 @@ def _read(study: Study) -> tuple[dict[str, int], int]:
     return counts, scan(study, "visits").collect().height
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_links_are_left_out(study: Study, tmp_path: Path) -> None:
     other = write_captures(tmp_path / "elsewhere", range(3, 5), folders=1, entries=2)
     (study.captures / "00" / f"{_ID}.har.zst").symlink_to(other[0])
@@ -42,6 +43,7 @@ def test_links_are_left_out(study: Study, tmp_path: Path) -> None:
     assert (counts["captures_read"], counts["captures_refused"], counts["links_left_out"], visits) == (3, 0, 2, 3)
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_link_put_in_the_place_of_one_that_was_seen_is_refused(study: Study, tmp_path: Path) -> None:
     """Between the listing and the reading, as another user of the machine might."""
     (link,) = write_captures(tmp_path / "elsewhere", range(3, 4), folders=1, entries=2)
@@ -51,6 +53,7 @@ def test_a_link_put_in_the_place_of_one_that_was_seen_is_refused(study: Study, t
         read_capture_bytes(place)
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_what_is_no_file_is_refused(study: Study) -> None:
     folder = study.captures / "00"
     os.mkfifo(folder / f"{_ID}.har.zst")
@@ -65,6 +68,7 @@ def test_what_is_no_file_is_refused(study: Study) -> None:
     }
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_shard_that_is_a_link_is_refused(study: Study, tmp_path: Path) -> None:
     _read(study)
     (shard,) = shard_paths(study, "requests")
@@ -76,6 +80,7 @@ def test_a_shard_that_is_a_link_is_refused(study: Study, tmp_path: Path) -> None
     assert not shard.is_symlink()
 
 
+@pytest.mark.promise("studies-are-private")
 def test_what_is_private_is_its_owners(study: Study, tmp_path: Path) -> None:
     har = Path(__file__).parents[1] / "fixtures" / "hars" / "chrome-devtools"
     settings = ImportSettings(keep_secrets=True, keep_files=True)

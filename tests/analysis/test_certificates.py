@@ -134,6 +134,7 @@ def test_an_address_of_no_length_that_addresses_have():
     assert "1 of 2 names are no host names" in (found.problem or "")
 
 
+@pytest.mark.promise("odd-certificates-are-kept")
 @pytest.mark.parametrize(
     ("extensions", "why"),
     [
@@ -156,6 +157,7 @@ def test_no_extensions_no_names():
     assert alternative_names(tagged(0x30, tagged(0xA3, tagged(0x30, tagged(0x30, tagged(0x06, b"\x55")))))) == []
 
 
+@pytest.mark.promise("odd-certificates-are-kept")
 def test_garbage_is_kept_with_its_problem():
     found = from_der(b"\x30\x03garbage")
     assert found.certificate_id == hashlib.sha256(b"\x30\x03garbage").hexdigest()
@@ -312,6 +314,7 @@ def test_names_alone_are_the_names_that_the_library_reads(shared):
     assert compared > 100
 
 
+@pytest.mark.promise("odd-certificates-are-kept")
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_certificate(data):
     with contextlib.suppress(ValueError):

@@ -251,6 +251,7 @@ def test_many_parts_hold_what_one_holds(tmp_path, monkeypatch):
     assert rows[0].height == 200
 
 
+@pytest.mark.promise("hars-refused-one-by-one")
 def test_bad_rows_are_refused_by_themselves(study, tmp_path):
     file = write(tmp_path / "requests.json", ROWS)
     lines = file.read_bytes().splitlines(keepends=True)
@@ -313,6 +314,7 @@ def test_a_copy_of_each_page_is_kept_if_asked_for(tmp_path):
     assert rows[0].equals(rows[1])
 
 
+@pytest.mark.promise("imports-without-secrets")
 def test_no_secret_of_a_row_is_kept(study, tmp_path):
     run(study, write(tmp_path / "requests.json", ROWS))
     for table in ("visits", "requests", "connections"):

@@ -192,6 +192,7 @@ def test_rows_of_a_table_are_not_read_from_a_pipe(study, monkeypatch):
     assert [error.reason for error in run(study, Path("-")).refused] == ["not-har"]
 
 
+@pytest.mark.promise("hars-are-bounded")
 def test_members_beyond_the_bound_are_told(study, tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
         for name in ("a", "b", "c"):
@@ -267,6 +268,7 @@ def bomb(packing: str, size: int) -> bytes:
     return packed.getvalue()
 
 
+@pytest.mark.promise("hars-are-bounded")
 @pytest.mark.parametrize("packing", ["gzip", "zstd", "zip"])
 def test_a_bomb_meets_a_bound(study, tmp_path, packing):
     (tmp_path / "bomb.har").write_bytes(bomb(packing, 80 << 20))
@@ -275,6 +277,7 @@ def test_a_bomb_meets_a_bound(study, tmp_path, packing):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
 
 
+@pytest.mark.promise("hars-are-bounded")
 def test_a_file_over_the_bound_is_not_even_read(study, tmp_path):
     with (tmp_path / "huge.har").open("wb") as file:
         file.truncate((1 << 30) + 1)
@@ -349,6 +352,7 @@ def test_a_file_named_twice_is_one(folder):
     assert len(find_files([folder / "a.har", folder])) == len(find_files([folder]))
 
 
+@pytest.mark.promise("imports-without-secrets")
 def test_planted_secrets_survive_nowhere_in_the_study(study, tmp_path):
     planted = {name: f"S3CRET{number:02}X" for number, name in enumerate("abcdefghijklmn")}
     s = planted

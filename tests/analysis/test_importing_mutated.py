@@ -24,6 +24,7 @@ def texts() -> list[bytes]:
     return bases(HARS)
 
 
+@pytest.mark.promise("hars-refused-one-by-one")
 @pytest.mark.soak
 @pytest.mark.timeout(120)  # of one run, which takes seconds: for a reader that never ends
 @pytest.mark.parametrize("run", range(RUNS))

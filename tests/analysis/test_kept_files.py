@@ -123,6 +123,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.promise("imports-without-secrets")
 @pytest.mark.parametrize("keep_files", [False, True])
 def test_no_planted_secret_survives_anywhere_in_a_study(folder, tmp_path, keep_files):
     study = Study(tmp_path / "study")

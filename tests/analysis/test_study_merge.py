@@ -117,6 +117,7 @@ def test_shards_of_one_name_and_different_rows_are_both_kept(tmp_path: Path) -> 
     assert len(shard_paths(study, "visits")) == 2
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_links_are_not_followed(tmp_path: Path) -> None:
     part = crawled(tmp_path / "part", A, B)
     (path,) = part.captures.glob(f"*/{A}*")

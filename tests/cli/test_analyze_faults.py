@@ -314,6 +314,7 @@ def test_there_are_fifty() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 50
 
 
+@pytest.mark.promise("faults-lose-nothing")
 @pytest.mark.soak
 @pytest.mark.testbed
 @pytest.mark.parametrize("fault", FAULTS if _FULL else FAULTS[9::10], ids=lambda fault: fault.name)

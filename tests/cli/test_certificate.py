@@ -66,6 +66,7 @@ def test_files_are_as_reviewed_and_stable(run, tmp_path: Path, target: str, gold
     assert (tmp_path / golden).read_text() == done.stdout
 
 
+@pytest.mark.promise("keys-are-private")
 def test_a_request_signed_by_a_new_key(run, tmp_path: Path) -> None:
     path = written(tmp_path, USUAL, TODAY)
     done = run("certificate", "--for", "csr", "--plan", path, "--new-key", tmp_path / "key.pem")
@@ -85,6 +86,7 @@ def test_a_request_signed_by_a_new_key(run, tmp_path: Path) -> None:
     assert "File exists" in again.stderr
 
 
+@pytest.mark.promise("keys-are-private")
 def test_a_request_signed_by_the_key_that_is_there(run, tmp_path: Path) -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     text = key.private_bytes(
@@ -105,6 +107,7 @@ def test_a_request_signed_by_the_key_that_is_there(run, tmp_path: Path) -> None:
         assert said in refused.stderr
 
 
+@pytest.mark.promise("configurations-hold-origins-only")
 def test_hostile_names_stay_data_or_stay_out(run, tmp_path: Path) -> None:
     """Each text parses as its format and holds no name that a certificate cannot; each of those is named with why."""
     path = written(tmp_path, [(name, True) for name in HOSTILE], [*TODAY, *HOSTILE])

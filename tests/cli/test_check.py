@@ -46,6 +46,7 @@ def test_calls_that_cannot_work(run, testbed, arguments: list[str], code: int, s
     assert testbed.sites
 
 
+@pytest.mark.promise("check-ends")
 @pytest.mark.timeout(60)
 def test_a_server_that_only_pings(run, tmp_path: Path) -> None:
     authority = Authority(tmp_path)

@@ -6,16 +6,20 @@ import gzip
 import json
 import shlex
 import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hand_made_har import write_har
 
 from originset.cli import main
 from originset.cli.commands_page import commands, page, split_help
+from originset.crawler.testbed.namespace import inside
 
 EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
 # Those that take long, and what fetches from a server that a test has put there.
@@ -103,7 +107,31 @@ def made_by(line: str, folder: Path) -> list[Path]:
     return [folder / words[number + 1] for number, word in enumerate(words) if word == "--out"]
 
 
+_contacts: list[str] = []
+_ASKING = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"}
+sys.addaudithook(lambda event, given: _contacts.append(f"{event} {given}") if event in _ASKING else None)
+
+
+@pytest.fixture
+def nobody_contacted() -> Iterator[None]:
+    """No packet leaves by the only way out of the tests' namespace, and Python asks for no name or connection."""
+    _contacts.clear()
+    if inside():  # who was looked for by earlier tests is asked after no more
+        subprocess.run(["ip", "neigh", "flush", "dev", "uplink"], check=True)
+    sent = _packets_sent()
+    yield
+    assert _contacts == []
+    assert _packets_sent() == sent
+
+
+def _packets_sent() -> int | None:
+    """By the way out of the tests' namespace; None where the tests are in none."""
+    return psutil.net_io_counters(pernic=True)["uplink"].packets_sent if inside() else None
+
+
+@pytest.mark.promise("no-contact-unasked")
 @pytest.mark.parametrize("words", HERE)
+@pytest.mark.usefixtures("nobody_contacted")
 def test_the_example_of(words: str, folder: Path, monkeypatch: Any, capsys: Any) -> None:
     line = EXAMPLES[words]
     if words in {"originset", "originset import"}:

@@ -119,6 +119,7 @@ def test_a_study_and_what_it_lacks(run, world: World, study: Study) -> None:
         assert database.sql("SELECT count(*) FROM live_handshakes").fetchall() == [(6,)]
 
 
+@pytest.mark.promise("live-ends")
 @pytest.mark.timeout(120)
 def test_what_there_was_no_time_for_is_asked_for_the_next_time(run, world: World, study: Study) -> None:
     assert run("import", world.har).returncode == 0

@@ -65,6 +65,7 @@ def test_webpagetest(run, shared: Path) -> None:
     assert "no totals, as the page was with a connection to an unknown address" in text
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 def test_strangers_texts_stay_texts(run, tmp_path: Path) -> None:
     url = "https://www.site.test/\x1b[2J\u202egnp.exe"
     har = write_har(tmp_path / "page.har", [(url, HOME, "1"), ("https://img.site.test/", NEAR, "2")])

@@ -53,6 +53,7 @@ def test_wrong_usage_is_exit_code_2() -> None:
     assert "No such command 'analyse'" in done.stderr
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 def test_a_strangers_text_in_an_error_stays_on_its_line(tmp_path: Path) -> None:
     done = originset("--study", tmp_path / "a\x1b[31m\nb", "analyze")
     assert done.returncode == 2

@@ -50,12 +50,14 @@ def test_a_table_row_is_one_line_and_obeys_no_stranger(capsys: pytest.CaptureFix
 ISSUERS = pl.DataFrame({"issuer": ["=HYPERLINK(1)", "\x1b]0;owned\x07", "\u202egnp", "\x9b2J"], "n": [-1, 2, 3, 4]})
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 @pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
 def test_no_format_hands_controls_to_a_terminal(output_format: str, capsys: pytest.CaptureFixture[str]) -> None:
     write_rows(ISSUERS, output_format)
     assert all(line.isprintable() for line in capsys.readouterr().out.split("\n"))
 
 
+@pytest.mark.promise("csv-has-no-formulas")
 def test_json_and_parquet_keep_what_was_written(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     write_rows(ISSUERS, "json")
     assert json.loads(capsysbinary.readouterr().out) == ISSUERS.rows(named=True)
@@ -63,11 +65,13 @@ def test_json_and_parquet_keep_what_was_written(capsysbinary: pytest.CaptureFixt
     assert pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out)).equals(ISSUERS)
 
 
+@pytest.mark.promise("csv-has-no-formulas")
 def test_csv_has_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
     write_rows(ISSUERS, "csv")
     assert capsys.readouterr().out.splitlines()[1] == "'=HYPERLINK(1),-1"
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 def test_remarks_and_texts_obey_no_stranger(capsys: pytest.CaptureFixture[str]) -> None:
     note("a\x1b[2J\nb")
     say("one\x9b\ntwo\x1b")
@@ -75,6 +79,7 @@ def test_remarks_and_texts_obey_no_stranger(capsys: pytest.CaptureFixture[str]) 
     assert (shown.out, shown.err) == ("one\\x9b\ntwo\\x1b\n", "a\\x1b[2J\\nb\n")
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 @pytest.mark.parametrize("options", [[], ["--debug"]])
 def test_errors_obey_no_stranger(
     options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

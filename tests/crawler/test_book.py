@@ -168,6 +168,7 @@ def test_a_failure_that_may_pass_is_tried_again_and_what_was_staged_goes(book: B
     assert not [path for path in (tmp_path / "shared" / "incoming").rglob("*") if path.is_file()]
 
 
+@pytest.mark.promise("workers-are-checked")
 def test_a_capture_that_is_not_where_it_was_said_to_be_ends_the_crawl(book: Book, tmp_path: Path) -> None:
     book.store = FolderStore(tmp_path / "shared")
 

@@ -172,6 +172,7 @@ def test_an_interrupted_crawl_leaves_nothing_half_done(testbed: Testbed, command
     assert command.processes() == []
 
 
+@pytest.mark.promise("crawls-take-browsers-along")
 def test_a_killed_crawl_takes_its_browsers_along(testbed: Testbed, command: Command) -> None:
     sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]
     command.list.write_text("\n".join(sites))

@@ -279,6 +279,7 @@ def test_a_machine_without_the_address_family(command: Command) -> None:
     assert not command.study.root.exists(), "nothing was begun"
 
 
+@pytest.mark.promise("faults-lose-nothing")
 def test_a_crawl_stops_where_the_disk_is_full(command: Command) -> None:
     command.list.write_text("http://127.0.0.1/page\n")
     command.study.root.mkdir()

@@ -83,6 +83,7 @@ def manners(dns: ScriptedDns, **more: object) -> Manners:
     return Manners(Resolver("127.0.0.1", dns.port), 50, **more)
 
 
+@pytest.mark.promise("live-stays-public")
 def test_nothing_private_is_contacted(listener: Listener) -> None:
     hostile = [
         *(Wanted(address, (Place(address, 443),)) for address in PRIVATE),
@@ -160,6 +161,7 @@ def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waits == [0.0, 0.5, 1.0, 1.5]
 
 
+@pytest.mark.promise("live-ends")
 def test_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.2)
     with addresses(HOME), closing(socket.create_server((HOME, 443))):
@@ -167,6 +169,7 @@ def test_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.problem == "no handshake in time"
 
 
+@pytest.mark.promise("live-ends")
 @pytest.mark.timeout(60)
 def test_the_deadline_holds_whatever_a_recording_leads_to() -> None:
     many = tuple(Place(f"104.20.{number // 250}.{number % 250}", 443) for number in range(1000))
@@ -176,6 +179,7 @@ def test_the_deadline_holds_whatever_a_recording_leads_to() -> None:
     assert {one.host for one in found.handshakes} == {"one.test"}, "of whole hosts only"
 
 
+@pytest.mark.promise("live-ends")
 @pytest.mark.timeout(60)
 def test_the_deadline_holds_whatever_the_resolver_does() -> None:
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:

@@ -38,12 +38,14 @@ def test_a_half_written_capture_is_not_seen(tmp_path: Path) -> None:
     assert list(capture.capture_paths(tmp_path)) == []
 
 
+@pytest.mark.promise("faults-lose-nothing")
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         capture.write_capture(tmp_path, {"entries": [object()]}, EXTENSION)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+@pytest.mark.promise("captures-are-bounded")
 @pytest.mark.parametrize("cut", [0, 1, 20, -1])
 def test_a_cut_file_is_refused(tmp_path: Path, cut: int) -> None:
     path = capture.write_capture(tmp_path, {"entries": list(range(1000))}, EXTENSION)
@@ -73,6 +75,7 @@ def test_a_later_version_is_refused() -> None:
         capture.decode_extension(text.encode(), "x")
 
 
+@pytest.mark.promise("captures-are-bounded")
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "MAX_BYTES", 1 << 16)
     path = tmp_path / "x"

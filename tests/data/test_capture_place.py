@@ -118,6 +118,7 @@ def test_a_study_with_captures_of_its_own_keeps_them(tmp_path: Path) -> None:
         assert settle_place(study, None) is None
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_link_in_a_shared_folder_is_not_followed(tmp_path: Path) -> None:
     store = open_place(str(tmp_path / "shared"))
     secret = tmp_path / "secret"

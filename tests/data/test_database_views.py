@@ -74,6 +74,7 @@ def test_a_folder_whose_name_duckdb_cannot_be_told(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) > 0 FROM requests").fetchone() == (True,)
 
 
+@pytest.mark.promise("sql-only-reads")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -100,6 +101,7 @@ def test_a_query_gets_no_way_out(studies: tuple[Study, Study], tmp_path: Path, s
     assert {path: path.stat().st_mtime_ns for path in views.root.rglob("*")} == before
 
 
+@pytest.mark.promise("sql-only-reads")
 @pytest.mark.parametrize("around", ["{}", "WITH q AS ({}) FROM q"])
 def test_shards_cannot_be_written_over(studies: tuple[Study, Study], around: str) -> None:
     """What views may read DuckDB would also write; a statement of one's own is looked at before."""

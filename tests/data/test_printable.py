@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from originset.data.printable import printable, printable_json
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -27,6 +28,7 @@ def test_controls_are_shown_as_escapes(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
+@pytest.mark.promise("terminals-obey-nobody")
 @given(st.text(st.characters(), max_size=60))
 def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
     left = {unicodedata.category(character) for character in printable(text)}

@@ -26,6 +26,7 @@ def _written(study: Study, source: str = "a.har") -> Path:
     return write_shard(study, "rejects", "imports", rows)
 
 
+@pytest.mark.promise("shards-have-checksums")
 def test_every_bit_counts(study: Study) -> None:
     path = _written(study)
     content = path.read_bytes()
@@ -42,6 +43,7 @@ def test_every_bit_counts(study: Study) -> None:
     assert {*silent} <= {*range(key, key + len(KEY) + 2)}
 
 
+@pytest.mark.promise("shards-have-checksums")
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.9, 0.999])
 def test_a_shard_that_was_cut(study: Study, share: float) -> None:
     path = _written(study)
@@ -49,6 +51,7 @@ def test_a_shard_that_was_cut(study: Study, share: float) -> None:
     assert not is_usable(study, "rejects", "imports")
 
 
+@pytest.mark.promise("shards-have-checksums")
 def test_what_a_changed_shard_is_refused_for(study: Study) -> None:
     path = _written(study)
     assert read_shard(study, "rejects", path)["source"].to_list() == ["a.har"]
@@ -78,6 +81,7 @@ def test_a_shard_of_before_has_none(study: Study) -> None:
     assert not is_usable(study, "rejects", "imports")
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_shard_is_not_read_through_a_link(study: Study) -> None:
     path = _written(study)
     path.rename(study.root / "elsewhere")

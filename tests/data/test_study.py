@@ -35,6 +35,7 @@ def test_facts_set_during_a_run_stay(tmp_path: Path) -> None:
     assert len(study.manifest()["runs"]) == 1
 
 
+@pytest.mark.promise("studies-are-locked")
 def test_two_commands_do_not_change_it_at_once(tmp_path: Path) -> None:
     study = Study(tmp_path / "S")
     with study.changing("crawl", {}), pytest.raises(StudyError, match="another originset"), study.changing("model", {}):

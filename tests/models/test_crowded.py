@@ -19,6 +19,7 @@ ON_PAIRS = {
 }
 
 
+@pytest.mark.promise("pairs-are-bounded")
 @given(rows=st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9))))
 def test_pages_with_more_than_so_many_of_anything(rows: list[tuple[int, int | None, int | None]]) -> None:
     page, *values = zip(*rows, strict=True) if rows else ((), (), ())
@@ -72,6 +73,7 @@ MANY_CONNECTIONS = visit("connections", ["h0.one.test"] * 5, [0, 1, 2, 3, 4])
 ORDINARY = visit("ordinary", [f"h{i}.one.test" for i in range(3)], [0, 1, 2])
 
 
+@pytest.mark.promise("pairs-are-bounded")
 @pytest.mark.parametrize("many", [MANY_HOSTS, MANY_CONNECTIONS])
 @pytest.mark.parametrize("part_rows", [1, 100])
 def test_what_rests_on_pairs_is_not_known(make_tables, monkeypatch: pytest.MonkeyPatch, many, part_rows: int) -> None:

@@ -126,6 +126,7 @@ def test_sql_counts_the_requests_that_the_models_count(study) -> None:
             assert rows_of(connection, name)["requests"].sum() == expected, name
 
 
+@pytest.mark.promise("sql-only-reads")
 @pytest.mark.parametrize(
     ("sql", "says"),
     [
@@ -165,6 +166,7 @@ def test_sql_that_cannot_be_run_is_one_line(study, sql, says, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.promise("sql-only-reads")
 @pytest.mark.parametrize("ending", ["", ".wal", ".wal.checkpoint", ".wal.recovery"])
 @pytest.mark.parametrize("options", ["", " (FORMAT csv, USE_TMP_FILE false)"])
 @pytest.mark.parametrize("around", ["{}", "SELECT 1; {}", "EXPLAIN ANALYZE {}", "WITH q AS ({}) FROM q"])

@@ -80,6 +80,7 @@ def test_the_texts_are_a_thousand_and_some_of_them_are_names() -> None:
     assert 10 < len(GOOD) < 400
 
 
+@pytest.mark.promise("configurations-hold-origins-only")
 def test_each_host_is_announced_or_left_out_with_a_reason(made: Plan) -> None:
     (server,) = made.servers
     assert server.origins == sorted(f"https://{host}" for host in {SITE, *GOOD})
@@ -88,6 +89,7 @@ def test_each_host_is_announced_or_left_out_with_a_reason(made: Plan) -> None:
     assert {addition.name for addition in made.additions} == {text for text in TEXTS[::2] if is_name(text)}
 
 
+@pytest.mark.promise("configurations-hold-origins-only")
 def test_every_configuration_holds_the_valid_origins_and_nothing_else(made: Plan, tmp_path: Path) -> None:
     chosen, refused = origin_set.choose(made, None)
     origins = sorted(f"https://{host}" for host in {SITE, *GOOD})
@@ -111,6 +113,7 @@ def test_every_configuration_holds_the_valid_origins_and_nothing_else(made: Plan
     assert [path.name for path in tmp_path.iterdir()] == ["origins.mjs"]
 
 
+@pytest.mark.promise("configurations-hold-origins-only")
 def test_every_certificate_file_holds_the_valid_names_and_runs_nothing(made: Plan, tmp_path: Path) -> None:
     chosen = name_list.choose(made, None, 10_000)
     (certificate,) = chosen.certificates

@@ -89,6 +89,7 @@ def test_an_origin_frame_saves_a_connection(testbed: Testbed, tmp_path: Path) ->
     assert used == {"www.with.test": 1, "www.without.test": 2, "www.bare.test": 2}
 
 
+@pytest.mark.promise("visits-are-cold")
 def test_every_load_starts_without_a_past(testbed: Testbed) -> None:
     with Firefox(testbed.authority.root, environment=testbed.environment) as firefox:
         seen = []
@@ -143,6 +144,7 @@ def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.promise("browsers-end")
 def test_nothing_is_left_of_it(testbed: Testbed, scratch: Path) -> None:
     with Firefox(testbed.authority.root, environment=testbed.environment) as firefox:
         (profile,) = scratch.iterdir()

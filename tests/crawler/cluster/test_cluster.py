@@ -165,6 +165,7 @@ def test_captures_in_s3_and_in_a_shared_folder(
     assert shlex.join(["rm", str(capture)]) in done.output
 
 
+@pytest.mark.promise("clusters-need-certificates")
 def test_addresses_beyond_loopback_need_tls() -> None:
     for address in ("tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:8786"):
         assert not require_trusted(address)
@@ -207,6 +208,7 @@ def first_byte(host: str, port: int, context: ssl.SSLContext) -> bytes:
         return said
 
 
+@pytest.mark.promise("clusters-need-certificates")
 def test_nobody_is_let_in_without_a_certificate_of_the_cluster(tmp_path: Path) -> None:
     ours, theirs = Papers(tmp_path / "ours"), Papers(tmp_path / "theirs")
     with scheduler(tmp_path, "tls://127.0.0.1", *ours.options) as address:
@@ -225,6 +227,7 @@ def test_nobody_is_let_in_without_a_certificate_of_the_cluster(tmp_path: Path) -
     assert not (tmp_path / "study").exists(), "nothing was begun"
 
 
+@pytest.mark.promise("clusters-need-certificates")
 @pytest.mark.testbed
 def test_a_scheduler_that_listens_beyond_loopback_is_refused(tmp_path: Path) -> None:
     with scheduler(tmp_path, "tcp://0.0.0.0") as address:

@@ -8,6 +8,7 @@ from originset.crawler.preflight import observation
 from originset.crawler.preflight.observation import Target
 
 
+@pytest.mark.promise("check-stays-public")
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "::1", "fe80::1", "fd00::1", "224.0.0.1",

@@ -292,6 +292,7 @@ def test_workers_frames_and_sockets_are_seen(quick: Chromium, pages: str) -> Non
     assert socket["_resourceType"] == "websocket"
 
 
+@pytest.mark.promise("captures-without-secrets")
 def test_secrets_stay_out(quick: Chromium, pages: str) -> None:
     har_log, extension = visit(quick, request(f"{pages}/secrets?token=hunter2"))
     text = msgspec.json.encode([har_log, extension])
@@ -312,6 +313,7 @@ def _lose(do: Any) -> tuple[Extension, Chromium]:
     return extension, chromium
 
 
+@pytest.mark.promise("browsers-end")
 def test_a_browser_that_is_killed(pages: str) -> None:
     extension, chromium = _lose(psutil.Process.kill)
     assert (extension.visit.status, extension.visit.error) == ("failed", "crash")
@@ -319,12 +321,14 @@ def test_a_browser_that_is_killed(pages: str) -> None:
     assert chromium.killed, "not to be used again"
 
 
+@pytest.mark.promise("browsers-end")
 def test_a_browser_that_hangs(pages: str) -> None:
     extension, chromium = _lose(lambda process: os.kill(process.pid, signal.SIGSTOP))
     assert (extension.visit.status, extension.visit.error) == ("failed", "hang")
     assert chromium.killed
 
 
+@pytest.mark.promise("browsers-end")
 def test_nothing_stays_of_a_browser() -> None:
     with Chromium(VisitSettings()) as chromium:
         (process,) = chromium._browsers

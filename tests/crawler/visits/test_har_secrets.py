@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 
 from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.visits.har import har_log
@@ -67,6 +68,7 @@ def _answer(url: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.promise("captures-without-secrets")
 def test_no_planted_secret_gets_into_a_capture() -> None:
     events = [
         ("Page.lifecycleEvent", {"frameId": "F1", "loaderId": "L1", "name": "init", "timestamp": 100.0}),

@@ -62,6 +62,7 @@ def see(testbed: Testbed, browser: Chromium, times: int, site: str = SITE) -> li
     return found
 
 
+@pytest.mark.promise("visits-are-cold")
 def test_a_second_visit_is_as_cold_as_the_first(captures: Testbed, browser: Chromium) -> None:
     first, second, third = see(captures, browser, 3)
     asked = [
@@ -89,6 +90,7 @@ def test_a_second_visit_is_as_cold_as_the_first(captures: Testbed, browser: Chro
     assert not numbers[1] & numbers[2]
 
 
+@pytest.mark.promise("visits-are-cold")
 def test_quic_is_cold_too(captures: Testbed, browser: Chromium) -> None:
     first, second = see(captures, browser, 2, "http3.test")
     for each in (first, second):
@@ -116,6 +118,7 @@ def test_a_shared_context_would_resume_quic(
     assert set(told.values()) == {(True, None)}
 
 
+@pytest.mark.promise("visits-are-cold")
 def test_a_site_is_cold_after_another_with_the_same_third_party(captures: Testbed, browser: Chromium) -> None:
     see(captures, browser, 1, "fetches.test")
     (after,) = see(captures, browser, 1, "xhrs.test")

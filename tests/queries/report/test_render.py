@@ -57,6 +57,7 @@ class _Names(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.promise("reports-run-nothing")
 def test_it_refers_to_nothing_outside(report: Path) -> None:
     names = _Names()
     names.feed(report.read_text())
@@ -157,6 +158,7 @@ def _hostile_rows() -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
+@pytest.mark.promise("reports-run-nothing")
 @pytest.mark.browser
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
 def test_nothing_of_a_stranger_runs(

@@ -53,6 +53,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site(authority, authority.issue([SITE]))
 
 
+@pytest.mark.promise("check-ends")
 @pytest.mark.parametrize("pause", [0.0, 0.1])
 @pytest.mark.parametrize("unasked", UNASKED.values(), ids=UNASKED)
 def test_a_server_that_never_comes_to_an_answer(site: Site, unasked: Endless, pause: float) -> None:
@@ -64,6 +65,7 @@ def test_a_server_that_never_comes_to_an_answer(site: Site, unasked: Endless, pa
     assert problem in {IN_TIME, TOO_MUCH}
 
 
+@pytest.mark.promise("check-ends")
 @pytest.mark.parametrize(
     ("alpn", "answer"),
     [
@@ -80,12 +82,14 @@ def test_an_answer_without_an_end(site: Site, alpn: str, answer: Endless, pause:
         assert page.problem == IN_TIME
 
 
+@pytest.mark.promise("check-ends")
 def test_a_handshake_of_a_byte_at_a_time(site: Site) -> None:
     with HoldingServer(site.issued, slow_handshake=True) as server, pytest.raises(ProbeError) as caught:
         observe(site.target(server))
     assert caught.value.problem == IN_TIME
 
 
+@pytest.mark.promise("check-ends")
 def test_the_whole_check_has_a_deadline_and_says_what_it_left_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "CONNECTION_SECONDS", 0.3)
     frames = b"".join(announcing(*(f"https://h{number}.site.test" for number in range(40))))
@@ -98,6 +102,7 @@ def test_the_whole_check_has_a_deadline_and_says_what_it_left_out(site: Site, mo
     assert f"no time for {seen.unfinished} hosts" in found.detail
 
 
+@pytest.mark.promise("check-ends")
 def test_a_deadline_that_is_over_before_anything_was_seen(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "CONNECTION_SECONDS", 3600.0)
     with HoldingServer(site.issued, unasked=UNASKED["pings"], pause=0.1) as server, pytest.raises(ProbeError) as caught:
@@ -119,6 +124,7 @@ def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     over.set()
 
 
+@pytest.mark.promise("check-ends")
 def test_a_resolver_that_does_not_answer(site: Site, silent_resolver: None) -> None:
     frames = b"".join(announcing("https://other.test"))
     with HoldingServer(site.issued, frames=frames) as server:
@@ -145,6 +151,7 @@ class EndlessStream(QuicConnectionProtocol):
         self._loop.call_later(0.001, self.go_on)
 
 
+@pytest.mark.promise("check-ends")
 @pytest.mark.parametrize("most", [1 << 14, 1 << 30])
 def test_quic_without_an_end(site: Site, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(http3, "QUIC_SECONDS", 1.0)
@@ -166,6 +173,7 @@ def test_quic_without_an_end(site: Site, monkeypatch: pytest.MonkeyPatch, most: 
         asyncio.run(read())
 
 
+@pytest.mark.promise("check-ends")
 def test_quic_that_never_completes(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http3, "QUIC_SECONDS", 0.5)
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
