@@ -36,7 +36,8 @@ def command(
     """Ask for the DNS answers and certificates that a study's recordings lack: A, AAAA, CNAME, HTTPS, a TLS handshake.
 
     Handshakes are made at the recorded address and at today's. What comes is marked as live, with its age; the
-    recording's own is never replaced. Only public addresses are contacted. The study is then analysed again.
+    recording's own is never replaced. Only public addresses are contacted. The study is then analysed again. Exit code
+    1 if there was no time for some hosts: the same command goes on with them.
 
     Example: originset --study S enrich --dry-run && originset --study S enrich --live
     """
@@ -49,6 +50,9 @@ def command(
         return
     if not live:
         raise UsageError("enrich contacts a resolver and the servers of the study", "say --live, or --dry-run to see")
-    remark(enrich(study, how, live_timeout, again=again))
+    counts = enrich(study, how, live_timeout, again=again)
+    remark(counts)
     analyze(study, current())
     note(f"database: {study.database_path}")
+    if counts["unfinished"]:
+        click.get_current_context().exit(1)

@@ -118,7 +118,7 @@ def remark(counts: dict[str, int]) -> None:
     if counts["not_contacted"]:
         note(f"{counts['not_contacted']} servers were not contacted; live_handshakes says why")
     if counts["unfinished"]:
-        note(f"there was no time for {counts['unfinished']} hosts; a longer --live-timeout gives them some")
+        note(f"there was no time for {counts['unfinished']} hosts; say --live-timeout with more seconds")
 
 
 def places_of(wanted: Lacking) -> dict[str, tuple[Place, ...]]:

@@ -95,7 +95,7 @@ def byte_progress() -> Progress:
 def _write_table(rows: pl.DataFrame) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, kind in rows.schema.items():
-        table.add_column(Text(name), justify="right" if kind.is_numeric() else "left", overflow="fold")
+        table.add_column(Text(printable(name)), justify="right" if kind.is_numeric() else "left", overflow="fold")
     for row in rows.iter_rows():
         table.add_row(*(Text(_cell(value)) for value in row))
     # A pipe has no width: then lines are as long as their content, so that grep and awk see whole rows.

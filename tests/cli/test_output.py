@@ -53,7 +53,7 @@ ISSUERS = pl.DataFrame({"issuer": ["=HYPERLINK(1)", "\x1b]0;owned\x07", "\u202eg
 @pytest.mark.promise("terminals-obey-nobody")
 @pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
 def test_no_format_hands_controls_to_a_terminal(output_format: str, capsys: pytest.CaptureFixture[str]) -> None:
-    write_rows(ISSUERS, output_format)
+    write_rows(ISSUERS.with_columns(ISSUERS["n"].alias("\x1b[2J\u202e")), output_format)
     assert all(line.isprintable() for line in capsys.readouterr().out.split("\n"))
 
 

@@ -18,6 +18,7 @@ from originset.data.study import Study
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
 
 
+@pytest.mark.promise("sandbox-is-recorded")
 @pytest.mark.parametrize("browser", ["chromium", "headless-shell", "firefox"])
 def test_a_study_says_which_browser_made_it_and_how_it_differs(
     testbed: Testbed, tmp_path: Path, browser: BrowserName
