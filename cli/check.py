@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
 from originset.crawler.preflight.findings import findings
-from originset.crawler.preflight.name_lookup import addresses_of
+from originset.crawler.preflight.name_lookup import LOOKUP_SECONDS, addresses_of
 from originset.crawler.preflight.observation import DEADLINE_SECONDS, Target, observe
 from originset.data.errors import UsageError
 from originset.data.host_names import address_and_port
@@ -98,9 +99,10 @@ def command(
         raise click.UsageError("HARs and --format github are for --budget.")
     if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
-    address, port = _place(site or "", connect)
+    began = time.monotonic()
+    address, port = _place(site or "", connect, timeout)
     target = Target(site or "", address, port, path, ca_file)
-    ctx.exit(_check_site(target, plan_path, timeout, output_format))
+    ctx.exit(_check_site(target, plan_path, max(0.0, timeout - (time.monotonic() - began)), output_format))
 
 
 def _check_site(target: Target, plan_path: Path | None, timeout: float, output_format: str) -> int:
@@ -118,9 +120,9 @@ def _check_site(target: Target, plan_path: Path | None, timeout: float, output_f
     return 1 if faults else 0
 
 
-def _place(site: str, connect: str | None) -> tuple[str, int]:
+def _place(site: str, connect: str | None, timeout: float) -> tuple[str, int]:
     if connect is None:
-        addresses = asyncio.run(addresses_of(site))
+        addresses = asyncio.run(addresses_of(site, min(timeout, LOOKUP_SECONDS)))
         if not addresses:
             raise UsageError(f"{site} has no address, or none was told in time", "name one with --connect")
         return addresses[0], 443

@@ -10,10 +10,10 @@ import threading
 LOOKUP_SECONDS = 5.0
 
 
-async def addresses_of(host: str) -> list[str]:
-    """The addresses that the system's resolver gives for a name within :data:`LOOKUP_SECONDS`, in its order.
+async def addresses_of(host: str, seconds: float | None = None) -> list[str]:
+    """The addresses that the system's resolver gives for a name in time, in its order.
 
-    None where the name has no address, or where none came in time.
+    None where the name has no address, or where none came within ``seconds``, by default :data:`LOOKUP_SECONDS`.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[str]] = loop.create_future()
@@ -30,7 +30,7 @@ async def addresses_of(host: str) -> list[str]:
     # Not the loop's own pool of threads: a loop waits for those before it ends, however long they take.
     threading.Thread(target=ask, daemon=True).start()
     try:
-        async with asyncio.timeout(LOOKUP_SECONDS):
+        async with asyncio.timeout(LOOKUP_SECONDS if seconds is None else seconds):
             return await answer
     except TimeoutError:
         return []

@@ -129,7 +129,7 @@ async def _observe(target: Target, seconds: float) -> Observed:
                 pass
     except TimeoutError as error:
         if seen is None:
-            problem = f"did not show what it announces within {seconds:g} seconds"
+            problem = f"did not show what it announces within {round(seconds, 1):g} seconds"
             raise ProbeError(target.site, target.address, target.port, problem) from error
     if seen is None:
         raise RuntimeError("nothing was looked at")
