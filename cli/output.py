@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -41,7 +42,9 @@ def write_rows(rows: pl.DataFrame, output_format: str) -> None:
     elif output_format == "csv":
         click.echo(_flat(rows).write_csv(), nl=False)
     else:
-        rows.write_parquet(sys.stdout.buffer)
+        made = io.BytesIO()  # of a disk that is full polars has an error of its own
+        rows.write_parquet(made)
+        click.echo(made.getvalue(), nl=False)
 
 
 def note(text: str) -> None:

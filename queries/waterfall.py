@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from originset.queries.drawing import context, save
+from originset.queries.drawing import context, save, save_rows
 
 # Distinct in lightness too, darkest for what is saved.
 _PHASES = {
@@ -47,7 +47,7 @@ def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
         OSError: a file cannot be written.
     """
     path = out / "figure-2.csv"
-    rows.write_csv(path)
+    save_rows(rows, path)
     shown = _chosen(rows, page.load)
     with context():
         figure = Figure(figsize=(7.6, 1.5 + 0.155 * shown.height), layout="constrained")
