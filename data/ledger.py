@@ -114,7 +114,8 @@ class Ledger:
                     try:
                         yield cursor
                     except BaseException:
-                        cursor.execute("ROLLBACK")
+                        if self._connection.in_transaction:  # SQLite itself ends it where the disk is full
+                            cursor.execute("ROLLBACK")
                         raise
                     cursor.execute("COMMIT")
                 finally:

@@ -134,8 +134,8 @@ class Study:
                 wanted = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
                 if kind != wanted:
                     path = self.root / name
-                    what = "symbolic link, and none is followed" if path.is_symlink() else f"{kind}, not a {wanted}"
-                    raise NotRegularError(errno.EINVAL, f"is a {what}", str(path))
+                    what = "a symbolic link, and none is followed" if path.is_symlink() else f"not a regular {wanted}"
+                    raise NotRegularError(errno.EINVAL, f"is {what}", str(path))
 
     def _without_manifest(self, problem: str) -> StudyError:
         """A manifest only describes: the rest is whole without what it said."""
