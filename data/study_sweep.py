@@ -39,7 +39,8 @@ def _folders(root: Path) -> Iterator[tuple[tuple[str, ...], re.Pattern[str]]]:
     yield (), _OF_THE_STUDY
     for name in _SPILL_FOLDERS:
         yield (name,), _SPILLED
-    for table in list_folder(root, "tables").folders:
+    tables = list_folder(root, "tables")
+    for table in (*tables.folders, *tables.others):  # a link is refused when it is opened
         yield ("tables", table), _BESIDE
     for top in ("files", "captures"):
         for folder in list_folder(root, top).folders:
