@@ -35,7 +35,7 @@ _WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certifica
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """Captures that make one shard. ``links``: what has a capture's name and is a link or no file."""
+    """Captures that make one shard. ``links``: symbolic links among them, which are not followed."""
 
     name: str
     paths: tuple[Path, ...]
@@ -86,8 +86,9 @@ def _folders(study: Study) -> Iterator[_Folder]:
             yield _Folder(name, (), 1)
             continue
         found = list_folder(captures, name)
-        paths = tuple(captures / name / one for one in found.files if NAME.fullmatch(one))
-        yield _Folder(name, paths, sum(NAME.fullmatch(one) is not None for one in (*found.others, *found.folders)))
+        paths = [captures / name / one for one in (*found.files, *found.folders, *found.others) if NAME.fullmatch(one)]
+        kept = tuple(sorted(path for path in paths if not path.is_symlink()))  # the reader refuses what is no file
+        yield _Folder(name, kept, len(paths) - len(kept))
 
 
 def _is_current(study: Study, folder: _Folder, stamp: str) -> bool:
