@@ -19,10 +19,11 @@ import originset
 from originset.analysis.capture_tables import CaptureBatch
 from originset.analysis.processes import shared_out
 from originset.analysis.rejects import reject_rows
-from originset.data.capture import SUFFIX, read_capture_bytes
+from originset.data.capture import FOLDER, NAME, read_capture_bytes
 from originset.data.capture_place import captures_folder
 from originset.data.errors import InputError
-from originset.data.files import replacing
+from originset.data.files import read_whole, replacing
+from originset.data.nofollow import NotRegularError, list_folder, remove_file
 from originset.data.schema import TABLES
 from originset.data.shards import CAPTURES, is_whole, shard_path, shard_paths, write_shard
 from originset.data.study import Study
@@ -78,27 +79,30 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
 
 
 def _folders(study: Study) -> Iterator[_Folder]:
-    for folder in sorted(captures_folder(study).glob("[0-9a-f][0-9a-f]")):
-        if folder.is_symlink() or not folder.is_dir():
-            yield _Folder(folder.name, (), 1)
+    captures = captures_folder(study)
+    top = list_folder(captures)
+    for name in sorted(filter(FOLDER.fullmatch, (*top.files, *top.folders, *top.others))):
+        if name not in top.folders:
+            yield _Folder(name, (), 1)
             continue
-        found = sorted(folder.glob(f"[0-9a-f]*{SUFFIX}"))
-        paths = tuple(path for path in found if not path.is_symlink())
-        yield _Folder(folder.name, paths, len(found) - len(paths))
+        found = list_folder(captures, name)
+        paths = [captures / name / one for one in (*found.files, *found.folders, *found.others) if NAME.fullmatch(one)]
+        kept = tuple(sorted(path for path in paths if not path.is_symlink()))  # the reader refuses what is no file
+        yield _Folder(name, kept, len(paths) - len(kept))
 
 
 def _is_current(study: Study, folder: _Folder, stamp: str) -> bool:
     try:
-        noted = _stamp_path(study, folder.name).read_text()
-    except (FileNotFoundError, UnicodeDecodeError):
+        noted = read_whole(_stamp_path(study, folder.name), len(stamp), below=study.root)
+    except (FileNotFoundError, NotRegularError, OverflowError):
         return False
-    return noted == stamp and all(is_whole(study, table, CAPTURES + folder.name) for table in _WRITTEN)
+    return noted == stamp.encode() and all(is_whole(study, table, CAPTURES + folder.name) for table in _WRITTEN)
 
 
 def _read_folder(study: Study, folder: _Folder, stamp: str, suffix_list: Path | None) -> int:
     """Make a folder's shards; how many of its captures were refused."""
     noted = _stamp_path(study, folder.name)
-    noted.unlink(missing_ok=True)
+    remove_file(study.root, *noted.relative_to(study.root).parts)
     batch = CaptureBatch(suffix_list)
     refused: list[InputError] = []
     for path in folder.paths:
@@ -110,7 +114,7 @@ def _read_folder(study: Study, folder: _Folder, stamp: str, suffix_list: Path | 
     tables = {**batch.tables(), "rejects": reject_rows(refused)}
     for table in _WRITTEN:
         write_shard(study, table, CAPTURES + folder.name, tables[table])
-    with replacing(noted) as beside:
+    with replacing(noted, below=study.root) as beside:
         beside.write_text(stamp)
     return len(refused)
 

@@ -14,6 +14,7 @@ from originset.analysis.import_batch import TABLES_WRITTEN, ImportSettings, Impo
 from originset.analysis.processes import shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
+from originset.data.nofollow import open_regular
 from originset.data.shard_checksum import is_unchanged
 from originset.data.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.study import Study
@@ -114,9 +115,11 @@ def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
 def _sources(visits: Path) -> dict[str, str]:
     """SHA-256 by source of a shard, of any version; nothing where it is damaged."""
     try:
-        if not is_unchanged(visits):
-            return {}
-        with visits.open("rb") as file:
+        opened = open_regular(visits.parent, visits.name)
+        with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
+            if not is_unchanged(file):
+                return {}
+            file.seek(0)
             rows = pl.read_parquet(file, columns=["source", "source_sha256"])
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}

@@ -15,6 +15,7 @@ from originset.analysis.import_batch import TABLES_WRITTEN
 from originset.analysis.study_merge_captures import merge_captures, target_of
 from originset.data.errors import UsageError
 from originset.data.ledger import Ledger
+from originset.data.nofollow import open_regular
 from originset.data.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
@@ -48,7 +49,7 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
         if source.root.resolve() == study.root.resolve():
             raise UsageError(f"{source.root} would be merged into itself")
         source.manifest()
-    if study.ledger_path.is_file():
+    if study.ledger_path.exists():
         with Ledger(study.ledger_path) as ledger:
             ledger.disown()
     target = target_of(study)
@@ -100,12 +101,12 @@ def _new_name(study: Study, path: Path) -> str:
     """The shard's own name, unless another has it here."""
     if not shard_path(study, "visits", path.stem).exists():
         return path.stem
-    with path.open("rb") as file:
+    with open(open_regular(path.parent, path.name), "rb") as file:  # noqa: PTH123 - it is open already
         return f"{path.stem}-{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
 
 
 def _ledger(study: Study, source: Study) -> None:
-    if source.ledger_path.is_file():
+    if source.ledger_path.exists():
         with Ledger(study.ledger_path) as ledger:
             ledger.absorb(source.ledger_path)
 

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from originset.data.capture import MAX_BYTES, SUFFIX, capture_path, write_packed
+from originset.data.capture import FOLDER, MAX_BYTES, NAME, capture_path, write_packed
 from originset.data.capture_place import bucket_of, captures_folder
 from originset.data.capture_store import capture_name
 from originset.data.errors import StudyError
-from originset.data.files import read_whole, replacing
+from originset.data.files import replacing
+from originset.data.nofollow import (
+    NotRegularError,
+    list_folder,
+    open_folder,
+    open_regular,
+    read_regular,
+    stat_regular,
+)
 from originset.data.study import Study
 
 if TYPE_CHECKING:
     from originset.data.capture_bucket import BucketStore
 
 _AT_ONCE = 16
+_AT_ONCE_BYTES = 1 << 20
 _PART = 1024
 
 
@@ -32,7 +40,11 @@ class _Folder:
         self._folder = folder
 
     def has(self, name: str) -> bool:
-        return (self._folder / name).exists()
+        try:
+            return stat_regular(self._folder, *name.split("/")) is not None
+        except NotRegularError:
+            # A link in a capture's place is replaced, but no folder that is one is written to.
+            return False
 
     def copy(self, visit_id: str, bucket: BucketStore) -> bool:
         if (packed := bucket.read(visit_id)) is None:
@@ -40,16 +52,43 @@ class _Folder:
         write_packed(self._folder, visit_id, packed)
         return True
 
-    def take(self, name: str, path: Path) -> bool:
-        # A capture is never written to, only replaced by rename, so that two studies may share the file.
-        place = self._folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(path, place, follow_symlinks=False)
-        except OSError:
-            with replacing(place) as beside:
-                shutil.copyfile(path, beside, follow_symlinks=False)
+    def take(self, name: str, source: Path) -> bool:
+        opened = open_regular(source, *name.split("/"))
+        with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
+            status = os.fstat(opened)
+            if status.st_size > MAX_BYTES:
+                raise _too_large(source, name)
+            # A capture is never written to, only replaced by rename: two studies of one user may share the file.
+            alone = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+            if not (alone and self._link(name, source)):
+                self._copy(name, file, source)
         return True
+
+    def _link(self, name: str, source: Path) -> bool:
+        folder, file = name.split("/")
+        with open_folder(source, folder) as of, open_folder(self._folder, folder, make_mode=0o700) as into:
+            try:
+                os.link(file, file, src_dir_fd=of, dst_dir_fd=into, follow_symlinks=False)
+            except OSError:
+                return False
+        return True
+
+    def _copy(self, name: str, file: BinaryIO, source: Path) -> None:
+        with replacing(self._folder / name, private=True, below=self._folder) as beside, beside.open("wb") as copy:
+            while part := _read(file, source / name):
+                copy.write(part)
+
+
+def _read(file: BinaryIO, path: Path) -> bytes:
+    try:
+        return file.read(_AT_ONCE_BYTES)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _too_large(captures: Path, name: str) -> StudyError:
+    return StudyError(captures, f"{name} is larger than any capture", "move it away")
 
 
 class _Bucket:
@@ -65,13 +104,13 @@ class _Bucket:
     def copy(self, visit_id: str, bucket: BucketStore) -> bool:
         return (packed := bucket.read(visit_id)) is not None and self._put(visit_id, packed)
 
-    def take(self, name: str, path: Path) -> bool:
+    def take(self, name: str, source: Path) -> bool:
         if (visit_id := capture_name(name)) is None:
-            raise StudyError(path.parent.parent, f"{name} is not named as a capture is", "move it away")
+            raise StudyError(source, f"{name} is not named as a capture is", "move it away")
         try:
-            return self._put(visit_id, read_whole(path, MAX_BYTES))
+            return self._put(visit_id, read_regular(source, *name.split("/"), limit=MAX_BYTES))
         except OverflowError:
-            raise StudyError(path.parent.parent, f"{name} is larger than any capture", "move it away") from None
+            raise _too_large(source, name) from None
 
     def _put(self, visit_id: str, packed: bytes) -> bool:
         self._store.write(visit_id, packed)
@@ -107,14 +146,17 @@ def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
                 else:
                     yield partial(target.copy, kept.visit_id, bucket)
             return
-        for path in sorted(captures_folder(source).glob(f"[0-9a-f][0-9a-f]/[0-9a-f]*{SUFFIX}")):
-            name = f"{path.parent.name}/{path.name}"
-            if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
-                links += 1
-            elif target.has(name):
-                known += 1
-            else:
-                yield partial(target.take, name, path)
+        captures = captures_folder(source)
+        top = list_folder(captures)
+        links += sum(FOLDER.fullmatch(name) is not None for name in (*top.files, *top.others))
+        for folder in filter(FOLDER.fullmatch, top.folders):
+            found = list_folder(captures, folder)
+            links += sum(NAME.fullmatch(name) is not None for name in (*found.folders, *found.others))
+            for name in (f"{folder}/{file}" for file in found.files if NAME.fullmatch(file)):
+                if target.has(name):
+                    known += 1
+                else:
+                    yield partial(target.take, name, captures)
 
     return _all_done(new()), known, links
 

@@ -15,7 +15,7 @@ from originset.cli.files import FILE
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
-from originset.data.capture_place import captures_folder, fetch_captures, place_of
+from originset.data.capture_place import captures_folder, confirm_place, fetch_captures, place_of
 from originset.data.reference.snapshot import Reference, current
 from originset.data.shards import scan
 from originset.data.study import Study
@@ -38,10 +38,15 @@ _SHOWN = 20
     help="Do not copy the largest tables into study.duckdb, but read them from tables/.  [default: as the last time]",
 )
 @click.option(
+    "--captures",
+    metavar="PLACE",
+    help="The captures are kept there, as study.json says: needed once for a study that came from elsewhere.",
+)
+@click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
 )
 @click.pass_context
-def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, jobs: int) -> None:
+def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, captures: str | None, jobs: int) -> None:
     """Read new captures, resolve names and addresses, build study.duckdb with all models.
 
     Run it after crawl or import, as often as you like: what has been read already is not read again. Names and
@@ -56,6 +61,8 @@ def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, jo
     """
     study: Study = ctx.obj
     study.manifest()  # an empty folder is a mistake here, not a new study
+    if captures is not None:
+        confirm_place(study, captures)
     reference = current() if table is None else current().with_table(table)
     warn_of_age(reference)
     counts = analyze(study, reference, views=views, jobs=jobs)

@@ -19,10 +19,12 @@ from typing import Any
 import click
 
 import originset
+from originset.cli.files import require_no_link
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
 from originset.data.database import open_database
 from originset.data.errors import StudyError, UsageError
+from originset.data.files import disk_fault
 from originset.data.schema import TABLES, Stage
 from originset.data.schema_page import page as schema_page
 from originset.data.shards import read_shard, scan, shard_paths, write_shard
@@ -62,6 +64,7 @@ def command(study: Study, out: Path) -> None:
 
     Example: originset --study S artifact --out coalescing-2026.tar.gz
     """
+    require_no_link(out)
     with open_database(study):
         pass  # says what to run if there is no database yet
     try:
@@ -70,8 +73,12 @@ def command(study: Study, out: Path) -> None:
             top.mkdir()
             size = _fill(study, top)
             _pack(top, out)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written ({error.strerror})", "name another file with --out") from error
+    except Exception as error:
+        if (fault := disk_fault(error)) is None:
+            raise
+        raise UsageError(
+            f"{out} cannot be made ({fault[0]})", f"{fault[1]}, or name another file with --out"
+        ) from error
     note(f"{size / 1e6:,.1f} MB unpacked; names of hosts and addresses of servers are in it: look before you publish")
     click.echo(out)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,18 +29,35 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or none, where a link leads; a device or a pipe, such as /dev/stdout, is written to.
+    """Write a whole file or none; a device or a pipe, such as /dev/stdout, is written to.
 
     Raises:
-        UsageError: the place cannot be written.
+        UsageError: the place cannot be written, or is a symbolic link.
     """
     try:
-        if path.exists() and not path.is_file():
+        if _is_device(path):
             path.write_bytes(content)
             return
-        place = Path(os.path.realpath(path))
-        place.parent.stat()  # a folder that is not there is a slip of the pen: none is made
-        with replacing(place) as beside:
+        require_no_link(path)
+        path.parent.stat()  # a folder that is not there is a slip of the pen: none is made
+        with replacing(path) as beside:
             beside.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror})", "name another place with --out") from error
+
+
+def require_no_link(path: Path) -> None:
+    """See that ``path`` is no symbolic link: where one leads, somebody else may have decided.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if path.is_symlink():
+        raise UsageError(f"{path} is a symbolic link", "remove it, or name the file itself with --out")
+
+
+def _is_device(path: Path) -> bool:
+    # /dev/stdout and /dev/fd/3 are links that the kernel's own folder has.
+    return path.exists() and (
+        path.absolute().parent.is_relative_to("/dev") or not (path.is_symlink() or path.is_file())
+    )

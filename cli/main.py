@@ -102,12 +102,22 @@ def run() -> None:
         _leave_stdout()
         code = 0
     except Exception as error:  # noqa: BLE001 - the edge of the program
+        _name_stdout(error)
         if (fault := disk_fault(error)) is not None:
             code = _fail(f"error: {fault[0]}; {fault[1]}, then run the same again", 2, debug)
             _leave_stdout()
         else:
             code = _fail(f"internal error: {error!r}; run it again with --debug and report it", 1, debug)
     sys.exit(code)
+
+
+def _name_stdout(error: Exception) -> None:
+    """Have an error that names no file name stdout, if it comes from what writes there: click, rich or :func:`run`."""
+    if isinstance(error, OSError) and error.filename is None and error.__traceback__ is not None:
+        *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+        package = str(innermost.f_globals.get("__name__")).partition(".")[0]
+        if package in {"click", "rich"} or innermost.f_code is run.__code__:
+            error.filename = "standard output"
 
 
 def _leave_stdout() -> None:

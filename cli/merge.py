@@ -8,21 +8,32 @@ import click
 
 from originset.analysis.study_merge import merge
 from originset.cli.output import note, progress
+from originset.data.capture_place import confirm_place
+from originset.data.errors import UsageError
 from originset.data.study import Study
 
 
 @click.command()
 @click.argument("studies", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--captures",
+    "places",
+    multiple=True,
+    metavar="PLACE",
+    help="One of the studies keeps its captures there, as its study.json says (repeat for each). Needed once.",
+)
 @click.pass_obj
-def command(study: Study, studies: tuple[Path, ...]) -> None:
+def command(study: Study, studies: tuple[Path, ...], places: tuple[str, ...]) -> None:
     """Merge studies into --study, which is made if need be: parts of a sharded crawl, vantages, or imports.
 
     A visit that is in several is kept once. The studies merged stay as they are. Run analyze afterwards.
 
     Example: originset --study whole merge part1 part2 part3
     """
+    sources = [Study(path) for path in studies]
+    _confirm(places, [study, *sources] if study.manifest_path.exists() else sources)
     with study.changing("merge", {"studies": [str(path) for path in studies]}) as counts, progress() as display:
-        summary = merge(study, [Study(path) for path in studies], display)
+        summary = merge(study, sources, display)
         counts.update(vars(summary))
     note(f"{summary.captures} captures and {summary.imported_visits} imported visits are new")
     if summary.visits_in_both:
@@ -30,3 +41,13 @@ def command(study: Study, studies: tuple[Path, ...]) -> None:
     if summary.links_left_out:
         note(f"{summary.links_left_out} symbolic links among the captures were left out")
     note(f"next: originset --study {study.root} analyze")
+
+
+def _confirm(places: tuple[str, ...], studies: list[Study]) -> None:
+    kept = [(study, study.manifest().get("captures")) for study in studies] if places else []
+    for place in places:
+        if not any(place == its for _, its in kept):
+            raise UsageError(f"none of the studies keeps its captures in {place}", "leave --captures out")
+    for study, its in kept:
+        if its in places:
+            confirm_place(study, its)

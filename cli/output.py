@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -40,7 +41,9 @@ def write_rows(rows: pl.DataFrame, output_format: str) -> None:
     bytes are hexadecimal there, and in JSON.
     """
     if output_format == "parquet":
-        rows.write_parquet(sys.stdout.buffer)
+        made = io.BytesIO()  # of a disk that is full polars has an error of its own
+        rows.write_parquet(made)
+        click.echo(made.getvalue(), nl=False)
         return
     rows = rows.with_columns(pl.col(pl.Binary).bin.encode("hex"))
     if output_format == "table":

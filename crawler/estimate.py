@@ -12,9 +12,9 @@ from originset.crawler.plan import plan_crawl
 from originset.crawler.settings import CrawlSettings
 from originset.crawler.site_list import SiteList
 from originset.data.capture import capture_paths
-from originset.data.capture_place import captures_folder, place_of
-from originset.data.capture_store import FolderStore
-from originset.data.ledger import Ledger, copy_ledger
+from originset.data.capture_place import CaptureStore, captures_folder, confirm_place, place_of
+from originset.data.ledger import Ledger
+from originset.data.ledger_file import copy_ledger
 from originset.data.study import Study
 
 # A page of 103 requests, the median of the real HARs that this was measured on, over 16 connections, the median of
@@ -52,21 +52,16 @@ def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate
     Visits under way count as still to make. Captures that are kept elsewhere are listed where a crawl would list them.
 
     Raises:
-        StudyError: its ledger cannot be read, or its order was shuffled with another seed.
+        StudyError: its ledger cannot be read, its order was shuffled with another seed, or its captures are kept in a
+            place that the user has not named.
     """
-    elsewhere = place_of(study) if study.manifest_path.exists() else None
-    store = FolderStore(study.captures) if elsewhere is None else elsewhere
+    elsewhere = _place(study, settings)
     with tempfile.TemporaryDirectory(prefix="originset-") as folder:
-        beside = Study(Path(folder))
-        # What was refused is among the tables.
-        beside.tables.symlink_to(study.tables.absolute())
+        copy = Path(folder) / study.ledger_path.name
         if study.ledger_path.exists():
-            copy_ledger(study.ledger_path, beside.ledger_path)
-        with Ledger(beside.ledger_path) as ledger:
-            if elsewhere is None:
-                # As of its own folder, which a crawl always looks through.
-                ledger.disown()
-            plan = plan_crawl(beside, ledger, sites, settings, store)
+            copy_ledger(study.ledger_path, copy)
+        with Ledger(copy) as ledger:
+            plan = plan_crawl(study, ledger, sites, settings, elsewhere)
     sizes = [path.stat().st_size for path in islice(capture_paths(captures_folder(study)), _ENOUGH)]
     disk = next(folder for folder in (study.root.absolute(), *study.root.absolute().parents) if folder.exists())
     return Estimate(
@@ -78,3 +73,11 @@ def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate
         basis=f"the mean of {len(sizes)} captures of this study" if sizes else _USUAL,
         free_bytes=shutil.disk_usage(disk).free,
     )
+
+
+def _place(study: Study, settings: CrawlSettings) -> CaptureStore | None:
+    if not study.manifest_path.exists():
+        return None
+    if settings.captures is not None and settings.captures == study.manifest().get("captures"):
+        confirm_place(study, settings.captures)
+    return place_of(study)

@@ -62,7 +62,6 @@ def plan_crawl(
         StudyError: the study's order was shuffled with another seed.
     """
     seed = _seed(study, ledger, settings)
-    sweep(study)
     recovered = recover(study, ledger, store)
     wanted = [site for site in sites.sites if in_shard(site.name, *settings.shard)]
     rows = [
@@ -94,13 +93,6 @@ def _seed(study: Study, ledger: Ledger, settings: CrawlSettings) -> int:
     if settings.seed is not None and seed != settings.seed:
         raise StudyError(study.root, f"its crawls are shuffled with seed {seed}", "leave --seed out, or use another")
     return seed
-
-
-def sweep(study: Study) -> None:
-    """Remove what a process that was killed had half written; call while the study is held."""
-    for pattern in (".study.json.*.tmp", "captures/[0-9a-f][0-9a-f]/.*.tmp"):
-        for path in study.root.glob(pattern):
-            path.unlink(missing_ok=True)
 
 
 def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> int:

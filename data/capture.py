@@ -9,6 +9,7 @@ last, so that a file under its name is whole.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,13 @@ import zstandard
 
 from originset.data.errors import InputError
 from originset.data.files import read_whole, replacing
+from originset.data.nofollow import list_folder
 
 VERSION = 1
 SUFFIX = ".har.zst"
+# What a capture and its folder are called.
+FOLDER = re.compile("[0-9a-f]{2}")
+NAME = re.compile(rf"[0-9a-f].*{re.escape(SUFFIX)}", re.DOTALL)
 
 # A page's capture is some 100 kB; nothing honest comes near this. It bounds what a damaged file can make us allocate.
 MAX_BYTES = 1 << 30
@@ -133,9 +138,14 @@ def capture_path(captures: Path, visit_id: str) -> Path:
 
 
 def capture_paths(captures: Path) -> Iterator[Path]:
-    """All captures of a folder, in the order of their ids; half-written ones have another name and are not seen."""
-    for folder in sorted(captures.glob("[0-9a-f][0-9a-f]")):
-        yield from sorted(folder.glob(f"[0-9a-f]*{SUFFIX}"))
+    """All captures of a folder, in the order of their ids; half-written ones have another name and are not seen.
+
+    Links, pipes and devices are no captures, and no link is followed.
+    """
+    for folder in list_folder(captures).folders:
+        if FOLDER.fullmatch(folder):
+            names = list_folder(captures, folder).files
+            yield from (captures / folder / name for name in names if NAME.fullmatch(name))
 
 
 def write_capture(captures: Path, har_log: dict[str, Any], extension: Extension) -> Path:
@@ -153,19 +163,19 @@ def pack_capture(har_log: dict[str, Any], extension: Extension) -> bytes:
 def write_packed(captures: Path, visit_id: str, packed: bytes) -> Path:
     """Put what :func:`pack_capture` gave in its place, by rename."""
     path = capture_path(captures, visit_id)
-    with replacing(path, private=True) as beside:  # addresses of pages hold what sessions are told by
+    with replacing(path, private=True, below=captures) as beside:  # addresses of pages hold what sessions are told by
         beside.write_bytes(packed)
     return path
 
 
 def read_capture_bytes(path: Path) -> bytes:
-    """The JSON text of a capture.
+    """The JSON text of a capture, which lies at :func:`capture_path`.
 
     Raises:
         InputError: unreadable, not zstandard, cut off, or larger than any capture can be.
     """
     try:
-        packed = read_whole(path, MAX_BYTES)
+        packed = read_whole(path, MAX_BYTES, below=path.parent.parent)
     except OverflowError as error:
         raise InputError(str(path), "too-large", f"larger than any capture: {error} bytes") from error
     except OSError as error:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from originset.data.capture import capture_path, write_packed
 from originset.data.capture_store import FolderStore
 from originset.data.errors import MissingDependency, StudyError, UsageError
+from originset.data.named_places import is_noted, note_place
 from originset.data.study import Study
 
 if TYPE_CHECKING:
@@ -43,9 +45,38 @@ def open_place(place: str) -> CaptureStore:
 
 
 def place_of(study: Study) -> CaptureStore | None:
-    """Where a study's captures are kept; None if in its own folder."""
-    place = study.manifest().get(_FACT)
-    return None if place is None else open_place(str(place))
+    """Where a study's captures are kept; None if in its own folder.
+
+    Raises:
+        StudyError: study.json names a place that the user has not named for this study, or something that is none.
+    """
+    place = _place_outside(study)
+    return None if place is None else open_place(place)
+
+
+def _place_outside(study: Study) -> str | None:
+    place: str | None = study.manifest().get(_FACT)
+    if place is not None and not is_noted(study.root, place):
+        raise StudyError(
+            study.root,
+            f"study.json says that its captures are kept in {place}, which you have not named for it",
+            f"look whether that is so, then add: --captures {shlex.quote(place)}",
+        )
+    return place
+
+
+def confirm_place(study: Study, place: str) -> None:
+    """The user says where the study's captures are kept; from now on that is believed.
+
+    Raises:
+        StudyError: study.json says something else.
+        UsageError: it cannot be noted.
+    """
+    kept = study.manifest().get(_FACT)
+    if kept != place:
+        where = "in its own folder" if kept is None else f"in {kept}"
+        raise StudyError(study.root, f"its captures are kept {where}, not in {place}", "leave --captures out")
+    note_place(study.root, place)
 
 
 def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
@@ -55,8 +86,11 @@ def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
         StudyError: the study's captures are elsewhere already, or the place holds those of another study.
     """
     kept = study.manifest().get(_FACT)
-    if wanted is None or wanted == kept:
+    if wanted is None:
         return place_of(study)
+    if wanted == kept:
+        confirm_place(study, wanted)
+        return open_place(wanted)
     if kept is not None:
         raise StudyError(study.root, f"its captures are kept in {kept}", "leave --captures out")
     if next(study.captures.glob("*/*"), None) is not None:
@@ -66,6 +100,7 @@ def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
     store = open_place(wanted)
     if next(store.captures(), None) is not None:
         raise UsageError(f"{wanted} holds the captures of another study", "name another place with --captures")
+    note_place(study.root, wanted)
     study.update_manifest(**{_FACT: wanted})
     return store
 
@@ -74,8 +109,11 @@ def captures_folder(study: Study) -> Path:
     """The folder of a study's captures: the shared one where they are kept in one, else its own.
 
     Captures that are kept in S3 come into its own by :func:`fetch_captures`.
+
+    Raises:
+        StudyError: as :func:`place_of`.
     """
-    place = str(study.manifest().get(_FACT, "")) if study.manifest_path.exists() else ""
+    place = (_place_outside(study) or "") if study.manifest_path.exists() else ""
     return Path(place) if place.startswith("/") else study.captures
 
 
@@ -97,6 +135,6 @@ def fetch_captures(study: Study) -> int:
                 continue
         if store is not None and (packed := store.read(kept.visit_id)) is not None:
             write_packed(study.captures, kept.visit_id, packed)
-            os.utime(path, (kept.changed, kept.changed))
+            os.utime(path, (kept.changed, kept.changed), follow_symlinks=False)
             fetched += 1
     return fetched

@@ -11,8 +11,9 @@ recorded and removes the rest. So what comes late from a worker that was given u
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,14 @@ from pathlib import Path
 from originset.data.capture import MAX_BYTES, SUFFIX, capture_path, capture_paths, write_packed
 from originset.data.errors import ClusterError
 from originset.data.files import read_whole, replacing
+from originset.data.nofollow import NotRegularError, list_folder, open_folder, remove_file, rename_file
 
 INCOMING = "incoming"
 
-_STAGED = re.compile(rf"{INCOMING}/[0-9a-f]+/[0-9a-f]+", re.ASCII)
+_HEX = re.compile("[0-9a-f]+")
+_STAGED = re.compile(rf"{INCOMING}/{_HEX.pattern}/{_HEX.pattern}")
+# What a worker left, and what it had half written when it was killed.
+_LEFT = re.compile(rf"{_HEX.pattern}|\.{_HEX.pattern}\.[0-9]+\.tmp")
 _CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]+){re.escape(SUFFIX)})", re.ASCII)
 
 
@@ -50,7 +55,7 @@ class FolderStore:
             OSError: it cannot be written, as by every other method.
         """
         key = staged_key(name, visit_id)
-        with replacing(self._folder / key) as beside:
+        with replacing(self._folder / key, private=True, below=self._folder) as beside:
             beside.write_bytes(packed)
         return key
 
@@ -60,21 +65,31 @@ class FolderStore:
         Raises:
             ClusterError: it is not there.
         """
-        place = capture_path(self._folder, visit_id)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        place = capture_path(Path(), visit_id).parts
         try:
-            (self._folder / require_staged(key)).replace(place)
+            rename_file(self._folder, tuple(require_staged(key).split("/")), place, folder_mode=0o700)
         except FileNotFoundError as error:
             raise ClusterError(self.place, f"{key} is not there; do all machines share this folder?") from error
 
     def discard(self, key: str) -> None:
         """Remove what was staged, if it is there."""
-        (self._folder / require_staged(key)).unlink(missing_ok=True)
+        remove_file(self._folder, *require_staged(key).split("/"))
 
     def sweep(self) -> None:
-        """Remove all that was staged and not accepted; call while the study is held."""
+        """Remove all that was staged and not accepted; call while the study is held. Other files stay."""
         # A worker that comes late may write while this goes on: what it leaves, the next crawl removes.
-        shutil.rmtree(self._folder / INCOMING, ignore_errors=True)
+        for attempt in list_folder(self._folder, INCOMING).folders:
+            if _HEX.fullmatch(attempt) is None:
+                continue
+            for name in list_folder(self._folder, INCOMING, attempt).files:
+                if _LEFT.fullmatch(name):
+                    remove_file(self._folder, INCOMING, attempt, name)
+            self._remove_folder_if_empty(INCOMING, attempt)
+        self._remove_folder_if_empty(INCOMING)
+
+    def _remove_folder_if_empty(self, *names: str) -> None:
+        with contextlib.suppress(OSError), open_folder(self._folder, *names[:-1]) as folder:
+            os.rmdir(names[-1], dir_fd=folder)
 
     def write(self, visit_id: str, packed: bytes) -> None:
         """Put a capture in its place."""
@@ -82,15 +97,18 @@ class FolderStore:
 
     def read(self, visit_id: str) -> bytes | None:
         """What a capture's file holds; None if there is none, or a link."""
-        path = capture_path(self._folder, visit_id)
-        return read_whole(path, MAX_BYTES) if path.is_file() and not path.is_symlink() else None
+        try:
+            return read_whole(capture_path(self._folder, visit_id), MAX_BYTES, below=self._folder)
+        except (FileNotFoundError, NotRegularError):
+            return None
 
     def captures(self) -> Iterator[Kept]:
         """All captures that are in their place."""
         for path in capture_paths(self._folder):
-            if path.is_file() and not path.is_symlink() and _CAPTURE.fullmatch(f"{path.parent.name}/{path.name}"):
-                status = path.lstat()
-                yield Kept(path.name.removesuffix(SUFFIX), status.st_size, int(status.st_mtime))
+            if _CAPTURE.fullmatch(f"{path.parent.name}/{path.name}"):
+                with contextlib.suppress(FileNotFoundError):
+                    status = path.lstat()
+                    yield Kept(path.name.removesuffix(SUFFIX), status.st_size, int(status.st_mtime))
 
 
 def staged_key(name: str, visit_id: str) -> str:

@@ -14,19 +14,16 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
 
+from originset.data.database_file import LARGE, SHUT_IN, foreign_content, unusable_file, viewed_shards
 from originset.data.errors import StudyError
 from originset.data.files import disk_fault
 from originset.data.schema import TABLES, Table
 from originset.data.shards import columns_missing, shard_paths
 from originset.data.study import Study
-
-# The tables that grow with every page; their rows need no choosing among shards.
-LARGE = ("visits", "requests", "connections", "dns_queries")
 
 # Rows inserted at a time.
 _AT_ONCE = 500_000
@@ -34,20 +31,23 @@ _AT_ONCE = 500_000
 _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
 
-def ddl(table: Table, select: str | None = None) -> list[str]:
-    """The statements that make a table and say what it and its columns mean; ``select`` makes it a view."""
+def ddl(table: Table, select: str | None = None, *, temporary: bool = False) -> list[str]:
+    """The statements that make a table and say what it and its columns mean; ``select`` makes it a view.
+
+    ``temporary``: a view of this connection alone, which stands before one of the same name in the database.
+    """
     select = select or table.view
     kind = "TABLE" if select is None else "VIEW"
+    name = f"temp.{_identifier(table.name)}" if temporary else _identifier(table.name)
     lines = [f"  {_identifier(column.name)} {column.type}" for column in table.columns]
     statements = [
-        f"CREATE TABLE {_identifier(table.name)} (\n" + ",\n".join(lines) + "\n)"
+        f"CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n)"
         if select is None
-        else f"CREATE VIEW {_identifier(table.name)} AS {select}",
-        f"COMMENT ON {kind} {_identifier(table.name)} IS {literal(table.description)}",
+        else f"CREATE {'TEMP ' if temporary else ''}VIEW {_identifier(table.name)} AS {select}",
+        f"COMMENT ON {kind} {name} IS {literal(table.description)}",
     ]
     statements += [
-        f"COMMENT ON COLUMN {_identifier(table.name)}.{_identifier(column.name)} IS {literal(column.comment)}"
-        for column in table.columns
+        f"COMMENT ON COLUMN {name}.{_identifier(column.name)} IS {literal(column.comment)}" for column in table.columns
     ]
     return statements
 
@@ -64,7 +64,7 @@ def build(study: Study, modelled: Mapping[str, pl.DataFrame], *, views: bool = F
     beside = study.root / ".study.duckdb.building"
     _remove(beside)
     try:
-        with duckdb.connect(str(beside)) as connection:
+        with duckdb.connect(str(beside), config=SHUT_IN) as connection:
             if views:
                 _look_in(study, connection)
             for table in TABLES.values():
@@ -140,27 +140,30 @@ def _runs(study: Study) -> pl.DataFrame:
 def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """The study's database, read-only and with no way to the network or to files but its own.
 
-    A read-only connection alone would still let ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it,
-    such as ``500MB``; what needs more goes through ``study.duckdb.tmp``.
+    Somebody else may have made it. So DuckDB opens it only if it is a regular file with DuckDB's magic, fetches no
+    extension for it, and runs none of its SQL: the views that the schema has are made again for this connection, over
+    shards that are regular files of the study and have their checksums. A read-only connection alone would still let
+    ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it, such as ``500MB``; what needs more goes through
+    ``study.duckdb.tmp``.
 
     Raises:
-        StudyError: there is no database yet, it is damaged, or another version made the study or the database.
+        StudyError: there is no database yet, it or a shard is damaged, or another version made the study or the
+            database.
     """
     study.manifest()  # says so if there is no study at all
     analyze = f"run: {shlex.join(['originset', '--study', str(study.root), 'analyze'])}"
-    if not study.database_path.exists():
-        raise StudyError(study.root, "it has no database yet", analyze)
-    config: dict[str, Any] = {} if memory is None else {"memory_limit": memory}
+    if problem := unusable_file(study):
+        raise StudyError(study.root, problem, analyze)
+    config = SHUT_IN if memory is None else {**SHUT_IN, "memory_limit": memory}
     try:
         connection = duckdb.connect(str(study.database_path), read_only=True, config=config)
     except duckdb.Error as error:
         problem = f"study.duckdb cannot be opened ({' '.join(str(error).split())})"
         raise StudyError(study.root, problem, analyze) from error
     with connection:
-        if lacks := _lacking(connection):
-            raise StudyError(study.root, f"an earlier originset made study.duckdb, which lacks {lacks}", analyze)
-        _shut_in(study, connection)
         try:
+            if problem := _prepare(study, connection):
+                raise StudyError(study.root, problem, analyze)
             yield connection
         except duckdb.Error as error:
             if not is_of_the_file(error):
@@ -175,32 +178,57 @@ def is_of_the_file(error: duckdb.Error) -> bool:
     return damaged or isinstance(error, duckdb.IOException | duckdb.FatalException)
 
 
-def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The first table or column of the schema that a database does not have."""
-    found = connection.execute("SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal").fetchall()
-    known = {*found, *((table, None) for table, _ in found)}
-    wanted = ((table.name, name) for table in TABLES.values() for name in (None, *table.polars_schema.names()))
-    return next((".".join(filter(None, name)) for name in wanted if name not in known), None)
+def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """Make the views of the schema for this connection, with a way to their shards alone; what is wrong, if anything.
+
+    Raises:
+        StudyError: a shard is damaged, a link, or not there any more.
+    """
+    if problem := foreign_content(connection):
+        return problem
+    shards = viewed_shards(study, connection)
+    views: dict[str, str] = {}
+    readable: list[Path] = []
+    for name, paths in shards.items():
+        if not paths:
+            return f"study.duckdb holds a view, {name}, which no originset made"
+        lacking = columns_missing(study, name, paths)
+        # Whole paths: DuckDB would look for others in the working directory first.
+        whole = [study.root.resolve() / path.relative_to(study.root) for path in paths]
+        views[name] = _select(TABLES[name], whole, lacking)
+        readable += whole
+    _shut_in(connection, readable)
+    views |= {table.name: table.view for table in TABLES.values() if table.view is not None}
+    for name, select in views.items():
+        for statement in ddl(TABLES[name], select, temporary=True):
+            connection.execute(statement)
+    return _lacking(connection)
 
 
-def _viewed(study: Study, connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The shards that the database's views read, as DuckDB finds them: nothing else is readable through it."""
-    of_shards = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND contains(sql, 'read_parquet')"
-    names = [name for (name,) in connection.execute(of_shards).fetchall() if name in LARGE]
-    shards = [path.relative_to(study.root) for name in names for path in shard_paths(study, name)]
-    # It asks for a file both as the view has it and as found.
-    return [str(folder / shard) for folder in (Path(), study.root.resolve()) for shard in shards]
-
-
-def _shut_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
+def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
     # A process that opens a database twice has one DuckDB for both, which the first has shut in already.
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return
-    if shards := _viewed(study, connection):
-        _look_in(study, connection)
-        connection.execute(f"SET allowed_paths = [{', '.join(map(literal, shards))}]")
+    connection.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in shards)}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The first table or column of the schema that a database does not have, or has of another type."""
+    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
+    found = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
+    tables = {table for table, _ in found}
+    for table in TABLES.values():
+        if table.name not in tables:
+            return f"an earlier originset made study.duckdb, which lacks {table.name}"
+        for column in table.columns:
+            kind = found.get((table.name, column.name))
+            if kind is None:
+                return f"an earlier originset made study.duckdb, which lacks {table.name}.{column.name}"
+            if kind != column.type:
+                return f"study.duckdb has {table.name}.{column.name} as {kind}, not {column.type}"
+    return None
 
 
 def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:

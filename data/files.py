@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from originset.data.errors import OriginsetError
+from originset.data.nofollow import NotRegularError, open_folder, read_regular
 
 _ADVICE = {
     errno.ENOSPC: "make room",
@@ -32,6 +32,8 @@ _ADVICE = {
     errno.EISDIR: "move away what stands in its place",
     errno.ELOOP: "put the file itself where the link is",
 }
+# What to do about originset.data.nofollow.NotRegularError.
+NOT_REGULAR = "remove it, or put the file or folder itself in its place"
 # What SQLite and DuckDB say in words of their own.
 _WORDS = {
     "fsync failed": errno.EIO,
@@ -44,49 +46,58 @@ _QUOTED = re.compile(r'"([^"]+)"')
 
 
 @contextmanager
-def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
+def replacing(path: Path, *, private: bool = False, below: Path | None = None) -> Iterator[Path]:
     """A path to write to, whose file takes the place of ``path``, or is removed if something goes wrong.
 
     It is on the disk before it is in its place, so that not even a power cut leaves half of it. ``private``: for its
-    owner alone.
+    owner alone, as are the folders that are made for it. ``below``: the folder under which no link is followed on the
+    way to ``path``; its own folder by default. A link in the place of ``path`` itself is replaced, not followed.
+
+    Raises:
+        NotRegularError: a folder on the way is a link or no folder.
+        OSError: it cannot be written; ``filename`` is set.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    top = path.parent if below is None else below
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.unlink(missing_ok=True)
-        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+    names = path.parent.relative_to(top).parts
+    with open_folder(top, *names, make_mode=0o700 if private else 0o777) as folder:
         try:
-            yield beside
-            os.fsync(made)
-        finally:
-            os.close(made)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+            with suppress(FileNotFoundError):
+                os.unlink(beside.name, dir_fd=folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            made = os.open(beside.name, flags, 0o600 if private else 0o666, dir_fd=folder)
+            try:
+                yield beside
+                os.fsync(made)
+            finally:
+                os.close(made)
+            os.rename(beside.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException as error:
+            with suppress(OSError):
+                os.unlink(beside.name, dir_fd=folder)
+            # A write that finds the disk full names no file; a call that takes a descriptor names half of one.
+            if isinstance(error, OSError) and error.filename in (None, beside.name, str(beside)):
+                error.filename, error.filename2 = str(path), None
+            raise
 
 
-def read_whole(path: Path, limit: int) -> bytes:
-    """A regular file's content; a link is not followed, a pipe not waited for.
+def read_whole(path: Path, limit: int, below: Path | None = None) -> bytes:
+    """A regular file's content; no link is followed under ``below`` (by default its own folder), no pipe waited for.
 
     Raises:
         OSError: it is something else than a regular file, or cannot be read.
         OverflowError: it is larger than ``limit`` bytes.
     """
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
-        status = os.fstat(opened)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        if status.st_size > limit:
-            raise OverflowError(status.st_size)
-        return file.read()
+    top = path.parent if below is None else below
+    return read_regular(top, *path.relative_to(top).parts, limit=limit)
 
 
 def disk_fault(error: BaseException) -> tuple[str, str] | None:
     """What the disk or its owner refused, and what to do about it; None for an error of another kind."""
     if isinstance(error, OriginsetError):
         return None
+    if isinstance(error, NotRegularError):
+        return f"{error.filename} {error.strerror}", NOT_REGULAR
     text = " ".join(str(error).split())
     number = error.errno if isinstance(error, OSError) else _number(text)
     if number not in _ADVICE:

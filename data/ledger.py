@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shlex
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,26 +20,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, Self
-from urllib.parse import quote
+from typing import Any, Literal, Self
 
-from originset.data.errors import StudyError
 from originset.data.files import disk_fault, read_whole, replacing
+from originset.data.ledger_file import SCHEMA, address, check, connect, require_regular, unusable
 
 State = Literal["queued", "leased", "done", "partial", "failed", "skipped"]
 Outcome = Literal["done", "partial", "failed", "skipped"]
 Key = tuple[str, str, int, int, str]
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS visits (
-  site TEXT NOT NULL, vantage TEXT NOT NULL, round INTEGER NOT NULL, repeat INTEGER NOT NULL, page TEXT NOT NULL,
-  rank INTEGER, address TEXT, state TEXT NOT NULL DEFAULT 'queued', attempts INTEGER NOT NULL DEFAULT 0,
-  error TEXT, error_code TEXT, changed_at TEXT NOT NULL,
-  PRIMARY KEY (site, vantage, round, repeat, page)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS leased ON visits (state) WHERE state = 'leased';
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
-"""
 _ABSORB = """
 INSERT INTO main.visits
 SELECT site, vantage, round, repeat, page, rank, address, iif(state = 'leased', 'queued', state), attempts, error,
@@ -97,17 +85,15 @@ class Ledger:
         self._noted = 0
         self._noting = threading.Lock()
         self._lock = threading.Lock()
+        self._connection = connect(path)
         try:
-            self._connection = sqlite3.connect(
-                f"file:{quote(str(path.absolute()))}", uri=True, check_same_thread=False, isolation_level=None
-            )
             self._connection.execute("PRAGMA journal_mode = WAL")
             # The capture is on disk before its row says so; what a power cut takes of the ledger it has as leased.
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            _check(self._connection)
-            self._connection.executescript(_SCHEMA)
+            self._connection.executescript(SCHEMA)
         except sqlite3.Error as error:
-            raise _unusable(path, error) from error
+            self._connection.close()
+            raise unusable(path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -119,20 +105,24 @@ class Ledger:
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Cursor]:
         """``durable``: it is on the disk when this ends, and so is all that was committed before."""
-        with self._lock, closing(self._connection.cursor()) as cursor:
-            if durable:
-                cursor.execute("PRAGMA synchronous = FULL")
-            try:
-                cursor.execute("BEGIN IMMEDIATE")
-                try:
-                    yield cursor
-                except BaseException:
-                    cursor.execute("ROLLBACK")
-                    raise
-                cursor.execute("COMMIT")
-            finally:
+        try:
+            with self._lock, closing(self._connection.cursor()) as cursor:
                 if durable:
-                    cursor.execute("PRAGMA synchronous = NORMAL")
+                    cursor.execute("PRAGMA synchronous = FULL")
+                try:
+                    cursor.execute("BEGIN IMMEDIATE")
+                    try:
+                        yield cursor
+                    except BaseException:
+                        if self._connection.in_transaction:  # SQLite itself ends it where the disk is full
+                            cursor.execute("ROLLBACK")
+                        raise
+                    cursor.execute("COMMIT")
+                finally:
+                    if durable:
+                        cursor.execute("PRAGMA synchronous = NORMAL")
+        except sqlite3.Error as error:
+            raise unusable(self._path, error) from error
 
     def fact(self, name: str, value: str) -> str:
         """What was first said under this name: ``value``, unless another was said before."""
@@ -142,8 +132,7 @@ class Ledger:
 
     def leased(self) -> list[tuple[Row, str]]:
         """What a crawl has taken on, and since when (RFC 3339); before a crawl begins, what a dead one left."""
-        with self._lock:
-            found = self._connection.execute(f"SELECT {_ROW}, changed_at FROM visits WHERE state = 'leased'").fetchall()  # noqa: S608 - a constant
+        found = self._read(f"SELECT {_ROW}, changed_at FROM visits WHERE state = 'leased'")  # noqa: S608 - a constant
         return [(Row(*row), since) for *row, since in found]
 
     def add(self, rows: Iterable[Row]) -> None:
@@ -155,8 +144,7 @@ class Ledger:
         """All visits, their states and how often they were tried; what changes meanwhile is told as it was or is."""
         after: Key = ("", "", 0, 0, "")
         while True:
-            with self._lock:
-                found = self._connection.execute(_EVERY, (*after, _PART)).fetchall()
+            found = self._read(_EVERY, (*after, _PART))
             for *row, state, attempts in found:
                 yield Row(*row), state, attempts
             if len(found) < _PART:
@@ -165,11 +153,8 @@ class Ledger:
 
     def rows(self, vantage: str, round_number: int) -> list[tuple[Row, State]]:
         """All visits of a vantage's round with their states."""
-        with self._lock:
-            found = self._connection.execute(
-                f"SELECT {_ROW}, state FROM visits WHERE vantage = ? AND round = ?",  # noqa: S608 - a constant
-                (vantage, round_number),
-            ).fetchall()
+        query = f"SELECT {_ROW}, state FROM visits WHERE vantage = ? AND round = ?"  # noqa: S608 - a constant
+        found = self._read(query, (vantage, round_number))
         return [(Row(*row), state) for *row, state in found]
 
     def requeue(self, row: Row) -> None:
@@ -259,59 +244,37 @@ class Ledger:
             StudyError: the other file is no ledger.
         """
         self.disown()
+        require_regular(other)
         try:
-            with self._lock:
-                self._connection.execute("ATTACH ? AS other", (f"file:{quote(str(other.resolve()))}?mode=ro",))
-            try:
-                with self._transaction() as cursor:
-                    cursor.execute(_ABSORB)
-            finally:
-                with self._lock:
-                    self._connection.execute("DETACH other")
+            with self._lock, closing(self._connection.cursor()) as cursor:
+                cursor.execute("ATTACH ? AS other", (address(other.resolve(), read_only=True),))
+                try:
+                    check(self._connection, "other")
+                except BaseException:
+                    cursor.execute("DETACH other")
+                    raise
         except sqlite3.Error as error:
-            raise _unusable(other, error) from error
+            raise unusable(other, error) from error
+        try:
+            with self._transaction() as cursor:
+                try:
+                    cursor.execute(_ABSORB)
+                except sqlite3.DatabaseError as error:
+                    raise unusable(self._path if disk_fault(error) else other, error) from error
+        finally:
+            with self._lock:
+                self._connection.execute("DETACH other")
 
     def counts(self) -> dict[str, int]:
         """How many visits are in each state."""
-        with self._lock:
-            return dict(self._connection.execute("SELECT state, count(*) FROM visits GROUP BY state").fetchall())
+        return dict(self._read("SELECT state, count(*) FROM visits GROUP BY state"))
 
-
-def copy_ledger(ledger: Path, to: Path) -> None:
-    """Make a copy, with what lies beside it, that can be written to; a crawl may be writing the ledger meanwhile.
-
-    Raises:
-        StudyError: the file is no ledger, or a damaged one.
-    """
-    try:
-        # Before the ledger, which then has at least the leases that are counted here.
-        beside: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
-    except (OSError, OverflowError):
-        beside = None
-    source = f"file:{quote(str(ledger.absolute()))}?mode=ro"
-    try:
-        with closing(sqlite3.connect(source, uri=True)) as whole, closing(sqlite3.connect(to)) as copy:
-            _check(whole)
-            whole.backup(copy)
-    except sqlite3.Error as error:
-        raise _unusable(ledger, error) from error
-    if beside is not None:
-        to.with_suffix(".leases").write_bytes(beside)
-
-
-def _check(connection: sqlite3.Connection) -> None:
-    ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
-    if found != "ok":
-        raise sqlite3.DatabaseError(" ".join(found.split()))
-
-
-def _unusable(path: Path, error: sqlite3.Error) -> StudyError:
-    """What is in its place is no ledger, or a damaged one: a new one takes what was visited from the captures."""
-    if (fault := disk_fault(error)) is not None:
-        return StudyError(path.parent, f"ledger.sqlite cannot be used ({fault[0]})", fault[1])
-    away = shlex.join([str(path) + ending for ending in ("", "-wal", "-shm")])
-    advice = f"run: rm -f {away}; then crawl again: visits that have a capture are not made again"
-    return StudyError(path.parent, f"ledger.sqlite is damaged ({error})", advice)
+    def _read(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        try:
+            with self._lock:
+                return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise unusable(self._path, error) from error
 
 
 def _insert(cursor: sqlite3.Cursor, rows: Iterable[Row]) -> None:

@@ -5,9 +5,9 @@ It is the CRC-32 of the whole file, in which its own eight digits are counted as
 
 from __future__ import annotations
 
+import os
 import zlib
-from functools import lru_cache
-from pathlib import Path
+from typing import BinaryIO
 
 KEY = "originset.crc32"
 UNKNOWN = "00000000"
@@ -16,6 +16,8 @@ UNKNOWN = "00000000"
 _PLACE = KEY.encode() + b"\x18\x08"
 _END = 8  # the footer's length and "PAR1"
 _PART = 1 << 20
+# One of a thousand row groups takes some 5 MB.
+_LARGEST_FOOTER = 256 << 20
 
 
 def seal(content: memoryview) -> None:
@@ -32,7 +34,7 @@ def seal(content: memoryview) -> None:
     footer[at : at + len(UNKNOWN)] = b"%08x" % zlib.crc32(content)
 
 
-def is_unchanged(path: Path) -> bool:
+def is_unchanged(file: BinaryIO) -> bool:
     """Whether a shard has the bytes that were written; true of one that an earlier version wrote, without a checksum.
 
     A file is read once by each process, unless it changes.
@@ -40,27 +42,36 @@ def is_unchanged(path: Path) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    status = path.stat()
-    return _is_unchanged(path, status.st_ino, status.st_size, status.st_mtime_ns)
+    status = os.fstat(file.fileno())
+    seen = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if seen not in _unchanged:
+        if not _is_unchanged(file, status.st_size):
+            return False
+        _unchanged.add(seen)
+    return True
 
 
-@lru_cache(maxsize=1 << 16)
-def _is_unchanged(path: Path, _inode: int, size: int, _changed: int) -> bool:
-    with path.open("rb") as file:
-        file.seek(max(0, size - _END))
-        begin = _footer(file.read(_END), size)
-        file.seek(begin)
-        footer = file.read()
-        at = footer.rfind(_PLACE)
-        if at < 0:
-            return True
-        at += len(_PLACE)
-        noted = footer[at : at + len(UNKNOWN)]
-        file.seek(0)
-        left, crc = begin, 0
-        while left and (part := file.read(min(left, _PART))):
-            crc = zlib.crc32(part, crc)
-            left -= len(part)
+# Files that were read and found to be as they were written.
+_unchanged: set[tuple[int, int, int, int]] = set()
+
+
+def _is_unchanged(file: BinaryIO, size: int) -> bool:
+    file.seek(max(0, size - _END))
+    begin = _footer(file.read(_END), size)
+    if size - begin > _LARGEST_FOOTER:
+        return False
+    file.seek(begin)
+    footer = file.read()
+    at = footer.rfind(_PLACE)
+    if at < 0:
+        return True
+    at += len(_PLACE)
+    noted = footer[at : at + len(UNKNOWN)]
+    file.seek(0)
+    left, crc = begin, 0
+    while left and (part := file.read(min(left, _PART))):
+        crc = zlib.crc32(part, crc)
+        left -= len(part)
     crc = zlib.crc32(footer[:at] + UNKNOWN.encode() + footer[at + len(UNKNOWN) :], crc)
     return noted == b"%08x" % crc
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import polars as pl
 
 from originset.data.errors import StudyError
-from originset.data.files import replacing
+from originset.data.files import NOT_REGULAR, replacing
+from originset.data.nofollow import NotRegularError, list_folder, open_regular
 from originset.data.schema import TABLES, Stage
 from originset.data.shard_checksum import KEY, UNKNOWN, is_unchanged, seal
 from originset.data.study import Study
@@ -34,8 +35,17 @@ def shard_path(study: Study, table: str, shard: str) -> Path:
 
 
 def shard_paths(study: Study, table: str) -> list[Path]:
-    """All shards of a table, in a stable order."""
-    return sorted((study.tables / table).glob("[!.]*.parquet"))
+    """All shards of a table, in a stable order; what is no regular file is refused when it is read.
+
+    Raises:
+        StudyError: the table's folder is a link or no folder.
+    """
+    try:
+        found = list_folder(study.root, "tables", table)
+    except NotRegularError as error:
+        raise StudyError(study.root, f"{error.filename} {error.strerror}", NOT_REGULAR) from error
+    names = (*found.files, *found.folders, *found.others)
+    return [study.tables / table / name for name in sorted(names) if name.endswith(".parquet") and name[0] != "."]
 
 
 def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Path:
@@ -53,13 +63,15 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     made = io.BytesIO()
     rows.write_parquet(made, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
     seal(made.getbuffer())
-    with replacing(path) as beside:
+    with replacing(path, below=study.root) as beside:
         beside.write_bytes(made.getbuffer())
     return path
 
 
 def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]:
     """Columns that at least one of a table's shards lacks; what they hold is then not known for its rows.
+
+    Each shard's bytes are held against its checksum first, once by each process: Parquet takes changed bits for others.
 
     Raises:
         StudyError: a shard is damaged, is none of this table, or lacks what its rows cannot do without.
@@ -68,12 +80,7 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
     resolved = TABLES[table].stage is Stage.RESOLVED
     missing: set[str] = set()
     for path in paths:
-        if path.is_symlink():
-            raise _not_whole(study, path, "is a symbolic link, and none is followed")
-        try:
-            found = _schema(path)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            raise _not_whole(study, path, f"is damaged ({' '.join(str(error).split())})") from error
+        found = _schema_of_whole(study, path)
         lacks = [name for name in schema if name not in found]
         if other := [name for name in schema if found.get(name, schema[name]) != schema[name]]:
             raise _not_whole(study, path, f"holds {found[other[0]]} as {other[0]}, not {schema[other[0]]}")
@@ -83,10 +90,27 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
     return missing
 
 
+def _schema_of_whole(study: Study, path: Path) -> pl.Schema:
+    try:
+        opened = open_regular(study.root, *path.relative_to(study.root).parts)
+    except NotRegularError as error:
+        raise _not_whole(study, path, str(error.strerror)) from error
+    except OSError as error:
+        raise _not_whole(study, path, f"is damaged ({error})") from error
+    with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
+        try:
+            if not is_unchanged(file):
+                raise _not_whole(study, path, "is damaged (its checksum is of other bytes)")
+            file.seek(0)
+            return pl.Schema(pl.read_parquet_schema(file))
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise _not_whole(study, path, f"is damaged ({' '.join(str(error).split())})") from error
+
+
 def is_usable(study: Study, table: str, shard: str) -> bool:
     """Whether a shard is there and can be read; columns that came later may be missing."""
     try:
-        _missing_of_whole(study, table, shard_path(study, table, shard))
+        columns_missing(study, table, [shard_path(study, table, shard)])
     except StudyError:
         return False
     return True
@@ -96,7 +120,7 @@ def is_whole(study: Study, table: str, shard: str) -> bool:
     """Whether a shard can be read and has every column of today's schema."""
     path = shard_path(study, table, shard)
     try:
-        return path.exists() and not _missing_of_whole(study, table, path)
+        return path.exists() and not columns_missing(study, table, [path])
     except StudyError:
         return False
 
@@ -107,23 +131,7 @@ def require_unchanged(study: Study, table: str) -> None:
     Raises:
         StudyError: a shard is not what was written.
     """
-    for path in shard_paths(study, table):
-        _missing_of_whole(study, table, path)
-
-
-def _missing_of_whole(study: Study, table: str, path: Path) -> set[str]:
-    try:
-        unchanged = path.is_symlink() or is_unchanged(path)
-    except OSError as error:
-        raise _not_whole(study, path, f"is damaged ({error})") from error
-    if not unchanged:
-        raise _not_whole(study, path, "is damaged (its checksum is of other bytes)")
-    return columns_missing(study, table, [path])
-
-
-def _schema(path: Path) -> pl.Schema:
-    with path.open("rb") as file:  # not by name, which polars would take for a pattern
-        return pl.Schema(pl.read_parquet_schema(file))
+    columns_missing(study, table, shard_paths(study, table))
 
 
 def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
@@ -156,7 +164,7 @@ def read_shard(study: Study, table: str, path: Path) -> pl.DataFrame:
     Raises:
         StudyError: as :func:`scan`.
     """
-    _missing_of_whole(study, table, path)
+    columns_missing(study, table, [path])
     return _scan([path], table).collect()
 
 

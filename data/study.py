@@ -12,8 +12,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import os
+import re
 import shlex
 import time
 from collections.abc import Iterator
@@ -25,20 +28,19 @@ from typing import Any
 
 import originset
 from originset.data.errors import StudyError
-from originset.data.files import disk_fault, replacing
+from originset.data.files import NOT_REGULAR, disk_fault, replacing
+from originset.data.manifest import MAX_BYTES, check_manifest, decode_manifest
+from originset.data.nofollow import NotRegularError, list_folder, open_regular, read_regular
+from originset.data.study_sweep import is_half_written, sweep
 
 # Raised with every change of the schema, so that an earlier program leaves a study alone that it would misread. A later
 # one reads it: 2 only added columns, which rows that were written before have as NULL (originset.data.shards).
 FORMAT = 2
 
-# What processes that were killed leave behind.
-_HALF_WRITTEN = (
-    ".study.json.*.tmp",
-    ".study.duckdb.building*",
-    "study.duckdb.tmp/*",
-    "tables/*/.*.tmp",
-    "files/[0-9a-f][0-9a-f]/.*.tmp",
-    "captures/[0-9a-f][0-9a-f]/.*.tmp",
+# What stands under these names, if anything does; SQLite and DuckDB open some of them by themselves.
+_FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", ".study.duckdb.building.tmp"}
+_FILES = re.compile(
+    r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?|\.study\.duckdb\.building.*"
 )
 
 
@@ -82,7 +84,7 @@ class Study:
         if self.manifest_path.exists():
             self.manifest()
             return
-        if self.root.is_dir() and any(not path.match(_HALF_WRITTEN[0]) for path in self.root.iterdir()):
+        if self.root.is_dir() and any(not is_half_written(path.name) for path in self.root.iterdir()):
             raise StudyError(self.root, "the folder is not empty and not a study", "name another with --study")
         try:
             # What pages asked for can tell who looked at them: others may read it once its owner says so.
@@ -95,27 +97,45 @@ class Study:
         """The manifest as it is now.
 
         Raises:
-            StudyError: there is none, it is damaged, or a later version wrote it.
+            StudyError: there is none, it is damaged, a later version wrote it, or a link, a pipe or a device stands in
+                the place of something that belongs to the study.
         """
         try:
-            manifest = json.loads(self.manifest_path.read_bytes())
+            manifest = decode_manifest(read_regular(self.root, "study.json", limit=MAX_BYTES))
+            self._require_no_links()
         except FileNotFoundError:
             raise StudyError(
                 self.root, "there is no study here", "crawl or import into it first, or name one with --study"
             ) from None
+        except NotRegularError as error:
+            raise StudyError(self.root, f"{error.filename} {error.strerror}", NOT_REGULAR) from error
         except OSError as error:
             raise StudyError(self.root, f"study.json cannot be read ({error.strerror})") from error
+        except OverflowError as error:
+            raise self._without_manifest(f"study.json is larger than any manifest: {error} bytes") from error
         except ValueError as error:
             raise self._without_manifest(f"study.json is damaged ({error})") from error
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-            raise self._without_manifest("study.json is not a manifest")
         if manifest["format"] > FORMAT:
             raise StudyError(
                 self.root,
                 f"it has format {manifest['format']}, and originset {originset.__version__} knows up to {FORMAT}",
                 f"use originset {manifest.get('originset', 'as new as its own')} or later",
             )
+        try:
+            check_manifest(manifest)
+        except ValueError as error:
+            raise self._without_manifest(f"study.json is damaged ({error})") from error
         return manifest
+
+    def _require_no_links(self) -> None:
+        found = list_folder(self.root)
+        for names, kind in ((found.files, "file"), (found.folders, "folder"), (found.others, "other")):
+            for name in names:
+                wanted = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
+                if kind != wanted:
+                    path = self.root / name
+                    what = "a symbolic link, and none is followed" if path.is_symlink() else f"not a regular {wanted}"
+                    raise NotRegularError(errno.EINVAL, f"is {what}", str(path))
 
     def _without_manifest(self, problem: str) -> StudyError:
         """A manifest only describes: the rest is whole without what it said."""
@@ -143,13 +163,16 @@ class Study:
         """
         self.create()
         try:
-            with (self.root / ".lock").open("w") as lock:
+            lock = open_regular(self.root, ".lock", flags=os.O_RDWR | os.O_CREAT)
+            try:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     raise StudyError(self.root, "another originset is changing it", "wait until it ends") from None
-                self._sweep()
+                sweep(self.root)
                 yield from self._run(command, parameters)
+            finally:
+                os.close(lock)
         except Exception as error:
             fault = disk_fault(error)
             if fault is None:
@@ -158,13 +181,8 @@ class Study:
             again = shlex.join(["originset", "--study", str(self.root), command])
             raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
 
-    def _sweep(self) -> None:
-        for pattern in _HALF_WRITTEN:
-            for path in self.root.glob(pattern):
-                path.unlink(missing_ok=True)
-
     def _run(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        runs = list(self.manifest()["runs"])
+        runs = self.manifest()["runs"]
         began, started = datetime.now(UTC), time.monotonic()
         run: dict[str, Any] = {
             "run_id": len(runs) + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
+from originset.data.files import replacing
+from originset.queries.csv_text import csv_text
 from originset.queries.distribution import Distribution
 
 # Okabe and Ito's colours, told apart with any colour vision, and line styles that still differ in black and white.
@@ -65,9 +69,19 @@ def save(figure: Figure, out: Path, name: str) -> list[Path]:
     paths = []
     for kind, metadata in _METADATA.items():
         path = out / f"{name}.{kind}"
-        figure.savefig(path, format=kind, dpi=200, metadata=metadata)
+        # Not straight into the file: what matplotlib says where the disk is full is not that.
+        made = io.BytesIO()
+        figure.savefig(made, format=kind, dpi=200, metadata=metadata)
+        with replacing(path) as beside:
+            beside.write_bytes(made.getbuffer())
         paths.append(path)
     return paths
+
+
+def save_rows(rows: pl.DataFrame, path: Path) -> None:
+    """Write rows as CSV, whole or not at all."""
+    with replacing(path) as beside:
+        beside.write_text(csv_text(rows), encoding="utf-8")
 
 
 def context() -> Any:  # noqa: ANN401 - matplotlib does not name the type of its context

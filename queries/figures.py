@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from originset.data.errors import UsageError
 from originset.queries import experiment_figures, page_figures
 from originset.queries.catalogue import catalogue, rows_of
-from originset.queries.csv_text import csv_text
 from originset.queries.distribution import Distribution
-from originset.queries.drawing import context, panels, save
+from originset.queries.drawing import context, panels, save, save_rows
 from originset.queries.ladder import colocation
 from originset.queries.paper_figure import Data, PaperFigure
 
@@ -170,5 +169,5 @@ def _steps(column: str, curve: Distribution) -> pl.DataFrame:
 
 def _write(rows: pl.DataFrame, out: Path, name: str) -> Path:
     path = out / f"{name}.csv"
-    path.write_text(csv_text(rows), encoding="utf-8")
+    save_rows(rows, path)
     return path

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from originset.data.printable import printable
-from originset.queries.csv_text import csv_text
-from originset.queries.drawing import context, save
+from originset.queries.drawing import context, save, save_rows
 
 # Distinct in lightness too, darkest for what is saved.
 _PHASES = {
@@ -49,7 +48,7 @@ def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
         OSError: a file cannot be written.
     """
     path = out / "figure-2.csv"
-    path.write_text(csv_text(rows), encoding="utf-8")
+    save_rows(rows, path)
     shown = _chosen(rows, page.load)
     with context():
         figure = Figure(figsize=(7.6, 1.5 + 0.155 * shown.height), layout="constrained")

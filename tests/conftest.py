@@ -122,6 +122,14 @@ def _is_slow(item: pytest.Item) -> bool:
     return drawn or marked or not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What commands note for their user is noted in a folder of the run's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of data that is not the project's, beside the repository; a test that needs it is skipped without."""

@@ -18,14 +18,27 @@ def test_a_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
 
 
-def test_a_link_stays_one_and_leads_to_what_was_written(tmp_path: Path) -> None:
+def test_a_link_is_not_written_through(tmp_path: Path) -> None:
+    """Neither a link to a file nor one to nowhere is followed or replaced."""
     (tmp_path / "real").mkdir()
     link = tmp_path / "link"
     link.symlink_to("real/report.html")
-    for text in ("new", "newer"):  # it leads nowhere at first
-        write_text(link, text)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="is a symbolic link; remove it, or name the file itself with --out"):
+            write_text(link, "new")
         assert link.is_symlink()
-        assert (tmp_path / "real" / "report.html").read_text() == text
+        (tmp_path / "real" / "report.html").touch()
+    assert (tmp_path / "real" / "report.html").read_text() == ""
+
+
+def test_a_link_of_the_kernels_is_written_to() -> None:
+    read, write = os.pipe()
+    try:
+        write_text(Path(f"/dev/fd/{write}"), "plan")
+        assert os.read(read, 100) == b"plan"
+    finally:
+        os.close(read)
+        os.close(write)
 
 
 def test_a_pipe_is_written_to_not_replaced(tmp_path: Path) -> None:

@@ -71,4 +71,7 @@ def test_output_that_nobody_can_take_is_one_line() -> None:
         call = [sys.executable, "-m", "originset", "query", "--format", "json"]
         done = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "originset: error: No space left on device; make room, then run the same again\n"
+    assert (
+        done.stderr
+        == "originset: error: No space left on device: standard output; make room, then run the same again\n"
+    )

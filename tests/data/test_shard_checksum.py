@@ -30,7 +30,8 @@ def _written(study: Study, source: str = "a.har") -> Path:
 def test_every_bit_counts(study: Study) -> None:
     path = _written(study)
     content = path.read_bytes()
-    assert is_unchanged(path)
+    with path.open("rb") as file:
+        assert is_unchanged(file)
     # A file whose key has another name is one of an earlier version.
     key = content.rindex(KEY.encode())
     silent = []
@@ -67,7 +68,8 @@ def test_what_a_changed_shard_is_refused_for(study: Study) -> None:
 
 def test_text_that_looks_like_the_checksum(study: Study) -> None:
     path = _written(study, f"{KEY}\x18\x08{UNKNOWN}")
-    assert is_unchanged(path)
+    with path.open("rb") as file:
+        assert is_unchanged(file)
     assert path.read_bytes().count(UNKNOWN.encode()) >= 1, "it is among the statistics"
     assert read_shard(study, "rejects", path)["source"].to_list() == [f"{KEY}\x18\x08{UNKNOWN}"]
 

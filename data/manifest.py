@@ -1,0 +1,63 @@
+"""A study's manifest, ``study.json``: what must hold in one that somebody else may have written."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+# A run is recorded in some 500 bytes, a merged study in as many for each of its runs.
+MAX_BYTES = 64 << 20
+
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+
+
+class _Run(msgspec.Struct):
+    run_id: _Count
+    command: str
+    version: str
+    started_at: datetime
+    ended_at: datetime | None
+    parameters: dict[str, Any]
+    counts: dict[str, Any]
+
+
+class _Manifest(msgspec.Struct):
+    """Fields that the program relies on; all others are facts that it only shows."""
+
+    format: _Count
+    runs: list[_Run]
+    captures: str | None = None
+    views: bool = False
+    vantages: list[str] = []
+    merged: list[dict[str, Any]] = []
+    models: dict[str, Any] = {}
+
+
+def decode_manifest(text: bytes) -> dict[str, Any]:
+    """The manifest of this text, of whatever format; :func:`check_manifest` says whether this program can use it.
+
+    Raises:
+        ValueError: it is no JSON object, or has no format.
+    """
+    try:
+        manifest = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
+        raise ValueError("it is not a manifest")  # noqa: TRY004 - the text is wrong, not the call
+    return manifest
+
+
+def check_manifest(manifest: dict[str, Any]) -> None:
+    """Look at the fields that this program relies on.
+
+    Raises:
+        ValueError: one has another type than this program gives it.
+    """
+    try:
+        msgspec.convert(manifest, _Manifest)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error

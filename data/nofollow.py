@@ -1,0 +1,189 @@
+"""Files of a folder that somebody else may have filled, opened without following symbolic links.
+
+The folder that is named first (``below``) may itself be reached through links: its user named it. Under it each folder
+is opened through the descriptor of the one above (openat(2) with ``O_NOFOLLOW``), and a file must be a regular one:
+nothing waits for a pipe, reads a device, or reaches a file outside the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class NotRegularError(OSError):
+    """What is in the place of a file or folder is a link, a pipe, a device or another kind; ``strerror`` says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Names in a folder, sorted. ``others`` are neither regular files nor folders, links among them."""
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+@contextmanager
+def open_folder(below: Path, *names: str, make_mode: int | None = None) -> Iterator[int]:
+    """A descriptor of the folder ``below/names...``; ``make_mode``: make those that are missing, with these rights.
+
+    Raises:
+        NotRegularError: one of ``names`` is a link or no folder.
+        OSError: it is not there, or cannot be opened or made.
+    """
+    if make_mode is not None:
+        below.mkdir(make_mode, parents=True, exist_ok=True)
+    opened = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    path = below
+    try:
+        for name in names:
+            path /= name
+            inner = _open_inner(opened, name, path, make_mode)
+            os.close(opened)
+            opened = inner
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _open_inner(folder: int, name: str, path: Path, make_mode: int | None) -> int:
+    if make_mode is not None:
+        with suppress(FileExistsError), _named(path):
+            os.mkdir(name, make_mode, dir_fd=folder)
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _not_regular(folder, name, path, "is not a folder") from error
+        error.filename = str(path)
+        raise
+
+
+def open_regular(below: Path, *names: str, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
+    """A descriptor of the regular file ``below/names...``; ``flags`` and ``mode`` as of open(2).
+
+    Raises:
+        NotRegularError: it is something else, or lies behind a link.
+        OSError: it is not there, or cannot be opened.
+    """
+    path = below.joinpath(*names)
+    with open_folder(below, *names[:-1]) as folder:
+        try:
+            opened = os.open(names[-1], flags | _FILE, mode, dir_fd=folder)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                raise _not_regular(folder, names[-1], path, "is not a regular file") from error
+            error.filename = str(path)
+            raise
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            os.close(opened)
+            raise NotRegularError(errno.EINVAL, "is not a regular file", str(path))
+    return opened
+
+
+def stat_regular(below: Path, *names: str) -> os.stat_result | None:
+    """What lstat(2) says of the regular file ``below/names...``; None if it is not there. It is not opened.
+
+    Raises:
+        NotRegularError: it is something else, or lies behind a link.
+    """
+    path = below.joinpath(*names)
+    try:
+        with open_folder(below, *names[:-1]) as folder, _named(path):
+            status = os.lstat(names[-1], dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        raise NotRegularError(errno.ELOOP, "is a symbolic link, and none is followed", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegularError(errno.EINVAL, "is not a regular file", str(path))
+    return status
+
+
+def read_regular(below: Path, *names: str, limit: int) -> bytes:
+    """The content of the regular file ``below/names...``.
+
+    Raises:
+        OSError: as :func:`open_regular`.
+        OverflowError: it is larger than ``limit`` bytes.
+    """
+    with open(open_regular(below, *names), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise OverflowError(size)
+        with _named(below.joinpath(*names)):
+            content = file.read(limit + 1)
+    if len(content) > limit:  # it grew meanwhile
+        raise OverflowError(len(content))
+    return content
+
+
+def list_folder(below: Path, *names: str) -> Listing:
+    """What the folder ``below/names...`` holds; nothing if it is not there.
+
+    Raises:
+        OSError: as :func:`open_folder`, but for a folder that is not there.
+    """
+    try:
+        with open_folder(below, *names) as folder, os.scandir(folder) as entries:
+            kinds = [(entry.name, _kind(entry)) for entry in entries]
+    except FileNotFoundError:
+        return Listing()
+    found = {kind: tuple(sorted(name for name, its in kinds if its == kind)) for kind in ("file", "folder", "other")}
+    return Listing(found["file"], found["folder"], found["other"])
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    return "folder" if entry.is_dir(follow_symlinks=False) else "other"
+
+
+def remove_file(below: Path, *names: str) -> None:
+    """Remove the file or link ``below/names...``, if it is there.
+
+    Raises:
+        OSError: as :func:`open_folder`, or it cannot be removed.
+    """
+    with suppress(FileNotFoundError), open_folder(below, *names[:-1]) as folder, _named(below.joinpath(*names)):
+        os.unlink(names[-1], dir_fd=folder)
+
+
+def rename_file(below: Path, source: tuple[str, ...], target: tuple[str, ...], *, folder_mode: int) -> None:
+    """Move a file within a folder, in one step; what was in its new place is replaced.
+
+    Raises:
+        OSError: as :func:`open_folder`, or it cannot be moved.
+    """
+    with (
+        open_folder(below, *source[:-1]) as leaves,
+        open_folder(below, *target[:-1], make_mode=folder_mode) as enters,
+        _named(below.joinpath(*source)),
+    ):
+        os.rename(source[-1], target[-1], src_dir_fd=leaves, dst_dir_fd=enters)
+
+
+def _not_regular(folder: int, name: str, path: Path, otherwise: str) -> NotRegularError:
+    with suppress(OSError):
+        if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+            return NotRegularError(errno.ELOOP, "is a symbolic link, and none is followed", str(path))
+    return NotRegularError(errno.EINVAL, otherwise, str(path))
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of calls that take a descriptor name the whole path."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
