@@ -59,7 +59,7 @@ _START = """
   RemoteAgent.observe(commandLine, "command-line-startup");
   RemoteAgent.observe(null, "final-ui-startup");
   // A session waits for what may have come before the agent listened for it.
-  const ready = Services.wm.getMostRecentWindow("navigator:browser")?.gBrowserInit.idleTasksFinished.promise;
+  const ready = Services.wm.getMostRecentWindow("navigator:browser")?.gBrowserInit?.idleTasksFinished.promise;
   ready?.then(() => RemoteAgent.observe(null, "browser-idle-startup-tasks-finished")).catch(() => {});
   return "started";
 })()
