@@ -1,8 +1,9 @@
-"""No other user of the machine steers a browser of ours: none listens on TCP, and sockets in profiles are its user's."""
+"""No other user of the machine steers a browser of ours: none listens on TCP, and no other user opens its files."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_another_user_opens_no_file_or_socket_of_a_browser(
     name: BrowserName, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Others may enter the folder that profiles lie in, as they may /tmp.
-    root = Path("/tmp", f"private-{os.getpid()}-{name}")
+    root = Path(tempfile.gettempdir(), f"private-{os.getpid()}-{name}")
     root.mkdir(mode=0o755)
     monkeypatch.setattr("tempfile.tempdir", str(root))
     with running(name):
