@@ -102,7 +102,8 @@ _AS_CHROMEDRIVER = (
 # Either shows pages 1280 by 800: what a window has around a page is not of it.
 _OWN: dict[BrowserName, tuple[str, ...]] = {
     "chromium": ("--headless=new", "--window-size=1280,943", *_AS_CHROMEDRIVER),
-    "headless-shell": ("--window-size=1280,800",),
+    # It would write all that a page's console says to its stderr, which is a file of ours.
+    "headless-shell": ("--window-size=1280,800", "--enable-logging=none"),
     "firefox": (),
 }
 # By default headless-shell has one pool and one cache for all top-level sites, and takes no preferences.

@@ -19,7 +19,7 @@ from websockets.sync.client import ClientConnection, unix_connect
 
 from originset.crawler.browser import firefox_socket
 from originset.crawler.browser.engine import find_binary
-from originset.crawler.browser.launch import ends_with_us
+from originset.crawler.browser.launch import ends_with_us, last_word, messages
 from originset.crawler.browser.scratch import scratch_folder
 from originset.crawler.browser.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
@@ -160,7 +160,7 @@ class Firefox:
 
     def _start(self, binary: str, profile: Path, stack: contextlib.ExitStack) -> None:
         """Start the browser; its BiDi then listens on a socket in its profile."""
-        log = profile / "stderr.txt"
+        log = messages(profile)
         with log.open("wb") as errors:
             process = subprocess.Popen(
                 [
@@ -178,9 +178,9 @@ class Firefox:
         self._process = process
         deadline = time.monotonic() + _START_S
         firefox_socket.start_bidi(profile, deadline, lambda: process.poll() is None)
-        while "WebDriver BiDi listening" not in (words := log.read_text(errors="replace")):
+        while "WebDriver BiDi listening" not in log.read_text(errors="replace"):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise BrowserError("firefox", f"did not start: {(words.splitlines() or ['no message'])[-1]}")
+                raise BrowserError("firefox", f"did not start: {last_word(profile)}")
             time.sleep(_LOOK_S)
 
     def _call(self, method: str, params: Mapping[str, object], timeout_s: float = 30.0) -> dict[str, Any]:

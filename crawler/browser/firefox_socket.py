@@ -15,12 +15,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from originset.crawler.browser.launch import last_word
 from originset.data.errors import BrowserError
 
-PREFERENCES: Mapping[str, bool] = {
+PREFERENCES: Mapping[str, bool | str] = {
     "devtools.chrome.enabled": True,
     "devtools.debugger.prompt-connection": False,
     "devtools.debugger.remote-enabled": True,
+    # The Remote Agent sets these too (chrome://remote/content/shared/RecommendedPreferences.sys.mjs), but starts later
+    # than what they keep from asking the network.
+    "browser.region.network.url": "",
+    "browser.topsites.contile.enabled": False,
+    "extensions.update.enabled": False,
+    "security.remote_settings.intermediates.enabled": False,
 }
 # Whom Firefox takes itself for. It heeds Host headers with this name only; nothing listens at this port.
 URL = "ws://127.0.0.1:80/session"
@@ -88,7 +95,7 @@ def start_bidi(profile: Path, deadline: float, is_running: Callable[[], bool]) -
             while (refused := connection.connect_ex(str(devtools))) and is_running() and time.monotonic() < deadline:
                 time.sleep(_LOOK_S)
             if refused:
-                raise BrowserError("firefox", "did not start: its DevTools are not there")
+                raise BrowserError("firefox", f"did not start: {last_word(profile)}")
             _Debugger(connection, deadline).evaluate(_START.replace("PATH", json.dumps(str(bidi_socket(profile)))))
     except OSError as error:
         raise BrowserError("firefox", f"did not start: {error}") from error

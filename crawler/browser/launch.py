@@ -18,7 +18,6 @@ from originset.data.errors import BrowserError
 # --remote-debugging-pipe reads commands from descriptor 3 and writes answers to 4, which no Popen can hand out: the
 # shell takes them from where Popen puts its pipes.
 _PIPES_AT_3_AND_4 = ("sh", "-c", 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null', "sh")
-_MESSAGES = "stderr.txt"
 _FEATURE_LISTS = ("--enable-features=", "--disable-features=")
 
 # chrome/common/pref_names.h. What a new profile would do otherwise: requests of the browser's own, and questions.
@@ -55,7 +54,7 @@ def start_with_pipes(
     try:
         if settings.browser == "chromium":
             _write_preferences(settings, folder / "profile")
-        with (folder / _MESSAGES).open("wb") as errors:
+        with messages(folder).open("wb") as errors:
             return subprocess.Popen(
                 [*command, f"--user-data-dir={folder / 'profile'}", "--remote-debugging-pipe", "about:blank"],
                 env=_environment(settings, folder),
@@ -70,9 +69,14 @@ def start_with_pipes(
         raise BrowserError(settings.browser, f"it did not start ({error})") from error
 
 
+def messages(folder: Path) -> Path:
+    """The file for what the browser of this folder says on its stderr."""
+    return folder / "stderr.txt"
+
+
 def last_word(folder: Path) -> str:
-    """The last line that the browser of this folder wrote."""
-    return ((folder / _MESSAGES).read_text(errors="replace").strip().splitlines() or ["no message"])[-1]
+    """The last line that the browser of this folder said."""
+    return (messages(folder).read_text(errors="replace").strip().splitlines() or ["no message"])[-1]
 
 
 def merged_features(flags: Sequence[str]) -> list[str]:

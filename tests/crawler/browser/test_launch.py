@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from originset.crawler.browser import launch
 from originset.crawler.browser.chromium import Chromium
 from originset.crawler.browser.launch import merged_features, start_with_pipes
-from originset.crawler.settings import ThirdPartyCookies, VisitSettings
+from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.data.errors import BrowserError
 
 _POPUP = "window.open('about:blank') === null"
@@ -51,6 +53,20 @@ def _preferences(chromium: Chromium) -> dict[str, dict[str, dict[str, object]]]:
     told = devtools.call("Runtime.evaluate", session, 30, expression=script, awaitPromise=True, returnByValue=True)
     found: dict[str, dict[str, dict[str, object]]] = json.loads(told["result"]["value"])
     return found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("browser", ["chromium", "headless-shell"])
+def test_what_a_page_says_in_its_console_fills_no_disk(browser: BrowserName, monkeypatch: pytest.MonkeyPatch) -> None:
+    files: list[Path] = []
+    monkeypatch.setattr(launch, "messages", lambda folder: files.append(folder / "stderr.txt") or files[-1])
+    with Chromium(VisitSettings(browser=browser)) as chromium:
+        devtools = chromium.devtools
+        target = devtools.call("Target.createTarget", url="about:blank")["targetId"]
+        session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        devtools.call("Runtime.evaluate", session, expression="console.error('x'.repeat(1e6)); document.title")
+        time.sleep(0.2)
+        assert files[0].stat().st_size < 100_000
 
 
 def test_a_program_that_is_none(tmp_path: Path) -> None:
