@@ -101,7 +101,7 @@ $(READY): pyproject.toml constraints.txt $(wildcard models/compiled/*.pyx)
 
 # What pip cannot install. Root on Debian gets it; anybody else is told the command.
 system-demo:
-	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver libnss3-tools iproute2 python3-venv python3-dev gcc
+	@PYTHON=$(PYTHON) ./system-packages chromium libnss3-tools iproute2 python3-venv python3-dev gcc
 
 system-test:
 	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver chromium-headless-shell chromium-sandbox firefox-esr \

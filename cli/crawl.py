@@ -154,7 +154,7 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Have the workers of a Dask scheduler make the visits: tls://HOST:PORT, or tcp:// on loopback alone.",
+    help="Have the workers of a Dask scheduler make the visits: tls://HOST:PORT.",
 )
 @click.option("--tls-ca-file", type=_FILE, help="The cluster's own authority.  [default: of Dask's configuration]")
 @click.option("--tls-cert", type=_FILE, help="Our certificate of that authority.  [default: as above]")

@@ -69,7 +69,7 @@ _INSTALL = "sudo apt-get install --no-install-recommends "
 
 _PROGRAMS = (
     ("Chromium", ("chromium", "google-chrome", "google-chrome-stable", "chrome"), ("crawl", "demo"), "chromium"),
-    ("ChromeDriver", ("chromedriver",), ("crawl", "demo"), "chromium-driver"),
+    ("ChromeDriver", ("chromedriver",), ("tests",), "chromium-driver"),
     ("certutil", ("certutil",), ("demo", "tests"), "libnss3-tools"),
     ("ip", ("ip",), ("demo", "tests"), "iproute2"),
     ("Firefox", ("firefox-esr", "firefox"), ("tests",), "firefox-esr"),

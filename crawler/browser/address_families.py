@@ -176,6 +176,14 @@ def _memory(process: int, place: int, length: int) -> bytes:
         return b""  # a sandboxed process: it has no network; one that is gone; an address that is none
 
 
+def _leave_pipes_to_the_program() -> None:
+    """Who is at the other end of its input and output then learns when the program closes them, or ends."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
 def main(family: str, command: list[str]) -> int:
     """Run a command to its end; its exit code, as a shell gives it."""
     connect = _MACHINES[platform.machine()][2]
@@ -185,6 +193,7 @@ def main(family: str, command: list[str]) -> int:
     if child == 0:
         _become(command, theirs)
     theirs.close()
+    _leave_pipes_to_the_program()
     _, received, _, _ = socket.recv_fds(ours, 1, 1)
     if received:
         events = select.poll()

@@ -1,26 +1,26 @@
 """A headless Chromium: steered over its own DevTools, its NetLog read live.
 
-Selenium starts it (:mod:`originset.crawler.browser.launch`); WebDriver BiDi stays off, which would cost every visit
-half as much CPU again.
+Neither listens anywhere: DevTools speak over pipes (:mod:`originset.crawler.browser.launch`), and the NetLog comes
+through another. WebDriver BiDi stays off, which would cost every visit half as much CPU again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import psutil
 
 from originset.crawler.browser import launch
 from originset.crawler.browser.address_families import limited_to
-from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
+from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost
 from originset.crawler.browser.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.browser.scratch import scratch_folder
 from originset.crawler.machine import private_memory
@@ -28,6 +28,10 @@ from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog.stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
+
+_START_S = 60.0
+_NOWHERE = "http://127.0.0.1:1/"
+_MARK_PATIENCE_S = 0.1
 
 
 class Chromium:
@@ -37,7 +41,7 @@ class Chromium:
         self.settings = settings
         self._stack = ExitStack()
         self._browsers: list[psutil.Process] = []
-        self._child: subprocess.Popen[Any] | None = None  # the driver, or the browser itself
+        self._process: subprocess.Popen[bytes] | None = None
         self._killed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -53,39 +57,35 @@ class Chromium:
         folder = stack.enter_context(scratch_folder())
         self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
         stack.callback(self.netlog.close)
-        stack.callback(self._end)
-        address = self._launch(folder)
+        answers, commands = self._launch(folder, stack)
         if self._killed.is_set():  # while it was starting
             self.kill()
-        stack.callback(self.kill)
+        self.devtools = DevTools(answers, commands)
         try:
-            self.product, socket = browser_endpoint(address)
-            self.devtools: DevTools = stack.enter_context(open_devtools(socket))
-            self._open_barrier(address)
-        except (DevToolsLost, DevToolsError) as error:
+            self.product = str(self.devtools.call("Browser.getVersion", timeout_s=_START_S)["product"])
+            self._open_barrier()
+        except DevToolsLost as error:
+            raise BrowserError(self.settings.browser, f"it did not start ({launch.last_word(folder)})") from error
+        except DevToolsError as error:
             raise BrowserError(self.settings.browser, str(error)) from error
 
-    def _launch(self, folder: Path) -> str:
-        """Start the browser; where its DevTools listen."""
+    def _launch(self, folder: Path, stack: ExitStack) -> tuple[int, int]:
+        """Start the browser; the descriptors of its DevTools, to read from and to write to, open until it ends."""
         settings = self.settings
         binary = find_binary(settings.browser)
-        self.sandbox: Sandbox = "none" if binary is None and os.geteuid() == 0 else sandbox()
+        self.sandbox: Sandbox = sandbox()
         within = (*command_in(self.sandbox), *limited_to(settings.family))
-        own = (f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}")
-        words = (*self.flags, *settings.extra_flags, *own)
-        if binary is not None and settings.browser == "headless-shell":  # which chromedriver does not find pages in
-            return launch.directly(settings, binary, within, words, folder, self._remember_browser)
-        return launch.by_selenium(settings, binary, within, words, folder, self._remember_driver)
-
-    def _remember_browser(self, process: subprocess.Popen[Any]) -> None:
-        self._child = process
+        words = (*self.flags, *settings.extra_flags, f"--log-net-log={folder / 'netlog'}")
+        process = launch.start_with_pipes(settings, binary, within, words, folder)
+        if process.stdin is None or process.stdout is None:
+            raise BrowserError(settings.browser, "it has no pipes")
+        self._process = process
+        stack.enter_context(process.stdin)
+        stack.enter_context(process.stdout)
+        stack.callback(self._end)
         with contextlib.suppress(psutil.Error):
             self._browsers = [psutil.Process(process.pid)]
-
-    def _remember_driver(self, process: subprocess.Popen[Any]) -> None:
-        self._child = process
-        with contextlib.suppress(psutil.Error):
-            self._browsers = psutil.Process(process.pid).children()
+        return process.stdout.fileno(), process.stdin.fileno()
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -107,10 +107,7 @@ class Chromium:
         return private_memory(self._browsers)
 
     def kill(self) -> None:
-        """End the browser with all its processes at once; whoever waits for it finds it lost.
-
-        Always before the driver: a driver that ends first leaves the browser behind.
-        """
+        """End the browser with all its processes at once; whoever waits for it finds it lost."""
         self._killed.set()
         for browser in self._browsers:
             with contextlib.suppress(psutil.Error):
@@ -120,17 +117,14 @@ class Chromium:
                         process.kill()
 
     def _end(self) -> None:
-        """End the browser, then the driver, and wait until both are gone."""
+        """End the browser, and wait until it is gone."""
         self.kill()
-        if self._child is not None:
-            self._child.kill()
-            self._child.communicate()  # waits, and closes the pipes that selenium opened
-        psutil.wait_procs(self._browsers, timeout=5)
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
-    def _open_barrier(self, address: str) -> None:
+    def _open_barrier(self) -> None:
         """A page of the browser's own, outside every visit, whose requests mark places in the NetLog."""
-        self._barrier_url = f"http://{address}/json/version"
-        self.barrier_port = int(address.rpartition(":")[2])
         target = self.devtools.call("Target.createTarget", url="about:blank")["targetId"]
         self._barrier = self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         # Workers that pages share are no page's children: they have to be met at the door.
@@ -143,26 +137,29 @@ class Chromium:
     def settle(self, timeout_s: float = 10.0) -> None:
         """Wait until everything that the browser logged so far has been read.
 
-        NetLog writes in batches and by no timer, so a request of our own pushes out what waits and says where it ends.
+        NetLog writes in batches and by no timer, so requests of our own push out what waits and say where it ends.
+        They go to a port that Chromium connects to for nobody (net/base/port_util.cc), so they open no socket.
 
         Raises:
             DevToolsLost: the browser does not answer.
         """
-        url = f"{self._barrier_url}?{uuid.uuid4().hex}"
+        url = f"{_NOWHERE}?{uuid.uuid4().hex}"
         mark = self.netlog.expect(url)
+        deadline = time.monotonic() + timeout_s
         try:
-            result = self.devtools.call(
-                "Network.loadNetworkResource",
-                self._barrier,
-                timeout_s,
-                frameId=self._barrier_frame,
-                url=url,
-                options={"disableCache": True, "includeCredentials": False},
-            )["resource"]
-            if stream := result.get("stream"):
-                self.devtools.send("IO.close", self._barrier, handle=stream)
-            if not mark.wait(timeout_s):
-                raise DevToolsLost("the browser's NetLog does not go on")
+            while True:
+                self.devtools.call(
+                    "Network.loadNetworkResource",
+                    self._barrier,
+                    timeout_s,
+                    frameId=self._barrier_frame,
+                    url=url,
+                    options={"disableCache": True, "includeCredentials": False},
+                )
+                if mark.wait(_MARK_PATIENCE_S):
+                    return
+                if time.monotonic() > deadline:
+                    raise DevToolsLost("the browser's NetLog does not go on")
         finally:
             self.netlog.forget(url)
 

@@ -1,4 +1,7 @@
-"""A small synchronous client of the Chrome DevTools Protocol: one websocket, flat sessions, one thread.
+"""A small synchronous client of the Chrome DevTools Protocol: two pipes, flat sessions, one thread.
+
+A message is JSON that a NUL ends (content/browser/devtools/devtools_pipe_handler.cc). Nobody else can write to the
+pipes, as they have no name and no address.
 
 Events are handed to ``on_event`` while a call waits or :meth:`DevTools.pump` runs, in the order in which they came;
 their parameters stay undecoded, because most are not looked at.
@@ -6,17 +9,19 @@ their parameters stay undecoded, because most are not looked at.
 
 from __future__ import annotations
 
-import http.client
+import os
+import select
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import ClientConnection, connect
 
 from originset.data.errors import OriginsetError
+
+_READ_BYTES = 1 << 18
+_END = b"\0"
 
 EventHandler = Callable[[str | None, str, msgspec.Raw], None]
 
@@ -51,20 +56,23 @@ class _Message(msgspec.Struct, rename="camel"):
     error: _Error | None = None
 
 
-class _Version(msgspec.Struct):
-    browser: str = msgspec.field(name="Browser")
-    socket: str = msgspec.field(name="webSocketDebuggerUrl")
-
-
 _decoder = msgspec.json.Decoder(_Message)
 _encoder = msgspec.json.Encoder()
 
 
 class DevTools:
-    """One connection to a browser. Not for more than one thread."""
+    """One connection to a browser: ``answers`` is the descriptor to read from, ``commands`` the one to write to.
 
-    def __init__(self, socket: ClientConnection) -> None:
-        self._socket = socket
+    Not for more than one thread. Who gave the descriptors closes them.
+    """
+
+    def __init__(self, answers: int, commands: int) -> None:
+        self._answers = answers
+        self._commands = commands
+        self._poll = select.poll()
+        self._poll.register(answers, select.POLLIN)
+        self._messages: deque[bytes] = deque()  # read, not yet handled
+        self._unfinished: list[bytes] = []  # the parts of a message whose end has not come yet
         self._next_id = 0
         self._results: dict[int, _Message | None] = {}  # calls that wait
         self.on_event: EventHandler | None = None
@@ -79,9 +87,11 @@ class DevTools:
         message: dict[str, Any] = {"id": self._next_id, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
+        rest = _encoder.encode(message) + _END
         try:
-            self._socket.send(_encoder.encode(message), text=True)
-        except ConnectionClosed as error:
+            while rest:
+                rest = rest[os.write(self._commands, rest) :]
+        except BrokenPipeError as error:
             raise DevToolsLost("the browser closed its DevTools connection") from error
         return self._next_id
 
@@ -119,13 +129,9 @@ class DevTools:
         Raises:
             DevToolsLost: the connection is gone.
         """
-        try:
-            text = self._socket.recv(timeout=max(timeout_s, 0), decode=False)
-        except TimeoutError:
+        if not self._messages and not self._read(timeout_s):
             return False
-        except ConnectionClosed as error:
-            raise DevToolsLost("the browser closed its DevTools connection") from error
-        message = _decoder.decode(text)
+        message = _decoder.decode(self._messages.popleft())
         if message.id is not None:
             if message.id in self._results:
                 self._results[message.id] = message
@@ -133,38 +139,18 @@ class DevTools:
             self.on_event(message.session_id, message.method, message.params)
         return True
 
-
-def browser_endpoint(address: str, timeout_s: float = 10.0) -> tuple[str, str]:
-    """(browser and version, websocket address) of a browser whose DevTools listen on ``host:port``.
-
-    Raises:
-        DevToolsLost: nothing that speaks DevTools answers there.
-    """
-    # Not urllib: its proxy settings from the environment do not concern a loopback address.
-    connection = http.client.HTTPConnection(address, timeout=timeout_s)
-    try:
-        connection.request("GET", "/json/version")
-        version = msgspec.json.decode(connection.getresponse().read(), type=_Version)
-    except (OSError, http.client.HTTPException, msgspec.DecodeError) as error:
-        raise DevToolsLost(f"no DevTools at {address} ({error})") from error
-    finally:
-        connection.close()
-    return version.browser, version.socket
-
-
-@contextmanager
-def open_devtools(url: str) -> Iterator[DevTools]:
-    """A client of the browser behind ``url``.
-
-    No Origin header (Chromium refuses most), no size limit (a message holds what a page makes it hold), no compression,
-    no proxy (it is this machine), no pings (a browser that hangs is found by deadlines).
-
-    Raises:
-        DevToolsLost: it cannot be reached.
-    """
-    try:
-        socket = connect(url, max_size=None, compression=None, proxy=None, ping_interval=None, close_timeout=1)
-    except (OSError, TimeoutError, ConnectionClosed) as error:
-        raise DevToolsLost(f"no DevTools at {url} ({error})") from error
-    with socket:
-        yield DevTools(socket)
+    def _read(self, timeout_s: float) -> bool:
+        """Read until there is a message, for up to ``timeout_s``; whether there is one."""
+        deadline = time.monotonic() + timeout_s
+        while not self._messages:
+            if not self._poll.poll(max(deadline - time.monotonic(), 0) * 1000):
+                return False
+            if not (read := os.read(self._answers, _READ_BYTES)):
+                raise DevToolsLost("the browser closed its DevTools connection")
+            first, *others = read.split(_END)
+            self._unfinished.append(first)
+            if others:
+                self._messages.append(b"".join(self._unfinished))
+                self._messages += others[:-1]
+                self._unfinished = [others[-1]]
+        return True

@@ -8,6 +8,9 @@ import subprocess
 from functools import cache
 from typing import Literal
 
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.selenium_manager import SeleniumManager
+
 from originset.crawler.settings import BrowserName, ThirdPartyCookies
 from originset.data.errors import MissingDependency
 
@@ -23,6 +26,8 @@ _BINARIES: dict[BrowserName, tuple[str, ...]] = {
     ),
     "firefox": ("firefox-esr", "firefox"),
 }
+
+_FOR_SELENIUM: dict[BrowserName, str] = {"chromium": "chrome", "firefox": "firefox"}
 
 _PACKAGES: dict[BrowserName, str] = {
     "chromium": "chromium",
@@ -82,10 +87,23 @@ _COMMON = (
 # Three minutes after its start Chromium begins two processes of 30 MB that find out how fast a language model would be,
 # and stay. Disabled, the feature keeps its default delay; a longer one is the only switch that was found.
 _NEVER = "LogOnDeviceMetricsOnStartup:on_device_startup_metric_delay/365d"
+# What chromedriver gives browsers that it steers (chrome/test/chromedriver/chrome_launcher.cc), as far as pages notice:
+# nothing slows down or asks because nobody looks at the window, and no page is loaded that was not asked for.
+_AS_CHROMEDRIVER = (
+    "--allow-pre-commit-input",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-features=IgnoreDuplicateNavs,Prewarm",
+    "--disable-hang-monitor",
+    "--disable-prompt-on-repost",
+    "--enable-automation",
+    "--test-type=webdriver",
+)
 # Either shows pages 1280 by 800: what a window has around a page is not of it.
 _OWN: dict[BrowserName, tuple[str, ...]] = {
-    "chromium": ("--headless=new", "--window-size=1280,943"),
-    "headless-shell": ("--window-size=1280,800",),
+    "chromium": ("--headless=new", "--window-size=1280,943", *_AS_CHROMEDRIVER),
+    # It would write all that a page's console says to its stderr, which is a file of ours.
+    "headless-shell": ("--window-size=1280,800", "--enable-logging=none"),
     "firefox": (),
 }
 # By default headless-shell has one pool and one cache for all top-level sites, and takes no preferences.
@@ -115,17 +133,29 @@ def flags(
     return (*_OWN[browser], enabled, *_COMMON, *(("--no-sandbox",) if unsafe else ()))
 
 
-def find_binary(browser: BrowserName = "chromium") -> str | None:
-    """The browser's path; None leaves Chromium to Selenium Manager.
+def find_binary(browser: BrowserName = "chromium") -> str:
+    """The browser's path: by its names, or where Selenium Manager finds it on this machine.
 
     Raises:
-        MissingDependency: another browser is not installed.
+        MissingDependency: it is not installed.
     """
-    path = next((path for name in _BINARIES[browser] if (path := shutil.which(name))), None)
-    if path is None and browser != "chromium":
+    path = next((path for name in _BINARIES[browser] if (path := shutil.which(name))), None) or _elsewhere(browser)
+    if path is None:
         package = _PACKAGES[browser]
         raise MissingDependency(package, f"apt-get install {package}")
     return path
+
+
+def _elsewhere(browser: BrowserName) -> str | None:
+    """Where Selenium Manager finds a browser that is not on the path; it fetches none."""
+    if browser not in _FOR_SELENIUM:
+        return None
+    options = ["--browser", _FOR_SELENIUM[browser], "--offline", "--avoid-stats"]
+    try:
+        found = SeleniumManager().binary_paths(options).get("browser_path")
+    except WebDriverException:
+        return None
+    return found or None
 
 
 @cache

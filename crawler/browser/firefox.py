@@ -1,12 +1,10 @@
-"""Firefox over its own WebDriver BiDi: page loads in contexts without a past, without geckodriver."""
+"""Firefox over its own WebDriver BiDi, without geckodriver or a port: page loads in contexts without a past."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
 import time
@@ -17,14 +15,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from websockets.exceptions import WebSocketException
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection, unix_connect
 
-from originset.crawler.browser.launch import ends_with_us
+from originset.crawler.browser import firefox_socket
+from originset.crawler.browser.engine import find_binary
+from originset.crawler.browser.launch import ends_with_us, last_word, messages
 from originset.crawler.browser.scratch import scratch_folder
 from originset.crawler.browser.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
 
 _START_S = 60.0
+_LOOK_S = 0.02
 _SETTLE_PAUSE_S = 0.05
 
 # What Firefox does by itself would show in the servers' logs beside the page's own requests.
@@ -82,7 +83,7 @@ class Firefox:
     ) -> None:
         self._root = root
         self._environment = {**os.environ, **(environment or {})}
-        self._preferences = {**_PREFERENCES, **(preferences or {})}
+        self._preferences = {**_PREFERENCES, **firefox_socket.PREFERENCES, **(preferences or {})}
         self._stack = contextlib.ExitStack()
         self._connection: ClientConnection | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -91,14 +92,13 @@ class Firefox:
         self._responses: list[Loaded] = []
 
     def __enter__(self) -> Self:
-        binary = shutil.which("firefox-esr") or shutil.which("firefox")
-        if binary is None:
-            raise MissingDependency("Firefox", "apt-get install firefox-esr")
+        binary = find_binary("firefox")
         with contextlib.ExitStack() as stack:
             profile = stack.enter_context(scratch_folder())
             self._write_profile(profile)
-            url = self._start(binary, profile, stack)
-            self._connection = stack.enter_context(connect(f"{url}/session", max_size=None, proxy=None))
+            self._start(binary, profile, stack)
+            path = str(firefox_socket.bidi_socket(profile))
+            self._connection = stack.enter_context(unix_connect(path, firefox_socket.URL, max_size=None))
             session = self._call("session.new", {"capabilities": {}})
             self._version = str(session["capabilities"]["browserVersion"])
             self._subscribe()
@@ -158,14 +158,14 @@ class Firefox:
         if self._root is not None:
             trust_in_database(profile, self._root)
 
-    def _start(self, binary: str, profile: Path, stack: contextlib.ExitStack) -> str:
-        """Start the browser and give the address that it listens on; port 0 lets the system choose a free one."""
-        log = profile / "stderr.txt"
+    def _start(self, binary: str, profile: Path, stack: contextlib.ExitStack) -> None:
+        """Start the browser; its BiDi then listens on a socket in its profile."""
+        log = messages(profile)
         with log.open("wb") as errors:
             process = subprocess.Popen(
                 [
                     *ends_with_us(binary, self._within),
-                    *("--headless", "--no-remote", "-profile", str(profile), "--remote-debugging-port", "0"),
+                    *("--headless", "--no-remote", "-profile", str(profile), *firefox_socket.arguments(profile)),
                     *self._arguments,
                 ],
                 env=self._environment,
@@ -177,13 +177,11 @@ class Firefox:
         stack.callback(_end, process)
         self._process = process
         deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline and process.poll() is None:
-            found = re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text(errors="replace"))
-            if found:
-                return found[1]
-            time.sleep(0.05)
-        lines = log.read_text(errors="replace").splitlines()
-        raise BrowserError("firefox", f"did not start: {lines[-1] if lines else 'no message'}")
+        firefox_socket.start_bidi(profile, deadline, lambda: process.poll() is None)
+        while "WebDriver BiDi listening" not in log.read_text(errors="replace"):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise BrowserError("firefox", f"did not start: {last_word(profile)}")
+            time.sleep(_LOOK_S)
 
     def _call(self, method: str, params: Mapping[str, object], timeout_s: float = 30.0) -> dict[str, Any]:
         if self._connection is None:

@@ -147,7 +147,7 @@ class _Crew:
         return True
 
     def _require_trusted(self, told: dict[str, Any]) -> None:
-        # A scheduler that we reach by loopback may listen, and have workers, beyond it.
+        # A scheduler that we reach by TLS may listen, and have workers, without it as well.
         for address in (str(told["address"]), *map(str, told["workers"])):
             require_trusted(address)
 

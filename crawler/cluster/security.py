@@ -1,12 +1,11 @@
 """Whom a crawl trusts with a cluster: whoever is in one runs what it is sent, and is believed what it answers.
 
-Dask knows nobody by itself: who reaches a scheduler has every machine of its cluster. So beyond this machine's loopback
-everybody has to show a certificate of the cluster's own authority, in both directions.
+Dask knows nobody by itself: who reaches a scheduler has every machine of its cluster, and every user of a machine
+reaches its loopback. So everybody has to show a certificate of the cluster's own authority, in both directions.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,10 +22,9 @@ def security_of(cluster: Cluster) -> Any:  # noqa: ANN401 - a Security, which ha
     """What a connection to a cluster's scheduler needs.
 
     Raises:
-        UsageError: the address cannot be one, is reached without TLS beyond loopback, or a file is missing.
+        UsageError: the address cannot be one, is reached without TLS, or a file is missing.
     """
-    if not require_trusted(cluster.address):
-        return Security(require_encryption=False)
+    require_trusted(cluster.address)
     given = {"tls_ca_file": cluster.ca_file, "tls_client_cert": cluster.certificate, "tls_client_key": cluster.key}
     named = {name: file for name, file in given.items() if file is not None}
     security: Any = Security(require_encryption=True, **named)  # which has the others of Dask's configuration
@@ -40,11 +38,11 @@ def security_of(cluster: Cluster) -> Any:  # noqa: ANN401 - a Security, which ha
     return security
 
 
-def require_trusted(address: str) -> bool:
-    """Whether an address of a cluster's member is reached by TLS; if not, it is of this machine's loopback.
+def require_trusted(address: str) -> None:
+    """Refuse the address of a cluster's member that is not reached by TLS.
 
     Raises:
-        UsageError: it is neither, or no address.
+        UsageError: it is not, or is no address.
     """
     parts = urlsplit(address)
     try:
@@ -53,18 +51,9 @@ def require_trusted(address: str) -> bool:
         host = port = None
     if parts.scheme not in {"tcp", "tls"} or not host or port is None:
         raise UsageError(f"{address!r} is no address of a scheduler", "name one such as tls://crawl.example:8786")
-    if parts.scheme == "tls":
-        return True
-    if not _is_loopback(host):
+    if parts.scheme == "tcp":
         raise UsageError(
-            f"{address} is beyond this machine without TLS, and whoever reaches a Dask cluster runs code on all of it",
-            "use tls:// with certificates of the cluster's own, or keep it to 127.0.0.1 with --host",
+            f"{address} is without TLS, and whoever reaches a Dask cluster runs code on all of it: on loopback, every "
+            "user of the machine",
+            "use tls:// with certificates of the cluster's own",
         )
-    return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

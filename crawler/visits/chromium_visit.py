@@ -238,11 +238,7 @@ def _read(chromium: Chromium, page: PageLog, outcome: _Seen) -> netlog.VisitLog:
         for exchange in page.exchanges
         if exchange.response is not None and exchange.response.connection_id > 0
     }
-    log = netlog.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
-    own = [n for n, socket in log.sockets.items() if socket.remote and socket.remote[1] == chromium.barrier_port]
-    for number in own:
-        del log.sockets[number]
-    return log
+    return netlog.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
 
 
 def _capture(

@@ -36,6 +36,6 @@ def test_one_command_names_all_that_is_missing(monkeypatch: pytest.MonkeyPatch, 
         doctor.require("demo")
     assert raised.value.exit_code == 2
     line = str(raised.value)
-    assert "chromium chromium-driver libnss3-tools iproute2" in line
+    assert "chromium libnss3-tools iproute2" in line
     assert "firefox" not in line
     assert "\n" not in line

@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 from living import living
+from other_user import listening_ports
 from web_server import Quiet, serving
 
 from originset.crawler.testbed.lab import Testbed
@@ -189,6 +190,19 @@ def test_a_killed_crawl_takes_its_browsers_along(testbed: Testbed, command: Comm
     assert code == 0, said
     assert set(made) <= set(command.captures()) == set(sites)
     assert list(command.scratch.iterdir()) == []
+
+
+def test_a_crawl_listens_nowhere(testbed: Testbed, command: Command) -> None:
+    sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]
+    command.list.write_text("\n".join(sites))
+    process = command.start("--jobs", "2")
+    command.wait_for("captures")
+    crawl = psutil.Process(process.pid)
+    processes = [crawl, *crawl.children(recursive=True)]
+    assert len(processes) > 5
+    assert listening_ports(processes) == []
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
 
 
 def test_a_list_that_cannot_be_used(testbed: Testbed, command: Command) -> None:

@@ -64,6 +64,14 @@ def test_a_program_ends_with_its_watcher() -> None:
     assert not children[0].is_running() or children[0].status() == psutil.STATUS_ZOMBIE
 
 
+def test_a_pipe_is_the_programs_alone() -> None:
+    with subprocess.Popen([*limited_to("6"), "sh", "-c", "exec >&-; exec sleep 60"], stdout=subprocess.PIPE) as watcher:
+        assert watcher.stdout is not None
+        assert watcher.stdout.read() == b"", "it ends where the program closes it"
+        assert watcher.poll() is None
+        watcher.kill()
+
+
 @given(st.ip_addresses(), st.integers(0, 65535))
 def test_what_is_cut_off(address: IPv4Address | IPv6Address, port: int) -> None:
     packed, version = address.packed, address.version

@@ -167,6 +167,7 @@ def test_a_lost_browser_is_told(testbed: Testbed, scratch: Path) -> None:
 
 def test_a_machine_without_firefox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SE_MANAGER_PATH", "/bin/false")  # Selenium Manager, which looks beyond the path
     with pytest.raises(MissingDependency, match="apt-get install firefox-esr"), Firefox():
         pytest.fail("there is no Firefox on this PATH")
 

@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 from cluster_lab import Papers, scheduler, wait_until, worker_command
 from living import living
+from other_user import as_another_user, descendants, listening_ports, obedient
 from s3_storage import OF_NOBODY, bucket, keys
 
 import originset
@@ -48,6 +49,7 @@ class Lab:
     def __init__(self, testbed: Testbed, endpoint: str) -> None:
         # Not below pytest's folder: the name of a socket has to be short.
         self.scratch = Path(tempfile.mkdtemp(prefix="cl-"))
+        self._papers = Papers(self.scratch / "papers")
         self.environment = {**os.environ, **testbed.environment, **OF_NOBODY, "AWS_ENDPOINT_URL": endpoint}
         self.sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]
 
@@ -55,7 +57,8 @@ class Lab:
         listed = self.scratch / "sites.txt"
         listed.write_text("\n".join(sites))
         command = [sys.executable, "-m", "originset", "--study", str(study.root), "crawl", str(listed)]
-        command += ["--cluster", self.address, "--browser", "headless-shell", *options]
+        command += ["--cluster", self.address, "--browser", "headless-shell"]
+        command += [*self._papers.options, *options]
         return subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
 
     def run(self, study: Study, sites: list[str], *options: str) -> str:
@@ -66,8 +69,8 @@ class Lab:
 
     @contextmanager
     def up(self) -> Iterator[None]:
-        with scheduler(self.scratch, "tcp://127.0.0.1") as self.address:
-            command = worker_command(self.address, slots=2)
+        with scheduler(self.scratch, "tls://127.0.0.1", *self._papers.options) as self.address:
+            command = worker_command(self.address, 2, *self._papers.options)
             log = self.scratch / "worker.txt"
             environment = {**self.environment, "TMPDIR": str(self.scratch)}
             with log.open("wb") as words, subprocess.Popen(command, env=environment, stderr=words) as worker:
@@ -133,6 +136,19 @@ def test_browsers_end_with_the_crawl_that_wants_them(lab: Lab, tmp_path: Path, n
 
 @pytest.mark.browser
 @pytest.mark.testbed
+def test_another_user_finds_nothing_that_obeys(lab: Lab, tmp_path: Path) -> None:
+    study = Study(tmp_path / "study")
+    with lab.crawl(study, lab.sites) as process:
+        wait_until(lambda: bool(lab.browsers()), "browser")
+        ports = listening_ports(descendants())
+        assert len(ports) > 2, "the scheduler, the worker, its nanny"
+        assert as_another_user(lambda: {port: what for port in ports if (what := obedient(port))}) == {}
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.mark.browser
+@pytest.mark.testbed
 def test_captures_in_s3_and_in_a_shared_folder(
     lab: Lab, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,13 +182,11 @@ def test_captures_in_s3_and_in_a_shared_folder(
 
 
 @pytest.mark.promise("clusters-need-certificates")
-def test_addresses_beyond_loopback_need_tls() -> None:
-    for address in ("tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:8786"):
-        assert not require_trusted(address)
-    for address in ("tls://192.0.2.1:8786", "tls://crawl.example:1"):
-        assert require_trusted(address)
-    for address in ("tcp://192.0.2.1:8786", "tcp://0.0.0.0:1", "tcp://127.0.0.1.example:1", "tcp://[2001:db8::1]:1"):
-        with pytest.raises(UsageError, match="beyond this machine without TLS"):
+def test_addresses_need_tls() -> None:
+    for address in ("tls://192.0.2.1:8786", "tls://crawl.example:1", "tls://127.0.0.1:8786"):
+        require_trusted(address)
+    for address in ("tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:8786", "tcp://192.0.2.1:8786"):
+        with pytest.raises(UsageError, match="is without TLS"):
             require_trusted(address)
     for address in ("192.0.2.1:8786", "tls://host", "ws://127.0.0.1:1", "inproc://x:1", "tls://h:99999", "tls://:1"):
         with pytest.raises(UsageError, match="is no address of a scheduler"):
@@ -228,19 +242,21 @@ def test_nobody_is_let_in_without_a_certificate_of_the_cluster(tmp_path: Path) -
 
 
 @pytest.mark.promise("clusters-need-certificates")
-@pytest.mark.testbed
-def test_a_scheduler_that_listens_beyond_loopback_is_refused(tmp_path: Path) -> None:
-    with scheduler(tmp_path, "tcp://0.0.0.0") as address:
-        port = address.rpartition(":")[2]
-        told = outcome(tmp_path / "study", Cluster(f"tcp://127.0.0.1:{port}"))
+def test_a_cluster_without_tls_is_refused(tmp_path: Path) -> None:
+    with scheduler(tmp_path, "tcp://127.0.0.1") as address:
+        assert obedient(int(address.rpartition(":")[2])) == "Dask"
+        told = outcome(tmp_path / "study", Cluster(address))
     assert isinstance(told, UsageError)
-    assert "beyond this machine without TLS" in str(told)
+    assert "is without TLS" in str(told)
+    assert not (tmp_path / "study").exists(), "nothing was begun"
 
 
 def test_a_cluster_without_workers_ends_the_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "_NOBODY_S", 0.5)
-    with scheduler(tmp_path, "tcp://127.0.0.1") as address:
-        summary = outcome(tmp_path / "study", Cluster(address))
+    papers = Papers(tmp_path / "papers")
+    with scheduler(tmp_path, "tls://127.0.0.1", *papers.options) as address:
+        cluster = Cluster(address, *map(str, (papers.authority, papers.certificate, papers.key)))
+        summary = outcome(tmp_path / "study", cluster)
     assert (summary.left_over, summary.made) == (1, {})
     assert "no worker" in summary.shortage
 
