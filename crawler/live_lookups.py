@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from originset.crawler.public_address import is_public
 from originset.crawler.resolver import Resolver, ask
 from originset.data.capture import DnsQuery
 from originset.data.host_names import canonical_ip
+from originset.data.reference.special_purpose import is_public
 
 _TIMEOUT_S = 10.0
 
