@@ -7,6 +7,7 @@ half as much CPU again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import subprocess
 import threading
@@ -19,7 +20,7 @@ from typing import Any, Self
 import psutil
 
 from originset.crawler.browser import launch
-from originset.crawler.browser.address_families import limited_to
+from originset.crawler.browser.connection_filter import filtered
 from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, browser_endpoint, open_devtools
 from originset.crawler.browser.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.browser.scratch import scratch_folder
@@ -28,6 +29,10 @@ from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog.stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
+
+# What connecting to an address that is not public fails with, and nothing else does: it becomes
+# net::ERR_NETWORK_ACCESS_DENIED.
+_PRIVATE_ERRNO = errno.EACCES
 
 
 class Chromium:
@@ -70,7 +75,8 @@ class Chromium:
         settings = self.settings
         binary = find_binary(settings.browser)
         self.sandbox: Sandbox = "none" if binary is None and os.geteuid() == 0 else sandbox()
-        within = (*command_in(self.sandbox), *limited_to(settings.family))
+        refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
+        within = (*command_in(self.sandbox), *filtered(settings.family, refusal))
         own = (f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'netlog'}")
         words = (*self.flags, *settings.extra_flags, *own)
         if binary is not None and settings.browser == "headless-shell":  # which chromedriver does not find pages in
@@ -105,6 +111,11 @@ class Chromium:
     def private_memory(self) -> int:
         """Bytes that the browser's processes have for themselves."""
         return private_memory(self._browsers)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that all others of the browser are below."""
+        return [process.pid for process in self._browsers]
 
     def kill(self) -> None:
         """End the browser with all its processes at once; whoever waits for it finds it lost.
