@@ -1,4 +1,4 @@
-"""Which addresses and names are of the public internet, by IANA's registries as of the date in ``special_purpose.toml``.
+"""Which addresses and names are of the public internet, by IANA's registries as ``special_purpose.toml`` has them.
 
 Python's own tables (``ipaddress.is_global``) differ from one of its versions to the next, so they are not used.
 Nothing but the standard library is imported: the process that watches a browser's connections reads this too.

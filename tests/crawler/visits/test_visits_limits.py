@@ -23,8 +23,8 @@ PAGES = {
     "/memory": "for (const kept = [];;) kept.push(new Uint8Array(64 << 20).fill(1))",
     "/data": (
         "const body = 'A'.repeat(4 << 20); let n = 0;"
-        "const next = () => { new Image().src = `data:image/png;base64,${n++}${body}`; n < 60 && setTimeout(next, 20) };"
-        "next()"
+        "const next = () => { new Image().src = `data:image/png;base64,${n++}${body}`;"
+        "n < 60 && setTimeout(next, 20) }; next()"
     ),
     "/requests": "for (let n = 0; n < 200; n++) new Image().src = `/image${n}`",
 }
