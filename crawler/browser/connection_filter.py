@@ -72,14 +72,18 @@ _MOST_MESSAGES = 1024  # UIO_MAXIOV: of one sendmmsg()
 # What browsers' channels between their own processes send with; those make thousands of calls, and name no address.
 _CHANNEL_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
+# A datagram's connect() sends nothing.
+_PROBE = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('127.0.0.1', 9))"
+
 _RESOLVERS = Path("/etc/resolv.conf")
 _SPECIAL_PURPOSE = Path(__file__).parents[2] / "data" / "reference" / "special_purpose.py"
 
 
 @cache
 def can_filter() -> bool:
-    """Whether this machine lets a program's connections be looked at."""
-    return subprocess.run([*_command("4", 0), "true"], capture_output=True, check=False).returncode == 0
+    """Whether this machine lets a program's connections be looked at, and its memory, where their addresses are."""
+    probe = (sys.executable, "-I", "-S", "-c", _PROBE)
+    return subprocess.run([*_command("4", 0), *probe], capture_output=True, check=False).returncode == 0
 
 
 def filtered(family: str | None, private: int) -> tuple[str, ...]:
@@ -109,7 +113,8 @@ class Policy:
         if place is None:
             return 0
         host, port = place
-        if str(host.version) != self.family != "any" and port != _DNS and not _is_near(host):
+        is_near = host.is_loopback or host.is_unspecified
+        if str(host.version) != self.family != "any" and port != _DNS and not is_near:
             return errno.ENETUNREACH
         if self.private and not _is_public(host) and not (port == _DNS and host in _name_servers()):
             return self.private
@@ -128,10 +133,6 @@ def _place(address: bytes, *, connecting: bool) -> tuple[Host, int] | None:
         host = IPv6Address(address[8:24])
         return host.ipv4_mapped or host, port
     return None
-
-
-def _is_near(host: Host) -> bool:
-    return host.is_loopback or host.is_unspecified
 
 
 def _is_public(host: Host) -> bool:
