@@ -9,30 +9,12 @@ import polars as pl
 
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.ranges import NOTHING, Prefixes
+from originset.data.reference.special_purpose import address_blocks
 from originset.data.schema import TABLES
-
-# From IANA's registries of special-purpose addresses, and the unicast space they leave. Private is where hosts of one's
-# own live; bogon is what else is not routed in public.
-_KINDS = {
-    "private": (
-        "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16",  # RFC 1918
-        "100.64.0.0/10",  # RFC 6598, shared by carriers
-        "127.0.0.0/8 ::1/128",  # loopback
-        "169.254.0.0/16 fe80::/10",  # link-local
-        "fc00::/7",  # RFC 4193
-    ),
-    "bogon": (
-        "0.0.0.0/8 224.0.0.0/4 240.0.0.0/4 ::/0",  # this network, multicast, reserved; all but 2000::/3 is reserved
-        "192.0.0.0/24 2001::/23",  # protocol assignments
-        "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",  # documentation
-        "198.18.0.0/15",  # benchmarking
-    ),
-    "public": ("0.0.0.0/0", "2000::/3", "64:ff9b::/96"),  # the last: IPv4 through NAT64
-}
 
 
 def address_kinds(addresses: pl.Series) -> pl.Series:
-    """``public``, ``private`` or ``bogon`` for each address: what the longest special-purpose prefix says.
+    """``public``, ``private`` or ``bogon`` for each address: what the longest block of special_purpose.toml says.
 
     Raises:
         ValueError: something is NULL or no address.
@@ -67,7 +49,7 @@ def address_rows(
 
 @cache
 def _special() -> tuple[Prefixes, np.ndarray[tuple[int], np.dtype[np.object_]]]:
-    named = [(text, kind) for kind, lines in _KINDS.items() for line in lines for text in line.split()]
-    networks = pl.Series([text.partition("/")[0] for text, _ in named])
-    lengths = [int(text.partition("/")[2]) for text, _ in named]
-    return Prefixes(networks, lengths), np.array([kind for _, kind in named], dtype=object)
+    blocks = address_blocks()
+    networks = pl.Series([block.partition("/")[0] for block in blocks])
+    lengths = [int(block.partition("/")[2]) for block in blocks]
+    return Prefixes(networks, lengths), np.array(list(blocks.values()), dtype=object)

@@ -129,6 +129,11 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     help="Keep browsers to IPv4 or to IPv6, or begin only where both are reached.",
 )
 @click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Let pages reach addresses that are not public, such as this machine's, and ask for names of its network.",
+)
+@click.option(
     "--consent",
     type=click.Choice(["leave", "accept"]),
     default="leave",
@@ -246,6 +251,7 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
         contact=options.pop("contact"),
         family=family,
         consent=consent,
+        allow_private=options.pop("allow_private"),
     )
     if options["jobs"] is None:
         del options["jobs"]

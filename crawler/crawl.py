@@ -12,7 +12,7 @@ from typing import Any
 from originset.crawler.book import Book, Progress, Run
 from originset.crawler.browser.engine import DIFFERENCES, flags
 from originset.crawler.browser.scratch import sweep
-from originset.crawler.local import require_family, run_locally
+from originset.crawler.local import require_limits, run_locally
 from originset.crawler.machine import give_memory_back
 from originset.crawler.plan import Plan, plan_crawl
 from originset.crawler.settings import Cluster, CrawlSettings
@@ -83,7 +83,7 @@ def _executor(settings: CrawlSettings) -> AbstractContextManager[Run]:
     """Who makes the visits: this machine, or a cluster, which is reached when this is entered."""
     if settings.cluster is not None:
         return _connected(settings.cluster)
-    require_family(settings.visit.family)
+    require_limits(settings.visit)
     sweep()
     give_memory_back()
     return nullcontext(run_locally)
@@ -117,6 +117,7 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "profile": settings.profile,
         "device": settings.visit.device,
         "family": settings.visit.family,
+        "allow_private": settings.visit.allow_private,
         "consent": settings.visit.consent,
         "contact": settings.visit.contact,
         "respect_robots": settings.respect_robots,

@@ -1,7 +1,9 @@
 """What kind of failure a visit's error code is.
 
 Kinds: dns, connect, tls (its code names the certificate's fault), timeout, http (its code has the status), challenge,
-empty, redirect_loop, blocked (by the browser), download, aborted, crash, hang, robots (not asked), other.
+empty, redirect_loop, blocked (by the browser), private (refused: an address that is not public), download, aborted,
+crash, hang, memory (the browser took too much), oversized (the page asked for more than is recorded), robots (not
+asked), other.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import re
 # The first rule that matches decides. Names: net/base/net_error_list.h.
 _RULES: tuple[tuple[str, str], ...] = (
     ("dns", r"NAME_NOT_RESOLVED|NAME_RESOLUTION_FAILED|DNS_.*|ICANN_NAME_COLLISION|HOST_RESOLVER_.*"),
+    ("private", r"NETWORK_ACCESS_DENIED"),  # what connection_filter.py makes of it; nothing else does on Linux
     ("redirect_loop", r"TOO_MANY_REDIRECTS"),
     ("empty", r"EMPTY_RESPONSE"),
     ("tls", r"CERT_.*|SSL_.*|BAD_SSL_.*|ECH_.*|TLS13_.*|CERTIFICATE_.*|QUIC_CERT_.*|CT_.*"),
     (
         "connect",
         (
-            r"CONNECTION_.*|ADDRESS_.*|INTERNET_DISCONNECTED|NETWORK_(?:CHANGED|ACCESS_DENIED|IO_SUSPENDED)|SOCKET_.*"
+            r"CONNECTION_.*|ADDRESS_.*|INTERNET_DISCONNECTED|NETWORK_(?:CHANGED|IO_SUSPENDED)|SOCKET_.*"
             r"|PROXY_.*|TUNNEL_.*|SOCKS_.*|NO_SUPPORTED_PROXIES"
         ),
     ),
@@ -38,6 +41,7 @@ _RULES: tuple[tuple[str, str], ...] = (
 # Firefox's names: xpcom/base/ErrorList.py, and those of NSS.
 _FIREFOX_RULES: tuple[tuple[str, str], ...] = (
     ("dns", r"NS_ERROR_UNKNOWN_HOST|NS_ERROR_DNS_LOOKUP_.*"),
+    ("private", r"NS_ERROR_SOCKET_ADDRESS_NOT_SUPPORTED"),  # as above
     ("redirect_loop", r"NS_ERROR_REDIRECT_LOOP"),
     ("tls", r"SEC_ERROR_.*|SSL_ERROR_.*|MOZILLA_PKIX_ERROR_.*"),
     ("timeout", r"NS_ERROR_NET_TIMEOUT.*"),

@@ -14,18 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from originset.crawler.public_address import is_public
 from originset.crawler.resolver import Resolver, ask
 from originset.data.capture import DnsQuery
 from originset.data.host_names import canonical_ip
+from originset.data.reference.special_purpose import is_public
 
 _TIMEOUT_S = 10.0
 
 # Ports that a server of the web has. On others a recording could have us knock at anything.
 PORTS = frozenset({443, 8443})
-
-# Names that mean something within one network alone: RFC 6761, RFC 6762, RFC 7686, RFC 8375, ICANN's for private use.
-_LOCAL = ("localhost", "local", "onion", "home.arpa", "internal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +91,7 @@ class Manners:
 
     def asks_for(self, host: str) -> bool:
         """Whether a name is asked for: not addresses, and not names of somebody's own network."""
-        if canonical_ip(host) is not None:
-            return False
-        if self.resolver is None:
-            return False
-        local = "." not in host or any(host == name or host.endswith(f".{name}") for name in _LOCAL)
-        return self.allow_private or not local
+        return self.resolver is not None and self.resolver.may_be_asked(host, allow_private=self.allow_private)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 
 from originset.crawler.book import Book, Made
-from originset.crawler.browser.address_families import can_limit, families
+from originset.crawler.browser.address_families import families
+from originset.crawler.browser.connection_filter import can_filter
 from originset.crawler.browser.engine import sandbox
-from originset.crawler.settings import Family
+from originset.crawler.settings import Family, VisitSettings
 from originset.crawler.slot import Browsers, Captured, Slot
 from originset.data.capture import pack_capture
 from originset.data.errors import UsageError
@@ -74,7 +75,21 @@ def packed(captured: Captured) -> Made:
     )
 
 
-def require_family(wanted: Family | None) -> None:
+def require_limits(visit: VisitSettings) -> None:
+    """Whether browsers can be kept to the addresses that a visit's settings leave them.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    _require_family(visit.family)
+    if not visit.allow_private and not can_filter():
+        raise UsageError(
+            "this machine lets no browser be kept from addresses that are not public",
+            "crawl with Linux 5.5 or newer, or with --allow-private where pages may reach this machine and its network",
+        )
+
+
+def _require_family(wanted: Family | None) -> None:
     """Whether visits can be kept to the address families that are wanted.
 
     Raises:
@@ -88,7 +103,7 @@ def require_family(wanted: Family | None) -> None:
             f"this machine reaches {_FAMILIES[reached]}, not {_FAMILIES[wanted]}",
             "run the crawl where that can be reached, or leave --family out",
         )
-    if not can_limit():
+    if not can_filter():
         raise UsageError(
             f"this machine reaches IPv4 and IPv6, and its kernel lets no browser be kept to {_FAMILIES[wanted]}",
             f"run the crawl where {_FAMILIES[wanted]} can be reached, or leave --family out",

@@ -14,6 +14,7 @@ from urllib.robotparser import RobotFileParser
 import polars as pl
 import tldextract
 
+from originset.crawler.public_connection import opener
 from originset.crawler.schedule import Pace
 from originset.crawler.settings import CrawlSettings
 from originset.data.ledger import Row
@@ -61,7 +62,8 @@ class Manners:
     def __init__(self, settings: CrawlSettings) -> None:
         self._settings = settings
         # A site's visits come close to one another, or a fresh look does no harm.
-        self._rules = lru_cache(maxsize=_MOST_RULES)(_fetch)
+        self._rules = lru_cache(maxsize=_MOST_RULES)(self._fetch)
+        self._opener = opener(allow_private=settings.visit.allow_private)
 
     @cached_property
     def _reference(self) -> snapshot.Reference:
@@ -94,8 +96,25 @@ class Manners:
         if not self._settings.respect_robots:
             return True
         parts = urlsplit(url)
-        rules = self._rules(f"{parts.scheme}://{parts.netloc}/robots.txt", self._settings.visit.contact)
+        rules = self._rules(f"{parts.scheme}://{parts.netloc}/robots.txt")
         return rules is None or rules.can_fetch(PRODUCT, url)
+
+    def _fetch(self, url: str) -> RobotFileParser | None:
+        contact = self._settings.visit.contact
+        agent = PRODUCT if contact is None else f"{PRODUCT} ({contact})"
+        request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 - http and https alone are sites
+        rules = RobotFileParser()
+        try:
+            with self._opener.open(request, timeout=_PATIENCE_S) as answer:
+                rules.parse(answer.read(_LARGEST).decode("utf-8", "replace").splitlines())
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code < 500:
+                return None
+            rules.parse(["User-agent: *", "Disallow: /"])
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+        return rules
 
 
 def _addresses(host: str) -> list[str]:
@@ -108,20 +127,3 @@ def _addresses(host: str) -> list[str]:
     except OSError:
         return []  # the visit will say so
     return sorted({str(address[0]) for *_, address in found})
-
-
-def _fetch(url: str, contact: str | None) -> RobotFileParser | None:
-    agent = PRODUCT if contact is None else f"{PRODUCT} ({contact})"
-    request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 - http and https alone are sites
-    rules = RobotFileParser()
-    try:
-        with urllib.request.urlopen(request, timeout=_PATIENCE_S) as answer:  # noqa: S310 - as above
-            rules.parse(answer.read(_LARGEST).decode("utf-8", "replace").splitlines())
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code < 500:
-            return None
-        rules.parse(["User-agent: *", "Disallow: /"])
-    except (OSError, http.client.HTTPException, ValueError):
-        return None
-    return rules

@@ -24,7 +24,8 @@ import dns.resolver
 
 from originset.data.capture import DnsQuery, Extension
 from originset.data.errors import UsageError
-from originset.data.host_names import address_and_port
+from originset.data.host_names import address_and_port, canonical_ip
+from originset.data.reference.special_purpose import special_use_zone
 
 RTYPES = ("A", "AAAA", "CNAME", "HTTPS")
 
@@ -36,11 +37,15 @@ _OPEN = 64
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Whom to ask, by plain DNS; ``source`` is the address to ask from, where that matters."""
+    """Whom to ask, by plain DNS; ``source`` is the address to ask from, where that matters.
+
+    ``named``: somebody chose this resolver; False for the one that the system has.
+    """
 
     address: str
     port: int = 53
     source: str | None = None
+    named: bool = True
 
     @property
     def name(self) -> str:
@@ -48,6 +53,17 @@ class Resolver:
         if self.port == 53:
             return self.address
         return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+
+    def may_be_asked(self, host: str, *, allow_private: bool) -> bool:
+        """Whether a host that a stranger named is asked for: no address, and with ``allow_private`` any name.
+
+        Else no name that is of one network alone. Those under ``test`` are asked of a resolver that was named: whoever
+        tests with them has a server of their own for them (RFC 6761 section 6.2).
+        """
+        if not host or canonical_ip(host) is not None:
+            return False
+        zone = special_use_zone(host)
+        return allow_private or zone is None or (zone == "test" and self.named)
 
 
 def parse_resolver(text: str) -> Resolver | None:
@@ -69,19 +85,25 @@ def parse_resolver(text: str) -> Resolver | None:
 def _of_system() -> Resolver:
     try:
         servers = dns.resolver.Resolver().nameservers
-        return Resolver(str(ipaddress.ip_address(str(servers[0]).partition("%")[0])))
+        return Resolver(str(ipaddress.ip_address(str(servers[0]).partition("%")[0])), named=False)
     except (dns.exception.DNSException, OSError, IndexError, ValueError) as error:
         raise UsageError(
             "this machine names no resolver", "name one with --resolver ADDRESS, or --resolver none"
         ) from error
 
 
-def ask_for_visit(resolver: Resolver, har_log: dict[str, Any], extension: Extension) -> None:
-    """Ask for every name of a visit, and add what came to its ``dns``; takes at most some seconds, never raises."""
+def ask_for_visit(
+    resolver: Resolver, har_log: dict[str, Any], extension: Extension, *, allow_private: bool = False
+) -> None:
+    """Ask for every name of a visit, and add what came to its ``dns``; takes at most some seconds, never raises.
+
+    Names that :meth:`Resolver.may_be_asked` refuses are left out.
+    """
     hosts = {query.host for query in extension.dns}
     hosts |= {host for entry in har_log["entries"] if (host := _host(entry["request"]["url"])) is not None}
     started = time.time() - _timestamp(extension.visit.started_at)
-    answers = asyncio.run(ask(resolver, sorted(host for host in hosts if _is_public(host))))
+    wanted = sorted(host for host in hosts if resolver.may_be_asked(host, allow_private=allow_private))
+    answers = asyncio.run(ask(resolver, wanted))
     last = max((query.lookup_id for query in extension.dns), default=0)
     for query in answers:
         query.lookup_id += last
@@ -183,14 +205,3 @@ def _host(url: str) -> str | None:
     except ValueError:
         return None
     return split.hostname if split.scheme in {"http", "https", "ws", "wss"} else None
-
-
-def _is_public(host: str) -> bool:
-    """Whether a host is a name to ask others for (RFC 6761 section 6.3)."""
-    if not host or host == "localhost" or host.endswith(".localhost"):
-        return False
-    try:
-        ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return True
-    return False

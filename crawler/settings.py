@@ -24,6 +24,8 @@ class VisitSettings:
     has a browser that hangs, which is killed. ``quiet_s`` is how long nothing may be in flight after the load event
     for a page to count as complete. ``contact`` is added to the user agent, for those who want to know who is there.
     ``family`` keeps the browser to addresses of IPv4 or IPv6; ``consent`` says what becomes of a banner that is known.
+    ``most_memory`` bounds the bytes that the browser may have while it visits: one with more is ended, with the visit.
+    ``allow_private`` lets the browser connect to addresses that are not public, which it is kept from otherwise.
     ``environment`` is added to the browser's, ``extra_flags`` to its flags.
     """
 
@@ -36,6 +38,8 @@ class VisitSettings:
     contact: str | None = None
     family: Family | None = None
     consent: Consent = "leave"
+    most_memory: int = 4 << 30
+    allow_private: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
 

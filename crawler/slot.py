@@ -133,7 +133,7 @@ class Slot:
         self._visits += 1
         har_log, extension = visit(browser, request)
         if settings.resolver is not None:
-            ask_for_visit(settings.resolver, har_log, extension)
+            ask_for_visit(settings.resolver, har_log, extension, allow_private=settings.visit.allow_private)
         return har_log, extension
 
     def _ready(self) -> Browser:

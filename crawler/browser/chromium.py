@@ -7,6 +7,7 @@ through another. WebDriver BiDi stays off, which would cost every visit half as 
 from __future__ import annotations
 
 import contextlib
+import errno
 import subprocess
 import threading
 import time
@@ -19,7 +20,7 @@ from typing import Self
 import psutil
 
 from originset.crawler.browser import launch
-from originset.crawler.browser.address_families import limited_to
+from originset.crawler.browser.connection_filter import filtered
 from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost
 from originset.crawler.browser.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.browser.scratch import scratch_folder
@@ -32,6 +33,9 @@ from originset.data.errors import BrowserError
 _START_S = 60.0
 _NOWHERE = "http://127.0.0.1:1/"
 _MARK_PATIENCE_S = 0.1
+# What connecting to an address that is not public fails with, and nothing else does: it becomes
+# net::ERR_NETWORK_ACCESS_DENIED.
+_PRIVATE_ERRNO = errno.EACCES
 
 
 class Chromium:
@@ -74,7 +78,8 @@ class Chromium:
         settings = self.settings
         binary = find_binary(settings.browser)
         self.sandbox: Sandbox = sandbox()
-        within = (*command_in(self.sandbox), *limited_to(settings.family))
+        refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
+        within = (*command_in(self.sandbox), *filtered(settings.family, refusal))
         words = (*self.flags, *settings.extra_flags, f"--log-net-log={folder / 'netlog'}")
         process = launch.start_with_pipes(settings, binary, within, words, folder)
         if process.stdin is None or process.stdout is None:
@@ -105,6 +110,11 @@ class Chromium:
     def private_memory(self) -> int:
         """Bytes that the browser's processes have for themselves."""
         return private_memory(self._browsers)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that all others of the browser are below."""
+        return [process.pid for process in self._browsers]
 
     def kill(self) -> None:
         """End the browser with all its processes at once; whoever waits for it finds it lost."""

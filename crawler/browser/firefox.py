@@ -208,9 +208,13 @@ class Firefox:
         """
         if self._connection is None:
             raise ConnectionError("is not running")
-        message: dict[str, Any] = json.loads(self._connection.recv(timeout_s))
+        message: dict[str, Any] = json.loads(self._admitted(str(self._connection.recv(timeout_s))))
         if "method" in message:
             self._hear(message["method"], message["params"])
+        return message
+
+    def _admitted(self, message: str) -> str:
+        """A message as it is to be decoded."""
         return message
 
     def _hear(self, method: str, event: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from distributed.core import Status
 import originset
 from originset.crawler.book import Made
 from originset.crawler.browser.scratch import sweep
-from originset.crawler.local import packed, require_family
+from originset.crawler.local import packed, require_limits
 from originset.crawler.machine import give_memory_back, shortage
 from originset.crawler.manners import Manners
 from originset.crawler.settings import CrawlSettings
@@ -92,7 +92,7 @@ def _answer(order: Order, wanted: Callable[[], bool]) -> Answer:
     answer = Answer()
     settings = order.settings
     try:
-        require_family(settings.visit.family)
+        require_limits(settings.visit)
         store = None if order.captures is None else open_place(order.captures)
         _give_memory_back_once()
         sweep()

@@ -17,6 +17,11 @@ import msgspec
 from originset.data.errors import BrowserError
 
 _READ_BYTES = 1 << 18
+# A line holds an address or a certificate chain; Chromium's addresses have up to 2 MB (url::kMaxURLChars).
+_LONGEST_LINE = 8 << 20
+# Of events that wait to be taken: parameters, and what an event itself needs.
+_MOST_WAITING = 128 << 20
+_EVENT_BYTES = 200
 
 
 class Event(msgspec.Struct, gc=False):
@@ -113,6 +118,38 @@ class Parser:
         self.constants = Constants(errors, constants.time_tick_offset, without_credentials)
 
 
+class _Lines:
+    """Cuts a stream into lines. One that is too long is passed over."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._lost = False
+
+    def add(self, chunk: bytes) -> list[bytes]:
+        """The lines that end in a chunk."""
+        first, *others = chunk.split(b"\n")
+        self._extend(first)
+        if not others:
+            return []
+        whole = [] if self._size > _LONGEST_LINE else [b"".join(self._parts)]
+        self._parts, self._size = [], 0
+        self._extend(others.pop())
+        return whole + others
+
+    def _extend(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= _LONGEST_LINE:
+            self._parts.append(part)
+        else:
+            self._parts, self._lost = [], True
+
+    def take_loss(self) -> bool:
+        """Whether a line was passed over since the last call."""
+        lost, self._lost = self._lost, False
+        return lost
+
+
 class NetLogStream:
     """Reads one browser's NetLog; start it before the browser, which will not open a pipe that nobody reads."""
 
@@ -126,6 +163,8 @@ class NetLogStream:
         self._parser = Parser(names)
         self._lock = threading.Lock()
         self._events: list[Event] = []
+        self._waiting = 0  # bytes
+        self._lost = False
         self._marks: dict[str, threading.Event] = {}
         self._thread = threading.Thread(target=self._read, name=f"netlog-{pipe.parent.name}", daemon=True)
         self._thread.start()
@@ -149,8 +188,14 @@ class NetLogStream:
     def take(self) -> list[Event]:
         """The events since the last call."""
         with self._lock:
-            events, self._events = self._events, []
+            events, self._events, self._waiting = self._events, [], 0
         return events
+
+    def take_loss(self) -> bool:
+        """Whether events were passed over since the last call: a line was too long, or too many waited to be taken."""
+        with self._lock:
+            lost, self._lost = self._lost, False
+        return lost
 
     def close(self) -> None:
         """End the thread; call when the browser has ended. Without a writer left, reading ends at what was written."""
@@ -160,21 +205,26 @@ class NetLogStream:
         self._thread.join(timeout=10)
 
     def _read(self) -> None:
-        rest = b""
         event_of = self._parser.event
+        lines = _Lines()
         try:
             while chunk := os.read(self._fd, _READ_BYTES):
-                lines = (rest + chunk).split(b"\n")
-                rest = lines.pop()
-                events = [event for line in lines if (event := event_of(line)) is not None]
-                if not events:
-                    continue
+                events = [event for line in lines.add(chunk) if (event := event_of(line)) is not None]
                 with self._lock:
-                    self._events += events
+                    self._lost |= lines.take_loss()
+                    self._keep(events)
                 if self._marks:
                     self._see_marks(events)
         finally:
             os.close(self._fd)
+
+    def _keep(self, events: list[Event]) -> None:
+        """Have events wait, unless too many do."""
+        self._waiting += sum(len(event.params) + _EVENT_BYTES for event in events)
+        if self._waiting <= _MOST_WAITING:
+            self._events += events
+        else:
+            self._lost = True
 
     def _see_marks(self, events: list[Event]) -> None:
         for event in events:

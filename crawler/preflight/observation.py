@@ -15,9 +15,9 @@ from originset.crawler import origin_frame
 from originset.crawler.preflight.client import Answer, Connection
 from originset.crawler.preflight.http3 import read_origin_payloads
 from originset.crawler.preflight.name_lookup import addresses_of
-from originset.crawler.public_address import is_public
 from originset.data.errors import ProbeError
 from originset.data.host_names import covers
+from originset.data.reference.special_purpose import is_public
 
 # Hosts that are tried, each over some five connections. A larger set is checked in part, and that is said.
 MOST_HOSTS = 50

@@ -13,6 +13,7 @@ import msgspec
 
 from originset.crawler.browser.chromium import Chromium
 from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
+from originset.crawler.browser.memory_limit import MemoryLimit
 from originset.crawler.browser.user_agent import Guise
 from originset.crawler.failures import error_kind
 from originset.crawler.netlog import reading as netlog
@@ -44,15 +45,18 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     """Visit a page: (HAR ``log`` object, ``log._originset``). One visit at a time in one browser.
 
     A page that fails is a result. So is a browser that is lost on the way: the capture then holds what was seen, with
-    error ``hang`` if it had to be killed and ``crash`` if it went by itself; ``chromium`` cannot be used again. A
-    page that no longer answers is ``partial`` with error ``hang``, and harms no other.
+    error ``hang`` if it had to be killed, ``memory`` if that was because it took too much, and ``crash`` if it went by
+    itself; ``chromium`` cannot be used again. A page that no longer answers is ``partial`` with error ``hang``, one
+    that makes more requests than are recorded with error ``oversized``; they harm no other.
     """
     outcome = _Seen()
     page = PageLog("")
     started = time.time()
     chromium.take_events()  # what came between visits is nobody's
+    chromium.netlog.take_loss()
     settings = chromium.settings
-    with chromium.deadline(settings.timeout_s + settings.grace_s):
+    memory = MemoryLimit(chromium.pids, settings.most_memory, chromium.kill)
+    with chromium.deadline(settings.timeout_s + settings.grace_s), memory:
         try:
             with _context(chromium.devtools) as context:
                 page = _open_page(chromium, context)
@@ -61,7 +65,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
                 chromium.devtools.on_event = None
             _settle(chromium, page, outcome)
         except (DevToolsLost, DevToolsError) as error:
-            outcome.fail("hang" if chromium.killed else "crash", str(error))
+            outcome.lose(memory, killed=chromium.killed, problem=str(error))
             chromium.kill()
         finally:
             chromium.devtools.on_event = None
@@ -152,7 +156,7 @@ def _wait(chromium: Chromium, page: PageLog, outcome: Outcome, deadline: float) 
         now = time.monotonic()
         if _failed(devtools, page, outcome):
             return False
-        if now >= deadline:
+        if now >= deadline or page.budget.exceeded:
             return True
         # Before its document is there, what has loaded is the blank page.
         if page.loaded is None or page.in_flight or not page.shows_document:
@@ -262,7 +266,7 @@ def _capture(
             browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
             browser_version=chromium.version,
             ip_families=chromium.settings.family or netlog_records.ip_families(log),
-            quality=_quality(exchanges),
+            quality=_quality(exchanges, cut=page.budget.exceeded or chromium.netlog.take_loss()),
         ),
         connections=connections,
         dns=netlog_records.dns_queries(log, zero_ms),
@@ -272,7 +276,10 @@ def _capture(
     return har_log, extension
 
 
-def _quality(exchanges: list[Exchange]) -> list[str]:
-    """What limits the recording: Chromium drops its connections when the machine's addresses change."""
+def _quality(exchanges: list[Exchange], *, cut: bool) -> list[str]:
+    """What limits the recording: Chromium drops its connections when the machine's addresses change.
+
+    ``cut``: the page made it tell more than is taken in.
+    """
     changed = any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges)
-    return ["network_changed"] if changed else []
+    return [*(["network_changed"] if changed else []), *(["truncated"] if cut else [])]

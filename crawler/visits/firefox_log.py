@@ -64,6 +64,8 @@ class FirefoxLog:
 
     def sent(self, event: dict[str, Any]) -> None:
         """A request, or the next hop of one."""
+        if not self.page.budget.take_request():
+            return
         request, context = event["request"], event["context"]
         number, url = str(request["request"]), str(request["url"])
         before = self._latest.get(number)

@@ -6,6 +6,7 @@ What BiDi does not say is not in the capture: addresses, connections, lookups, c
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -19,13 +20,15 @@ from typing import Any
 import psutil
 from websockets.exceptions import WebSocketException
 
-from originset.crawler.browser.address_families import limited_to
+from originset.crawler.browser.connection_filter import filtered
 from originset.crawler.browser.firefox import Firefox
+from originset.crawler.browser.memory_limit import MemoryLimit
 from originset.crawler.failures import error_kind
 from originset.crawler.machine import private_memory
 from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.settings import VisitSettings
 from originset.crawler.visits import har
+from originset.crawler.visits.event_limits import text_without_data
 from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog
 from originset.crawler.visits.page_facts import QUESTION, answered
 from originset.crawler.visits.record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
@@ -36,6 +39,10 @@ _PATIENCE_S = 5.0
 _VIEWPORT = {"width": 1280, "height": 800}
 _COOKIES = {"allowed": 5, "blocked": 1}  # network.cookie.cookieBehavior: 5 is Firefox's own, a jar for each site
 _FORGET_HSTS = "Cc['@mozilla.org/ssservice;1'].getService(Ci.nsISiteSecurityService).clearAll()"
+# What connecting to an address that is not public fails with, and nothing else does: it becomes
+# NS_ERROR_SOCKET_ADDRESS_NOT_SUPPORTED.
+_PRIVATE_ERRNO = errno.EAFNOSUPPORT
+_EVENT = '{"type":"event"'
 _NOTHING = VisitLog({}, [], [])
 
 
@@ -60,7 +67,7 @@ class VisitingFirefox(Firefox):
             environment=settings.environment,
             preferences={"network.cookie.cookieBehavior": _COOKIES[settings.third_party_cookies]},
         )
-        self._within = limited_to(settings.family)
+        self._within = filtered(settings.family, 0 if settings.allow_private else _PRIVATE_ERRNO)
         self.settings = settings
         self._killed = threading.Event()
         self._log: FirefoxLog | None = None
@@ -94,16 +101,18 @@ class VisitingFirefox(Firefox):
         timer = threading.Timer(self.settings.timeout_s + self.settings.grace_s, self.kill)
         timer.daemon = True
         timer.start()
+        memory = MemoryLimit([] if self._process is None else [self._process.pid], self.settings.most_memory, self.kill)
         try:
-            self._forget()
-            with self._user_context() as user:
-                context = str(self._call("browsingContext.create", {"type": "tab", "userContext": user})["context"])
-                log = self._log = FirefoxLog(context)
-                self._prepare(user, context)
-                self._load(context, request.url, log, outcome)
-                self._log = None
+            with memory:
+                self._forget()
+                with self._user_context() as user:
+                    context = str(self._call("browsingContext.create", {"type": "tab", "userContext": user})["context"])
+                    log = self._log = FirefoxLog(context)
+                    self._prepare(user, context)
+                    self._load(context, request.url, log, outcome)
+                    self._log = None
         except (BrowserError, OSError, WebSocketException) as error:
-            outcome.fail("hang" if self.killed else "crash", str(error))
+            outcome.lose(memory, killed=self.killed, problem=str(error))
             self.kill()
         finally:
             timer.cancel()
@@ -116,6 +125,13 @@ class VisitingFirefox(Firefox):
         for name in ("cert9.db", "key4.db"):
             with contextlib.suppress(OSError):
                 shutil.copyfile(database / name, profile / name)
+
+    def _admitted(self, message: str) -> str:
+        """A message without what :mod:`event_limits` leaves out; an empty one for an event that goes beyond them."""
+        message = text_without_data(message)
+        if self._log is None or not message.startswith(_EVENT) or self._log.page.budget.take(len(message)):
+            return message
+        return "{}"
 
     def _hear(self, method: str, event: dict[str, Any]) -> None:
         if self._log is not None:
@@ -151,7 +167,7 @@ class VisitingFirefox(Firefox):
             self._call("browsingContext.navigate", {"context": context, "url": url, "wait": "none"}, _PATIENCE_S)
         quiet_since: float | None = None
         seen = log.activity
-        while (now := time.monotonic()) < deadline:
+        while (now := time.monotonic()) < deadline and not log.page.budget.exceeded:
             if log.page.download:
                 return outcome.fail("download")
             if (failure := main_failure(log.page)) is not None:
@@ -201,5 +217,6 @@ class VisitingFirefox(Firefox):
             browser="firefox",
             browser_version=self.version,
             ip_families=self.settings.family,
+            quality=["truncated"] if page.budget.exceeded else [],
         )
         return har_log, Extension(visit=visit, links=links_to_follow(request, page, outcome.facts))

@@ -16,6 +16,7 @@ from originset.crawler.visits.consent import PLATFORMS
 
 _PATIENCE_S = 5.0
 _MOST_LINKS = 5_000
+_LONGEST_LINK = 4_096
 
 # What stands in place of a page; a challenge in a corner of a page, such as that of a form, is none of these.
 _CHALLENGES = (
@@ -33,10 +34,10 @@ _CHALLENGE_TITLES = ("Just a moment...", "DDoS-Guard")
 _CHALLENGE_FIELDS = {"cf-mitigated": ("challenge",), "x-amzn-waf-action": ("challenge", "captcha")}
 
 _SCRIPT = """\
-((BANNERS, CHALLENGES, MOST) => {
+((BANNERS, CHALLENGES, MOST, LONGEST) => {
   const drawn = (one) => one.getClientRects().length > 0 && getComputedStyle(one).visibility !== "hidden";
   const any = (lists, wanted) => lists.some((list) => [...document.querySelectorAll(list)].some(wanted));
-  const follow = (link) => !link.hasAttribute("download") && /^https?:/.test(link.href);
+  const follow = (link) => !link.hasAttribute("download") && /^https?:/.test(link.href) && link.href.length <= LONGEST;
   return JSON.stringify({
     banner: any(BANNERS, drawn),
     challenge: any(CHALLENGES, () => true),
@@ -45,7 +46,8 @@ _SCRIPT = """\
     links: [...document.links].filter(follow).slice(0, MOST).map((link) => link.href.split("#")[0]),
   });
 })"""
-QUESTION = f"{_SCRIPT}({json.dumps([banner for banner, _ in PLATFORMS])}, {json.dumps(_CHALLENGES)}, {_MOST_LINKS})"
+_BOUNDS = f"{_MOST_LINKS}, {_LONGEST_LINK}"
+QUESTION = f"{_SCRIPT}({json.dumps([banner for banner, _ in PLATFORMS])}, {json.dumps(_CHALLENGES)}, {_BOUNDS})"
 
 
 class PageFacts(msgspec.Struct):

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from originset.crawler.visits.event_limits import EventBudget, without_data
+
 # RFC 9110 sections 15.3.5 and 15.3.6.
 _BODILESS = frozenset({204, 205})
 
@@ -167,7 +169,10 @@ class Exchange:
 
 
 class PageLog:
-    """Collects DevTools events of one visit. ``main_frame`` is the page's frame, known before the navigation."""
+    """Collects DevTools events of one visit. ``main_frame`` is the page's frame, known before the navigation.
+
+    What goes beyond the ``budget`` is passed over, with all that comes after.
+    """
 
     def __init__(self, main_frame: str) -> None:
         self.main_frame = main_frame
@@ -180,6 +185,7 @@ class PageLog:
         self.download = False
         self.activity = 0  # grows with everything that the network does
         self.parents: dict[str, str] = {}
+        self.budget = EventBudget()
         self._open: dict[str, Exchange] = {}
         self._latest: dict[str, Exchange] = {}
 
@@ -196,8 +202,10 @@ class PageLog:
         if method in _ACTIVITY:
             self.activity += 1
         if (entry := _HANDLERS.get(method)) is not None:
-            decoder, handler = entry
-            handler(self, decoder.decode(params))
+            event = without_data(params)
+            if self.budget.take(len(event)):
+                decoder, handler = entry
+                handler(self, decoder.decode(event))
 
     @property
     def shows_document(self) -> bool:
@@ -224,6 +232,8 @@ class PageLog:
             before.finished_bytes = event.redirect_response.encoded_data_length
         elif before is not None and before.sent.request.url == event.request.url:
             return  # told a second time, by the frame's new process
+        if not self.budget.take_request():
+            return
         exchange = Exchange(event, before)
         self.exchanges.append(exchange)
         self._latest[event.request_id] = exchange
@@ -265,6 +275,8 @@ class PageLog:
 
     def socket_created(self, event: _SocketCreated) -> None:
         """A WebSocket is made; its request has no time yet."""
+        if not self.budget.take_request():
+            return
         sent = WillBeSent(event.request_id, Request(event.url, "GET"), 0, initiator=event.initiator, type="WebSocket")
         self._latest[event.request_id] = Exchange(sent, None)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from originset.crawler.browser.memory_limit import MemoryLimit
 from originset.crawler.settings import VisitSettings
 from originset.crawler.visits import har
 from originset.crawler.visits.page_facts import PageFacts, is_challenge
@@ -49,6 +50,13 @@ class Outcome:
     def fail(self, kind: str, code: str | None = None) -> None:
         self.status, self.error, self.code = "failed", kind, code
 
+    def lose(self, memory: MemoryLimit, *, killed: bool, problem: str) -> None:
+        """The browser was lost: it was ``killed``, perhaps because it took too much ``memory``, or went by itself."""
+        if memory.exceeded:
+            self.fail("memory", f"more than {memory.most >> 20} MB")
+        else:
+            self.fail("hang" if killed else "crash", problem)
+
     def judge(self, page: PageLog, *, in_flight: bool, timeout_code: str | None) -> None:
         """Of a page whose loading ended, or whose time did: what that comes to."""
         documents = page.main_exchanges()
@@ -65,6 +73,8 @@ class Outcome:
             self.fail("challenge", f"HTTP {response.status}")
         elif response.status >= 400:
             self.fail("http", f"HTTP {response.status}")
+        elif page.budget.exceeded:
+            self.status, self.error = "partial", "oversized"
         elif page.loaded is None or in_flight:
             self.status, self.error = "partial", "timeout"
 

@@ -1,6 +1,5 @@
 """Names and addresses: registrable domains, kinds of addresses, origin ASes."""
 
-import ipaddress
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +13,7 @@ from originset.analysis.hosts import host_rows, registrable_domain
 from originset.analysis.resolution import resolve
 from originset.data.reference.providers import provider_of_as, providers
 from originset.data.reference.snapshot import built_in
+from originset.data.reference.special_purpose import is_public
 from originset.data.schema import TABLES
 from originset.data.shards import scan, write_shard
 from originset.data.study import Study
@@ -90,26 +90,23 @@ def test_another_list_of_suffixes(tmp_path: Path):
         ("64:ff9b::1.2.3.4", "public"),
         ("4000::1", "bogon"),
         ("3fff:fff::1", "bogon"),
+        ("192.88.99.1", "bogon"),
+        ("64:ff9b:1::1", "private"),
+        ("64:ff9b::10.0.0.1", "private"),
+        ("::ffff:10.0.0.1", "private"),
     ],
 )
 def test_kinds_of_addresses(ip, kind):
     assert address_kinds(pl.Series([ip])).to_list() == [kind]
 
 
-PROTOCOL_ASSIGNMENTS = ipaddress.ip_network("192.0.0.0/24")  # Python counts some of its addresses as global
-SIX_TO_FOUR = ipaddress.ip_network("2002::/16")  # and these, or not, by its version
-
-
 @given(st.lists(st.ip_addresses(), max_size=20))
 def test_every_address_has_a_kind(addresses):
-    """Python's own registry says of each alone what the ranges say of all at once."""
+    """The ranges say of all at once what the list says of each alone."""
     kinds = address_kinds(pl.Series([str(address) for address in addresses], dtype=pl.String))
     for address, kind in zip(addresses, kinds, strict=True):
         assert kind in {"public", "private", "bogon"}
-        if address not in SIX_TO_FOUR:
-            assert (kind != "public") or (address.is_global and not address.is_multicast)
-        if address.version == 4 and address not in PROTOCOL_ASSIGNMENTS:
-            assert (kind == "public") == (address.is_global and not address.is_multicast)
+        assert (kind == "public") == is_public(str(address))
 
 
 TABLE = "; made for a test\n10.0.0.0/8\t64500\n10.1.0.0/16\t64501\n2001:db8::/32\t64502\n192.0.2.0/24\t13335\n"

@@ -136,7 +136,7 @@ class Plain(Quiet, BaseHTTPRequestHandler):
 def test_http_where_nothing_listens_for_https(command: Command) -> None:
     command.list.write_text("127.0.0.1\nrefused.test\nhttps://127.0.0.1/said\n")
     with serving(Plain, 80):
-        code, said = command.run("--retries", "0")
+        code, said = command.run("--retries", "0", "--allow-private")
     assert code == 0, said
     visits = [decode_extension(read_capture_bytes(path), "").visit for path in capture_paths(command.study.captures)]
     assert {visit.site: (visit.url, visit.status, visit.error, visit.quality) for visit in visits} == {

@@ -22,7 +22,7 @@ import pytest
 from originset.crawler.browser.address_families import families
 from originset.crawler.crawl import crawl
 from originset.crawler.plan import plan_crawl
-from originset.crawler.settings import CrawlSettings
+from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.site_list import parse_site_list
 from originset.crawler.testbed.lab import Testbed
 from originset.data.capture import capture_path, decode_extension, read_capture_bytes
@@ -99,7 +99,7 @@ class Command:
     ) -> tuple[int, list[dict[str, Any]], str]:
         command = [*self.originset, "crawl", str(self.list)]
         ended = subprocess.run(
-            [*command, "--format", "jsonl", "--jobs", "1", "--retries", "0", *arguments],
+            [*command, "--format", "jsonl", "--jobs", "1", "--retries", "0", "--allow-private", *arguments],
             env={**self._environment, **(environment or {})},
             capture_output=True,
             text=True,
@@ -319,7 +319,13 @@ def test_browsers_are_replaced(command: Command) -> None:
                     if process.name.isdecimal() and _is_browser(int(process.name)):
                         seen.add(int(process.name))
 
-        crawl(study, listed, CrawlSettings(jobs=1, **bound), look, lambda _plan: None)
+        crawl(
+            study,
+            listed,
+            CrawlSettings(jobs=1, visit=VisitSettings(allow_private=True), **bound),
+            look,
+            lambda _plan: None,
+        )
         browsers.append(len(seen))
     assert browsers == [3, 3, 1, 2]
 

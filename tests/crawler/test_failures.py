@@ -23,6 +23,8 @@ from originset.crawler.failures import error_kind, may_pass, port_is_closed
         ("net::ERR_INVALID_HTTP_RESPONSE", "http"),
         ("net::ERR_UNSAFE_PORT", "blocked"),
         ("net::ERR_BLOCKED_BY_CLIENT", "blocked"),
+        ("net::ERR_NETWORK_ACCESS_DENIED", "private"),
+        ("NS_ERROR_SOCKET_ADDRESS_NOT_SUPPORTED", "private"),
         ("net::ERR_ABORTED", "aborted"),
         ("net::ERR_OUT_OF_MEMORY", "other"),
         ("", "other"),
@@ -44,5 +46,7 @@ def test_only_what_may_pass_is_tried_again() -> None:
     assert may_pass("empty", "net::ERR_EMPTY_RESPONSE")
     assert not may_pass("empty", "net::ERR_ABORTED"), "204 says that there is nothing"
     assert port_is_closed("connect")
+    assert not port_is_closed("private"), "nor is what was refused asked for by http, or once more"
+    assert not may_pass("private")
     assert not port_is_closed("tls"), "somebody answers for https: http would be another page"
     assert not port_is_closed(None)

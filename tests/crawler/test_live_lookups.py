@@ -93,6 +93,7 @@ def test_nothing_private_is_contacted(listener: Listener) -> None:
         Wanted("localhost", (Place(None, 443),)),
         Wanted("printer.local", (Place(None, 443),)),
         Wanted("intranet", (Place(None, 443),)),
+        *(Wanted(f"printer.{zone}", (Place(None, 443),)) for zone in ("corp", "lan", "home", "internal", "invalid")),
         Wanted("home.test", (Place(HOME, 22),)),
     ]
     with ScriptedDns(answer) as dns:

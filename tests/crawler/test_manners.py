@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import pytest
@@ -45,7 +47,9 @@ def server() -> Iterator[str]:
 )
 def test_robots(server: str, status: int, text: str, permitted: dict[str, bool]) -> None:
     Robots.rules = status, text
-    manners = Manners(CrawlSettings(visit=VisitSettings(contact="+https://crawl.example/"), respect_robots=True))
+    manners = Manners(
+        CrawlSettings(visit=VisitSettings(contact="+https://crawl.example/", allow_private=True), respect_robots=True)
+    )
     assert {path: manners.permits(server + path) for path in permitted} == permitted
     assert Robots.agents == ["originset (+https://crawl.example/)"], "asked once for a site"
 
@@ -55,6 +59,41 @@ def test_robots_where_nobody_answers_or_nobody_asks(server: str) -> None:
     assert Manners(CrawlSettings(respect_robots=True)).permits("http://127.0.0.1:9/"), "the visit says what is wrong"
     assert Manners(CrawlSettings()).permits(server)
     assert Robots.agents == []
+
+
+class Stranger(Quiet, BaseHTTPRequestHandler):
+    """Its robots.txt is said to be elsewhere."""
+
+    place: ClassVar[str] = ""
+
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", f"{self.place}/robots.txt")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@pytest.mark.testbed
+def test_robots_lead_to_no_private_address(server: str) -> None:
+    """Neither a stranger's redirect nor a name that leads here: nothing is asked for."""
+    Robots.rules = 200, "User-agent: *\nDisallow: /\n"
+    Stranger.place = server
+    public = "104.24.7.1"
+    place = [f"{public}/32", "dev", "lo"]
+    subprocess.run(["ip", "addr", "add", *place], check=True)
+    try:
+        with ThreadingHTTPServer((public, 80), Stranger) as stranger:
+            threading.Thread(target=stranger.serve_forever, args=(0.05,), daemon=True).start()
+            careful = Manners(CrawlSettings(respect_robots=True))
+            assert careful.permits(f"http://{public}/")
+            assert careful.permits(server.replace("127.0.0.1", "localhost"))
+            assert Robots.agents == []
+            allowed = CrawlSettings(visit=VisitSettings(allow_private=True), respect_robots=True)
+            assert not Manners(allowed).permits(f"http://{public}/")
+            assert len(Robots.agents) == 1
+            stranger.shutdown()
+    finally:
+        subprocess.run(["ip", "addr", "del", *place], check=True)
 
 
 def test_exclusions() -> None:

@@ -189,6 +189,21 @@ def test_only_names_of_others_are_asked_for(script: Script) -> None:
     assert {one.lookup_id for one in asked} == {78, 79}, "no number of the browser's own"
 
 
+def test_names_of_one_network_are_asked_of_nobody(script: Script) -> None:
+    """RFC 6761, RFC 6762, RFC 8375 and what ICANN keeps from being delegated: no public server answers for them."""
+    hosts = ["a.corp", "nas.lan", "x.home", "m.internal", "p.local", "h.onion", "r.home.arpa", "w.invalid", "intranet",
+             "b.localhost", "c.example", "plain.test", "d.mail"]  # fmt: skip
+    har_log = {"entries": [{"request": {"url": f"https://{host}/"}} for host in (*hosts, "plain.test")]}
+    seen = Visit(visit_id="0", site="plain.test", url="", started_at="2026-01-01T00:00:00.000000Z", status="ok")
+    place = "127.0.0.1", script.udp.getsockname()[1]
+    ask_for_visit(Resolver(*place, named=False), har_log, Extension(visit=seen))
+    assert not script.asked, "nor the names of tests, of a resolver that nobody named"
+    ask_for_visit(Resolver(*place), har_log, Extension(visit=seen))
+    assert {name for name, _ in script.asked} == {"plain.test"}
+    ask_for_visit(Resolver(*place), har_log, Extension(visit=seen), allow_private=True)
+    assert {name for name, _ in script.asked} == set(hosts)
+
+
 @pytest.mark.testbed
 @pytest.mark.browser
 def test_beside_a_visit(captures: Testbed) -> None:

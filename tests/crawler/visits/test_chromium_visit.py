@@ -192,7 +192,7 @@ def pages() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def quick() -> Iterator[Chromium]:
-    with Chromium(VisitSettings(timeout_s=3, quiet_s=QUIET_S)) as chromium:
+    with Chromium(VisitSettings(timeout_s=3, quiet_s=QUIET_S, allow_private=True)) as chromium:
         yield chromium
 
 
@@ -257,7 +257,9 @@ def test_a_page_that_does_not_end_takes_no_processor_on(quick: Chromium, pages: 
 
 @pytest.mark.parametrize(("device", "contact"), [("mobile", None), ("desktop", "+https://crawl.example/")])
 def test_who_the_browser_says_it_is(pages: str, device: Device, contact: str | None) -> None:
-    with Chromium(VisitSettings(timeout_s=5, quiet_s=QUIET_S, device=device, contact=contact)) as chromium:
+    with Chromium(
+        VisitSettings(timeout_s=5, quiet_s=QUIET_S, device=device, contact=contact, allow_private=True)
+    ) as chromium:
         Pages.agents.clear()
         extension = visit(chromium, request(f"{pages}/works"))[1]
     agents = {path: agent for path, agent, _ in Pages.agents if path in {"/works", "/in-frame", "/from-worker"}}
@@ -301,7 +303,7 @@ def test_secrets_stay_out(quick: Chromium, pages: str) -> None:
 
 
 def _lose(do: Any) -> tuple[Extension, Chromium]:
-    with Chromium(VisitSettings(timeout_s=2, grace_s=1, quiet_s=QUIET_S)) as chromium:
+    with Chromium(VisitSettings(timeout_s=2, grace_s=1, quiet_s=QUIET_S, allow_private=True)) as chromium:
         (process,) = chromium._browsers
         timer = threading.Timer(0.5, partial(do, process))
         timer.start()
