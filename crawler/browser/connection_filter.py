@@ -152,12 +152,8 @@ def _special_purpose() -> Any:  # noqa: ANN401 - a module
 def _name_servers() -> set[Host]:
     """Those of resolv.conf(5) as it is now: machines move from one network to another."""
     found: set[Host] = set()
-    try:
-        lines = _RESOLVERS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        words = line.split()
+    text = _RESOLVERS.read_bytes().decode(errors="replace") if _RESOLVERS.exists() else ""
+    for words in map(str.split, text.splitlines()):
         if words[:1] == ["nameserver"] and len(words) > 1:
             try:
                 found.add(ip_address(words[1].partition("%")[0]))
@@ -285,6 +281,9 @@ def main(policy: Policy, command: list[str]) -> int:
     if child == 0:
         _become(command, theirs)
     theirs.close()
+    with open(os.devnull, "rb+", buffering=0) as nothing:  # noqa: PTH123
+        for descriptor in (0, 1):  # who is at their other end then learns when the program closes them, or ends
+            os.dup2(nothing.fileno(), descriptor)
     _, received, _, _ = socket.recv_fds(ours, 1, 1)
     if received:
         events = select.poll()
