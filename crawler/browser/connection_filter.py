@@ -116,7 +116,11 @@ class Policy:
         is_near = host.is_loopback or host.is_unspecified
         if str(host.version) != self.family != "any" and port != _DNS and not is_near:
             return errno.ENETUNREACH
-        if self.private and not _is_public(host) and not (port == _DNS and host in _name_servers()):
+        if (
+            self.private
+            and not _special_purpose().is_public_address(host)
+            and not (port == _DNS and host in _name_servers())
+        ):
             return self.private
         return 0
 
@@ -135,16 +139,11 @@ def _place(address: bytes, *, connecting: bool) -> tuple[Host, int] | None:
     return None
 
 
-def _is_public(host: Host) -> bool:
-    return bool(_special_purpose().is_public_address(host))
-
-
 @cache
 def _special_purpose() -> Any:  # noqa: ANN401 - a module
     """data/reference/special_purpose.py, without the package around it."""
     spec = importlib.util.spec_from_file_location("special_purpose", _SPECIAL_PURPOSE)
-    assert spec is not None  # noqa: S101 - it is a file of ours
-    assert spec.loader is not None  # noqa: S101
+    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - it is a file of ours
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -153,12 +152,8 @@ def _special_purpose() -> Any:  # noqa: ANN401 - a module
 def _name_servers() -> set[Host]:
     """Those of resolv.conf(5) as it is now: machines move from one network to another."""
     found: set[Host] = set()
-    try:
-        lines = _RESOLVERS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        words = line.split()
+    text = _RESOLVERS.read_bytes().decode(errors="replace") if _RESOLVERS.exists() else ""
+    for words in map(str.split, text.splitlines()):
         if words[:1] == ["nameserver"] and len(words) > 1:
             try:
                 found.add(ip_address(words[1].partition("%")[0]))
@@ -255,7 +250,7 @@ def _refusal(policy: Policy, machine: _Machine, process: int, call: int, argumen
             if refused := policy.refusal(address, connecting=call == machine.connect):
                 return refused
     except (OSError, OverflowError, struct.error):
-        return errno.EFAULT  # what cannot be read cannot be judged; the kernel could not read it either
+        return errno.EFAULT  # what cannot be read cannot be judged
     return 0
 
 

@@ -148,6 +148,18 @@ def test_http_where_nothing_listens_for_https(command: Command) -> None:
     }
 
 
+def test_sites_at_addresses_that_are_not_public(command: Command) -> None:
+    """They are a result, and asked for neither by http nor once more; names of one network are asked of nobody."""
+    command.list.write_text("127.0.0.1\nhttp://localhost/\nhttp://[::ffff:127.0.0.1]/\n")
+    with serving(Plain, 80):
+        code, said = command.run("--retries", "2")
+    assert code == 0, said
+    assert len(command.ledger()) == 3
+    assert set(command.ledger().values()) == {("failed", 1, "private")}
+    manifest = json.loads(command.study.manifest_path.read_text())
+    assert manifest["runs"][0]["parameters"]["allow_private"] is False
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_crawl_leaves_nothing_half_done(testbed: Testbed, command: Command, number: int) -> None:
     sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from originset.crawler import local
 from originset.crawler.browser.address_families import families
 from originset.crawler.crawl import crawl
 from originset.crawler.plan import plan_crawl
@@ -26,6 +27,7 @@ from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.site_list import parse_site_list
 from originset.crawler.testbed.lab import Testbed
 from originset.data.capture import capture_path, decode_extension, read_capture_bytes
+from originset.data.errors import UsageError
 from originset.data.ledger import Ledger, Row
 from originset.data.study import Study
 
@@ -300,6 +302,21 @@ def test_a_crawl_stops_where_the_machine_runs_short(sites: None, tmp_path: Path)
     assert (summary.made, summary.left_over) == ({}, 2)
     assert summary.shortage is not None
     assert "of memory left" in summary.shortage
+
+
+def test_a_machine_that_can_refuse_nothing(sites: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so before the first visit, rather than let pages reach what they like."""
+    monkeypatch.setattr(local, "can_filter", lambda: False)
+    listed = parse_site_list("list", [(1, "http://127.0.0.1/page")], "0")
+    asked = len(Sites.asked)
+    with pytest.raises(UsageError, match="addresses that are not public") as refused:
+        crawl(Study(tmp_path), listed, CrawlSettings(jobs=1), lambda _visit, _left: None, lambda _plan: None)
+    assert refused.value.advice is not None
+    assert "--allow-private" in refused.value.advice
+    allowed = CrawlSettings(jobs=1, visit=VisitSettings(allow_private=True))
+    summary = crawl(Study(tmp_path), listed, allowed, lambda _visit, _left: None, lambda _plan: None)
+    assert summary.made == {"ok": 1}
+    assert len(Sites.asked) > asked
 
 
 def test_browsers_are_replaced(command: Command) -> None:
