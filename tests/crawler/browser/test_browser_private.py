@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,19 +52,22 @@ def test_another_user_finds_nothing_that_obeys(name: BrowserName) -> None:
         assert as_another_user(lambda: {port: what for port in ports if (what := obedient(port))}) == {}
 
 
-def test_another_user_opens_no_file_or_socket_of_a_browser(
-    name: BrowserName, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Others may enter the folder that profiles lie in, as they may /tmp.
-    root = Path(tempfile.gettempdir(), f"private-{os.getpid()}-{name}")
-    root.mkdir(mode=0o755)
-    monkeypatch.setattr("tempfile.tempdir", str(root))
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for profiles that others may enter, as they may /tmp."""
+    folder = Path(tempfile.mkdtemp(prefix="private-"))
+    folder.chmod(0o755)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_another_user_opens_no_file_or_socket_of_a_browser(name: BrowserName, root: Path) -> None:
     with running(name):
         paths = below(root)[1:]
         assert any(path.is_socket() or path.is_fifo() for path in paths)
         assert as_another_user(lambda: os.access(root, os.R_OK))
         assert as_another_user(lambda: openable(paths)) == []
-    root.rmdir()
 
 
 def test_another_user_reads_no_descriptor_of_a_browser(name: BrowserName) -> None:
