@@ -74,10 +74,12 @@ def command(study: Study, out: Path) -> None:
             size = _fill(study, top)
             _pack(top, out)
     except Exception as error:
-        if (fault := disk_fault(error)) is None:
+        fault = disk_fault(error)
+        if fault is None and not isinstance(error, OSError):
             raise
+        problem = fault[0] if fault is not None else str(error)
         raise UsageError(
-            f"{out} cannot be made ({fault[0]})", f"{fault[1]}, or name another file with --out"
+            f"{out} cannot be written ({problem})", "name another file with --out, or make room"
         ) from error
     note(f"{size / 1e6:,.1f} MB unpacked; names of hosts and addresses of servers are in it: look before you publish")
     click.echo(out)

@@ -170,7 +170,7 @@ def test_a_bundle_onto_a_full_disk_is_one_line(study: Study, tmp_path: Path, kil
     with small_disk(tmp_path / "disk", kilobytes) as disk:
         done = originset(study, "artifact", "--out", disk / "bundle.tar.gz")
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-        assert f"{disk / 'bundle.tar.gz'} cannot be made (No space left on device: {disk}" in done.stderr
+        assert f"{disk / 'bundle.tar.gz'} cannot be written (No space left on device: {disk}" in done.stderr
         assert list(disk.iterdir()) == []
 
 
