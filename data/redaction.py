@@ -24,6 +24,7 @@ MAX_URL = 32 << 10
 
 _MAX_NAME = 100
 _MAX_USER_INFO = 300
+_MAX_CACHED = 2000
 _DECODINGS = 8
 
 # Names whose values let their holder in somewhere, or name a person or a person's session. The first may stand anywhere
@@ -45,16 +46,15 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # letters that need no encoding; user information.
 _ENCODED = r"%(?:25)*"
 _BEFORE = rf"(?:^|[\x00-@\[-`{{-\x7f]|{_ENCODED}[0-9a-f]{{2}})"
-_WITHIN = "|".join(f"(?-i:{word[0].upper()}){word[1:]}" for word in _WORDS.split("|"))  # as in `apiKey`
 SECRET_PARTS = (
     *re.sub(r"\[[^]]*\][*?]?", "", _WORDS).split("|"),
     *_ANYWHERE.replace("|sess[-_]?id", "").split("|"),
     *("eyJ", "basic", "digest", "negotiate"),
 )
-MAY_NAME_SECRET = (
-    rf"(?i-u)(?:{_ANYWHERE}|{_BEFORE}(?:{_WORDS})|{_WITHIN})[\x00-%'-:<>@-\x7f]*(?:=|:|{_ENCODED}3[ad])"
-    r"|eyJ|bearer|basic|digest|negotiate"
-)
+_VALUED = rf"[\x00-%'-:<>@-\x7f]*(?:=|:|{_ENCODED}3[ad])"
+MAY_NAME_SECRET = rf"(?i-u)(?:{_ANYWHERE}|{_BEFORE}(?:{_WORDS})){_VALUED}|eyJ|bearer|basic|digest|negotiate"
+# As in `apiKey`, and in `apiKEY`.
+MAY_END_IN_SECRET = rf"(?-u)(?:{'|'.join(f'{word[0].upper()}(?i:{word[1:]})' for word in _WORDS.split('|'))})"
 MAY_HIDE_SECRET = (
     rf"(?i){_ENCODED}(?:[46][1-9a-f]|[57][0-9a]|3[0-9]|[01][0-9a-f]|2[de]|5[cf]|7f)|\\u|%(?:25){{5}}"
     rf"|(?::|{_ENCODED}3a|(?:/|{_ENCODED}2f){{2}})[^/?]*(?:@|{_ENCODED}40)|[\x00-\x20\x7f]|[^\x00-\x7f]"
@@ -63,7 +63,8 @@ MAY_HIDE_SECRET = (
 _SEPARATORS = re.compile(r"([&;?])")
 _PATH_SEPARATORS = re.compile(r"([/&;])")
 # Neither encoded nor made of parts: a secret only by its name.
-_PLAIN = re.compile(r"[^%\\=:@ +\x00-\x20\x7f]*+")
+_PLAIN = re.compile(r"(?:([^%\\=:@+\x00-\x20\x7f]*+)=)?+[^%\\=:@+\x00-\x20\x7f]*+")
+_NOTHING_IN_IT = re.compile(r"(?:[^%\\=:@+\x00-\x20\x7fe]++|e(?!yJ))*+")
 _JSON_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CONTROLS = dict.fromkeys([*range(32), 127])
 _STRIPPED = "".join(character for character in map(chr, range(0x3001)) if character <= " " or character.isspace())
@@ -111,10 +112,14 @@ def redact_url(url: str) -> str:
     head, rest = "", url
     if parts := _AUTHORITY.fullmatch(url):
         authority = parts[2].rpartition("@")[2]
-        head, rest = parts[1] + (REDACTED if holds_secret(authority) else authority), parts[3]
+        head, rest = parts[1] + _redact_whole(authority), parts[3]
     path, mark, query = rest.partition("?")
     redacted = head + _redact_pieces(_PATH_SEPARATORS, path)
     return _cut(redacted + mark + _redact_pieces(_SEPARATORS, query) if mark else redacted)
+
+
+def _redact_whole(text: str) -> str:
+    return text if _NOTHING_IN_IT.fullmatch(text) or not holds_secret(text) else REDACTED
 
 
 def _cut(url: str) -> str:
@@ -131,7 +136,7 @@ def _media_type(url: str) -> str:
 
 def _redact_pieces(separators: re.Pattern[str], text: str) -> str:
     """A path or query. A secret's value may hold separators itself: it ends where another name begins."""
-    if not text:
+    if _NOTHING_IN_IT.fullmatch(text):
         return text
     pieces = ["", *separators.split(_COMPACT.sub(_without_token, text) if "eyJ" in text else text)]  # marks, pieces
     hidden_by, hidden_in = "", 1  # what hid the piece before: its name, or something within
@@ -142,13 +147,14 @@ def _redact_pieces(separators: re.Pattern[str], text: str) -> str:
                 pieces[hidden_in] += REDACTED
             pieces[place - 1] = pieces[place] = ""
             continue
-        name, equals, value = piece.partition("=")
         hidden_by, hidden_in = "", place
-        if not (_PLAIN.fullmatch(name) and _PLAIN.fullmatch(value)):
-            rooted = mark == "/" and not pieces[place - 2]  # //user@host
-            hidden_by, pieces[place] = _redact_piece(piece, f"//{piece}" if rooted else piece)
-        elif equals and is_secret(name):
-            hidden_by, pieces[place] = "name", f"{name}={REDACTED if value else ''}"
+        if plain := _PLAIN.fullmatch(piece):
+            if (name := plain[1]) is not None and is_secret(name):
+                hidden_by, pieces[place] = "name", f"{name}={REDACTED if piece[-1] != '=' else ''}"
+        else:
+            rooted = mark == "/" and place > 3 and not pieces[place - 2]  # //user@host
+            redact = _redact_piece_cached if len(piece) <= _MAX_CACHED else _redact_piece
+            hidden_by, pieces[place] = redact(piece, f"//{piece}" if rooted else piece)
     return "".join(pieces)
 
 
@@ -174,6 +180,10 @@ def _redact_piece(piece: str, text: str) -> tuple[str, str]:
     if not equals or holds_secret(name):
         return hidden_by, REDACTED
     return hidden_by, f"{name}={REDACTED if value else ''}"
+
+
+# Pages ask for the same again and again.
+_redact_piece_cached = lru_cache(maxsize=4096)(_redact_piece)
 
 
 def _without_token(found: re.Match[str]) -> str:
@@ -217,6 +227,9 @@ def holds_secret(text: str) -> bool:
 
 def _names_secret(text: str) -> bool:
     """``name=value``, ``"name": value`` or ``name:value`` with a secret's name."""
+    lowered = text.lower()
+    if not any(map(lowered.__contains__, SECRET_PARTS)):
+        return False
     for found in _NAME_AND_MARK.finditer(text):
         name, quotes, mark = found.groups()
         if not mark or found.end() == len(text) or not is_secret(name[-_MAX_NAME:]):

@@ -14,7 +14,14 @@ from urllib.parse import urljoin
 import polars as pl
 
 from originset.data.host_names import canonical_ip, normalise_host
-from originset.data.redaction import MAX_URL, MAY_HIDE_SECRET, MAY_NAME_SECRET, SECRET_PARTS, redact_url
+from originset.data.redaction import (
+    MAX_URL,
+    MAY_END_IN_SECRET,
+    MAY_HIDE_SECRET,
+    MAY_NAME_SECRET,
+    SECRET_PARTS,
+    redact_url,
+)
 
 DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
@@ -110,6 +117,7 @@ def _redacted(frame: pl.DataFrame) -> pl.Series:
         [
             rows.filter(~pl.col("web") | (bare.str.len_bytes() > MAX_URL)),
             named.filter(bare.str.contains(MAY_NAME_SECRET)),
+            named.filter(bare.str.contains(MAY_END_IN_SECRET)),
             encoded.filter(bare.str.contains(MAY_HIDE_SECRET)),
         ]
     ).unique("row")

@@ -3,7 +3,7 @@
 import planted_secrets
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from originset.analysis.har.urls import resolve_reference, split_authority, url_columns
@@ -134,6 +134,7 @@ def test_sanitising_a_suspect_twice_changes_nothing(url):
 
 @settings(max_examples=500)
 @given(st.lists(_SUSPECT, max_size=5))
+@example(["https://a.test/token@b.test"])
 def test_columns_find_whatever_single_addresses_would_change(urls):
     assert url_columns(pl.Series(urls, dtype=pl.String))["url"].to_list() == [redact_url(url) for url in urls]
 
