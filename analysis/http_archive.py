@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 import zstandard
 from rich.progress import Progress
 
+from originset.analysis.har.bounds import require_values
 from originset.analysis.har.gather import VisitFacts
 from originset.analysis.har.recorders import WEBPAGETEST, named_browser
-from originset.analysis.har.structs import Entry, Log, Page, Place, decode_entry, decode_page, require_values
+from originset.analysis.har.structs import Entry, Log, Page, Place, decode_entry, decode_page
 from originset.analysis.har_files import HarFile, unpacking
 from originset.analysis.import_batch import Importer, ImportSettings, ImportSummary
 from originset.data.errors import InputError

@@ -1,11 +1,11 @@
-r"""What must not be kept of a URL: one rule for captures, imports and copies of sources.
+"""What must not be kept of a URL: one rule for captures, imports and copies of sources.
 
 Cookies, credentials, post data and bodies are dropped where they are met; here is what hides in URLs.
 Headers follow in :mod:`originset.data.header_redaction`.
 
 Strangers choose every text that comes here, so each is cut to a bound before anything looks at it, and is scanned in a
 time that grows with its length: it is split at separators, and a regular expression sees a name of bounded length.
-A text is decoded (percent-encoding, JSON's ``\u`` escapes) until decoding changes nothing; one that has not come to
+A text is decoded (percent-encoding, JSON's escapes) until decoding changes nothing; one that has not come to
 rest after :data:`_DECODINGS` rounds was made to hide something.
 """
 

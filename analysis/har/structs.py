@@ -9,61 +9,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
-from itertools import repeat
 from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
+from originset.analysis.har.bounds import (
+    LARGE,
+    MAX_PARTS,
+    MAX_VALUES,
+    TooManyPartsError,
+    bounded_parts,
+    count_part,
+    require_values,
+    too_many_parts,
+)
 from originset.data.errors import InputError
 
 # JSON's numbers have no end; columns have.
 Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
-MAX_PARTS = 250_000
-"""Entries and pages of one file: each takes up to two hundred times its text in memory. Real files have some 100."""
-
-# Values of a text, counted by what separates them. Those that are decoded take up to 60 bytes each; to find a mistake
-# in a text all of them are, and take up to 250.
-_MAX_VALUES = 32_000_000
-_MAX_VALUES_LENIENTLY = 8_000_000
-_LARGE = 64 << 20  # below this size a text cannot hold too many
-
 
 class _Struct(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """Never part of a reference cycle: the garbage collector need not look."""
-
-
-class TooManyPartsError(Exception):
-    """A file has more than :data:`MAX_PARTS` entries and pages."""
-
-
-_parts: Iterator[object] = repeat(None)
 
 
 class _Part(_Struct):
     """What a file may hold any number of: it is counted while the file is decoded, before there are too many."""
 
     def __post_init__(self) -> None:
-        next(_parts)
-
-
-@contextmanager
-def _bounded_parts() -> Iterator[None]:
-    global _parts  # noqa: PLW0603 - the parser tells a struct nothing of the text that it is in
-    _parts = _limited()
-    try:
-        yield
-    finally:
-        _parts = repeat(None)
-
-
-def _limited() -> Iterator[None]:
-    yield from repeat(None, MAX_PARTS)
-    raise TooManyPartsError
+        count_part()
 
 
 class Frame(_Struct):
@@ -294,33 +270,19 @@ def decode(text: bytes, source: str) -> Log:
             if it is known.
     """
     text = _utf8(text, source)
-    if len(text) > _LARGE:
-        require_values(text, source, _MAX_VALUES)
+    if len(text) > LARGE:
+        require_values(text, source, MAX_VALUES)
     decoder = _decoder
     if (creator := _CREATOR.match(text)) is not None:
         decoder = _decoder_for_webpagetest if creator[1] else _decoder_for_browsers
     try:
-        with _bounded_parts():
+        with bounded_parts():
             return decoder.decode(text).log
     except TooManyPartsError:
-        raise _too_large(source) from None
+        raise too_many_parts(source) from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # Malformed, or merely unlike its kind: the slow way tells them apart.
         return _decode_leniently(text, source)
-
-
-def require_values(text: bytes, source: str, most: int = _MAX_VALUES_LENIENTLY) -> None:
-    """Bound what decoding a text can make us allocate.
-
-    Raises:
-        InputError: it has more than ``most`` values.
-    """
-    if len(text) > most and text.count(b",") + text.count(b"[") + text.count(b"{") > most:
-        raise InputError(source, "too-large", f"more than {most:,} values")
-
-
-def _too_large(source: str) -> InputError:
-    return InputError(source, "too-large", f"more than {MAX_PARTS:,} entries and pages")
 
 
 def _utf8(text: bytes, source: str) -> bytes:
@@ -347,7 +309,7 @@ def _decode_leniently(text: bytes, source: str) -> Log:
         raise InputError(source, "not-har", "JSON, but not a HAR: its log has no list of entries")
     pages = log.get("pages")
     if len(log["entries"]) + (len(pages) if isinstance(pages, list) else 0) > MAX_PARTS:
-        raise _too_large(source)
+        raise too_many_parts(source)
     extension = log.get("_originset")
     return Log(
         entries=[_entry(entry) for entry in log["entries"]],

@@ -11,7 +11,8 @@ from ending_process import import_or_end
 from rich.progress import Progress
 
 from originset.analysis import importing
-from originset.analysis.har.structs import MAX_PARTS, decode
+from originset.analysis.har.bounds import MAX_PARTS
+from originset.analysis.har.structs import decode
 from originset.analysis.import_batch import ImportSettings, ImportSummary
 from originset.analysis.importing import import_hars
 from originset.data.errors import InputError
