@@ -21,8 +21,9 @@ from originset.analysis.har.tables import finished_requests
 from originset.analysis.har.times import parse_timestamp
 from originset.analysis.har.urls import map_distinct, split_authority
 from originset.analysis.hosts import registrable_domain
-from originset.data.capture import VERSION, Connection, DnsQuery, Extension, decode_extension
+from originset.data.capture import Connection, DnsQuery, Extension, decode_extension, decode_raw_extension
 from originset.data.capture import Visit as CapturedVisit
+from originset.data.errors import InputError
 from originset.data.host_names import canonical_ip, normalise_host
 from originset.data.redaction import redact_url
 from originset.data.schema import TABLES
@@ -41,17 +42,21 @@ class CaptureBatch:
         self._extensions: list[Extension] = []
         self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
 
-    def add(self, text: bytes, source: str) -> None:
-        """Take one capture's text.
+    def add(self, text: bytes, source: str, visit_id: str | None = None) -> None:
+        """Take one capture's text. ``visit_id``: the visit that its file is named by; None where it has no file.
 
         Raises:
-            InputError: it is no capture; nothing of it is taken.
+            InputError: it is no capture, or another visit's; nothing of it is taken.
         """
         log = decode(text, source)
-        extension = log.extension
-        if extension is None or extension.version > VERSION:
-            extension = decode_extension(text, source)  # which says what is wrong
+        if log.extension is None:
+            decode_extension(text, source)  # which says what is wrong
+            raise InputError(source, "not-capture", "log._originset is null")
+        extension = decode_raw_extension(log.extension, source)
+        log.extension = None  # it would keep the whole text
         visit = extension.visit
+        if visit_id not in {None, visit.visit_id}:
+            raise InputError(source, "misnamed", "its visit_id is not the one that its file is named by")
         facts = VisitFacts(
             visit_id=visit.visit_id,
             source="crawl",
@@ -154,6 +159,7 @@ class CaptureBatch:
         rows = [
             {
                 **_fields(query),
+                "ttl": _ttl(query.ttl),
                 "visit_id": extension.visit.visit_id,
                 "host": normalise_host(query.host) or query.host.lower(),
             }
@@ -185,6 +191,11 @@ def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) 
         return certificate
     problem = "; ".join(filter(None, ["recorded under an id that is not its SHA-256", certificate.problem]))
     return replace(certificate, certificate_id=certificate_id, problem=problem)
+
+
+def _ttl(ttl: int | None) -> int | None:
+    """RFC 2181 section 8: one with the most significant bit set is to be treated as zero."""
+    return 0 if ttl is not None and ttl >= 1 << 31 else ttl
 
 
 def _credentials(connection: Connection, visit: CapturedVisit) -> str:

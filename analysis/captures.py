@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
+import polars as pl
 from rich.progress import Progress
 
 import originset
 from originset.analysis.capture_tables import CaptureBatch
-from originset.analysis.processes import shared_out
+from originset.analysis.processes import ProcessEnded, alone, shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.capture import FOLDER, NAME, read_capture_bytes
 from originset.data.capture_place import captures_folder
@@ -71,11 +73,27 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
         done = shared_out(jobs, _read_folder, calls)
     else:
         done = ((_read_folder(*call), number) for number, call in enumerate(calls))
-    for refused, number in done:
-        counts["captures_read"] += len(changed[number][0].paths) - refused
+    for found_refused, number in done:
+        folder, stamp = changed[number]
+        refused = (
+            _read_folder(study, folder, stamp, suffix_list, _ending(folder))
+            if isinstance(found_refused, ProcessEnded)
+            else found_refused
+        )
+        counts["captures_read"] += len(folder.paths) - refused
         counts["captures_refused"] += refused
         progress.advance(task)
     return counts
+
+
+def _ending(folder: _Folder) -> dict[Path, InputError]:
+    """Captures that end a process which reads nothing else."""
+    detail = "the process that read it ended, perhaps as memory ran out"
+    return {
+        path: InputError(_source(path), "process-ended", detail)
+        for path in folder.paths
+        if isinstance(alone(_tables_of, ([path],)), ProcessEnded)
+    }
 
 
 def _folders(study: Study) -> Iterator[_Folder]:
@@ -99,24 +117,61 @@ def _is_current(study: Study, folder: _Folder, stamp: str) -> bool:
     return noted == stamp.encode() and all(is_whole(study, table, CAPTURES + folder.name) for table in _WRITTEN)
 
 
-def _read_folder(study: Study, folder: _Folder, stamp: str, suffix_list: Path | None) -> int:
-    """Make a folder's shards; how many of its captures were refused."""
+def _read_folder(
+    study: Study,
+    folder: _Folder,
+    stamp: str,
+    suffix_list: Path | None,
+    ending: Mapping[Path, InputError] = MappingProxyType({}),
+) -> int:
+    """Make a folder's shards; how many of its captures were refused. ``ending``: those that are not to be read."""
     noted = _stamp_path(study, folder.name)
     remove_file(study.root, *noted.relative_to(study.root).parts)
-    batch = CaptureBatch(suffix_list)
-    refused: list[InputError] = []
-    for path in folder.paths:
-        source = f"captures/{folder.name}/{path.name}"
-        try:
-            batch.add(read_capture_bytes(path), source)
-        except InputError as error:
-            refused.append(InputError(source, error.reason, error.detail, error.byte_offset))
-    tables = {**batch.tables(), "rejects": reject_rows(refused)}
+    tables, refused = _tables_of([path for path in folder.paths if path not in ending], suffix_list)
+    refused += ending.values()
+    tables["rejects"] = reject_rows(refused)
     for table in _WRITTEN:
         write_shard(study, table, CAPTURES + folder.name, tables[table])
     with replacing(noted, below=study.root) as beside:
         beside.write_text(stamp)
     return len(refused)
+
+
+def _tables_of(
+    paths: Sequence[Path], suffix_list: Path | None = None
+) -> tuple[dict[str, pl.DataFrame], list[InputError]]:
+    """Rows of captures, and those that were refused.
+
+    Where their rows cannot be made together, it is found out which capture's cannot, so that it costs itself alone.
+    """
+    batch = CaptureBatch(suffix_list)
+    refused: list[InputError] = []
+    for path in paths:
+        source = _source(path)
+        try:
+            batch.add(read_capture_bytes(path), source, path.name.removesuffix(SUFFIX))
+        except InputError as error:
+            refused.append(InputError(source, error.reason, error.detail, error.byte_offset))
+    try:
+        return batch.tables(), refused
+    except (ArithmeticError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        failure = error
+        if len(paths) == 1:
+            found = InputError(_source(paths[0]), "no-rows", f"no rows can be made of it ({type(error).__name__})")
+            return CaptureBatch(suffix_list).tables(), [found]
+    good: list[Path] = []
+    refused = []
+    for path in paths:
+        problems = _tables_of([path], suffix_list)[1]
+        refused += problems
+        good += [] if problems else [path]
+    if len(good) == len(paths):
+        raise failure  # it is none of theirs
+    return _tables_of(good, suffix_list)[0], refused
+
+
+def _source(path: Path) -> str:
+    return f"captures/{path.parent.name}/{path.name}"
 
 
 def _stamp(paths: list[Path], suffix_list: Path | None) -> str:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import zstandard
 from rich.progress import Progress
 
+from originset.analysis.har.bounds import require_values
 from originset.analysis.har.gather import VisitFacts
 from originset.analysis.har.recorders import WEBPAGETEST, named_browser
 from originset.analysis.har.structs import Entry, Log, Page, Place, decode_entry, decode_page
@@ -49,7 +50,7 @@ class Row(msgspec.Struct, kw_only=True, gc=False):
     root_page: str | None = None
     rank: Place | None = None
     url: str | None = None
-    index: int | None = None
+    index: Place | None = None
     payload: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -154,6 +155,7 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
         payload = bytes(row.payload)
         if payload[:1] == b'"':
             payload = msgspec.json.decode(payload, type=str).encode()
+        require_values(payload, source)
         value = msgspec.json.decode(payload)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
         raise InputError(source, "not-json", f"a row that cannot be read ({error})") from None

@@ -199,17 +199,15 @@ def import_files(
 def _limits(tables: dict[str, pl.DataFrame]) -> list[FileLimits]:
     inferred = tables["requests"].filter(pl.col("connection_source") == "inferred").select("visit_id").unique()
     visits = tables["visits"].join(inferred.with_columns(inferred=True), on="visit_id", how="left")
-    found: dict[str, FileLimits] = {}
-    pages: dict[str, list[set[str]]] = {}
-    for source, recorder, error, quality, by_socket in visits.select(
-        "source", "recorder", "error", "quality", "inferred"
-    ).iter_rows():
-        if error != "empty":
-            pages.setdefault(source, []).append(set(quality))
-        before = found.get(source)
-        words = pages.get(source, [])
+    of_files = visits.group_by("source", maintain_order=True).agg(
+        pl.col("recorder").last(),
+        pl.col("inferred").fill_null(value=False).any(),
+        pl.col("quality").filter(pl.col("error").ne_missing("empty")).alias("pages"),
+    )
+    found = []
+    for source, recorder, by_socket, pages in of_files.iter_rows():
+        words = [set(page) for page in pages]
         # A recorder cannot tell what none of its file's pages tell; the rest is true of a file if it is of a page.
         limits = set().union(*words) - {word for word in _UNTOLD if not all(word in page for page in words)}
-        of_file = bool(by_socket) or (before is not None and before.inferred)
-        found[source] = FileLimits(source, recorder, of_file, tuple(sorted(limits)))
-    return list(found.values())
+        found.append(FileLimits(source, recorder, by_socket, tuple(sorted(limits))))
+    return found

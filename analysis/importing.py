@@ -11,7 +11,7 @@ from rich.progress import Progress
 from originset.analysis.har_files import STDIN, HarFile, find_files
 from originset.analysis.http_archive import import_exports
 from originset.analysis.import_batch import TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
-from originset.analysis.processes import shared_out
+from originset.analysis.processes import ProcessEnded, alone, shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
 from originset.data.nofollow import open_regular
@@ -66,15 +66,45 @@ def import_hars(
     else:
         of_file = _known_by_file(known, files)
         calls = [(study, share, _known_of(of_file, share), settings) for share in shares]
+        given_up: list[list[HarFile]] = []
         for part, number in shared_out(jobs, import_files, calls):
-            summary.add(part)
-            advance(shares[number])
+            if isinstance(part, ProcessEnded):
+                given_up.append(shares[number])
+            else:
+                summary.add(part)
+                advance(shares[number])
+        for share in given_up:
+            summary.add(_import_in_halves(study, share, known, settings))
+            advance(share)
     if summary.exports:
         known |= summary.sources
         summary.add(import_exports(study, summary.exports, known, settings, progress))
     summary.same_content = _same_content(summary.sources, known)
     _write_rejects(study, summary)
     summary.lost = _settle(study, damaged, known | summary.sources)
+    return summary
+
+
+def _import_in_halves(
+    study: Study, files: list[HarFile], known: dict[str, str], settings: ImportSettings
+) -> ImportSummary:
+    """Import files that ended the process that read them: all but those that end one by themselves.
+
+    ``known`` is what was in the study before any of these files was read.
+    """
+    for path in shard_paths(study, "visits"):
+        new = {source: sha256 for source, sha256 in _sources(path).items() if source not in known}
+        if path.stem.startswith(IMPORT) and any(_known_by_file(new, files)):
+            path.unlink()  # that process wrote it
+    _remove_left_over(study)
+    if len(files) == 1:
+        detail = "the process that read it ended, perhaps as memory ran out"
+        return ImportSummary(files=1, refused=[InputError(files[0].source, "process-ended", detail)])
+    summary = ImportSummary()
+    of_file = _known_by_file(known, files)
+    for half in (files[: len(files) // 2], files[len(files) // 2 :]):
+        part = alone(import_files, (study, half, _known_of(of_file, half), settings))
+        summary.add(_import_in_halves(study, half, known, settings) if isinstance(part, ProcessEnded) else part)
     return summary
 
 

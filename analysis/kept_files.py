@@ -33,7 +33,9 @@ def keep_file(study: Study, text: bytes, source: str, sha256: str, *, keep_secre
 
 
 def _redacted(log: Log) -> Log:
+    log.extension = None  # what a capture has beside HAR
     for entry in log.entries:
+        entry.page = _url(entry.page)
         entry.request.url = _url(entry.request.url)
         entry.response.redirect_url = _url(entry.response.redirect_url)
         if entry.frame_url is not None:  # else it may be no field of this recorder's entries
@@ -49,7 +51,7 @@ def _redacted(log: Log) -> Log:
         if entry.response.content is not None and entry.response.content.mime_type:
             entry.response.content.mime_type = entry.response.content.mime_type.partition(";")[0]
     for page in log.pages or ():
-        page.url, page.address, page.title = _url(page.url), _url(page.address), _title(page.title)
+        page.id, page.url, page.address, page.title = map(_url, (page.id, page.url, page.address, _title(page.title)))
     for program in (log.creator, log.browser):
         if program is not None:
             program.comment = None
@@ -62,7 +64,7 @@ def _url(text: str | None) -> str | None:
 
 def _title(text: str | None) -> str | None:
     """A title that is an address; any other is what a page says of its visitor."""
-    return redact_url(text) if text and text.startswith(("http://", "https://")) else None
+    return text if text and text.startswith(("http://", "https://")) else None
 
 
 def _code(text: str | None) -> str | None:

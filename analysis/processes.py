@@ -9,65 +9,133 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
 from queue import SimpleQueue
-from typing import TypeVar
-
-from originset.data.errors import UsageError
+from typing import Generic, TypeVar
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")
+_SPAWN = multiprocessing.get_context("spawn")
 
 
-def shared_out(jobs: int, function: Callable[..., _R], calls: Sequence[tuple[object, ...]]) -> Iterator[tuple[_R, int]]:
+class ProcessEnded:
+    """In place of a result: the process that worked on it ended, and a process for it alone ended too."""
+
+
+def shared_out(
+    jobs: int, function: Callable[..., _R], calls: Sequence[tuple[object, ...]]
+) -> Iterator[tuple[_R | ProcessEnded, int]]:
     """What ``function`` gives for each of these arguments, in the order in which they are done, and which it was.
 
     This process, which has all that is needed imported already, does its part of them beside ``jobs - 1`` others; at
-    least one.
+    least one. Where one of these ends before its time, perhaps as memory ran out, what was under way is done again,
+    each call in a process of its own: only the call that ends that one too is given up. So ``function`` must bear to
+    be called again with what it has half done.
+    """
+    waiting = deque(range(len(calls)))
+    while waiting:
+        under_way: set[int] = set()
+        try:
+            yield from _shared_by_one_pool(jobs, function, calls, waiting, under_way)
+        except BrokenProcessPool:
+            for number in sorted(under_way):
+                yield alone(function, calls[number]), number
+
+
+def alone(function: Callable[..., _R], arguments: tuple[object, ...]) -> _R | ProcessEnded:
+    """What ``function`` gives in a process of its own."""
+    with _single_threaded(), ProcessPoolExecutor(1, _SPAWN, _end_with_parent) as pool:
+        try:
+            return pool.submit(function, *arguments).result()
+        except BrokenProcessPool:
+            return ProcessEnded()
+
+
+class _Others(Generic[_R]):
+    """The processes beside this one, and what they were given of the calls that are ``waiting``."""
+
+    def __init__(
+        self,
+        pool: ProcessPoolExecutor,
+        function: Callable[..., _R],
+        calls: Sequence[tuple[object, ...]],
+        waiting: deque[int],
+        under_way: set[int],
+    ) -> None:
+        self._pool = pool
+        self._function = function
+        self._calls = calls
+        self._waiting = waiting
+        self._under_way = under_way
+        self._finished: SimpleQueue[tuple[Future[_R], int]] = SimpleQueue()
+
+    def give(self) -> None:
+        """One more call: not more than they can begin with, so that all end together."""
+        if (number := _first(self._waiting)) is None:
+            return
+        self._under_way.add(number)
+        try:
+            self._pool.submit(self._function, *self._calls[number]).add_done_callback(partial(self._take, number))
+        except RuntimeError as error:  # the pool is broken or shut
+            failed: Future[_R] = Future()
+            failed.set_exception(BrokenProcessPool(str(error)))
+            self._finished.put((failed, number))
+
+    def _take(self, number: int, future: Future[_R]) -> None:
+        self._finished.put((future, number))
+        if not future.cancelled() and future.exception() is None:
+            self.give()
+
+    def none_finished(self) -> bool:
+        """Whether nothing is ready to be had."""
+        return self._finished.empty()
+
+    def finished(self) -> tuple[_R, int]:
+        """The next result.
+
+        Raises:
+            BrokenProcessPool: a process ended.
+        """
+        future, number = self._finished.get()
+        result = future.result()
+        self._under_way.discard(number)
+        return result, number
+
+
+def _shared_by_one_pool(
+    jobs: int,
+    function: Callable[..., _R],
+    calls: Sequence[tuple[object, ...]],
+    waiting: deque[int],
+    under_way: set[int],
+) -> Iterator[tuple[_R, int]]:
+    """As :func:`shared_out`. ``waiting``: calls not begun; ``under_way``: those that other processes were given.
 
     Raises:
-        UsageError: a process was ended from outside.
+        BrokenProcessPool: a process ended.
     """
-    waiting = deque(enumerate(calls))
-    finished: SimpleQueue[tuple[Future[_R], int]] = SimpleQueue()
-    spawn = multiprocessing.get_context("spawn")
-    others = max(jobs - 1, 1)
-
-    def give() -> None:
-        """One more to the other processes: not more than they can begin with, so that all end together."""
-        if (one := _first(waiting)) is None:
-            return
-        number, arguments = one
-        # It raises where the pool is broken or shut: then whoever waits for the results learns it by them.
-        with suppress(RuntimeError):
-            pool.submit(function, *arguments).add_done_callback(partial(take, number))
-
-    def take(number: int, future: Future[_R]) -> None:
-        finished.put((future, number))
-        give()
-
-    with _single_threaded(), ProcessPoolExecutor(others, spawn, _end_with_parent) as pool:
-        left = len(calls)
+    count = max(jobs - 1, 1)
+    left = len(waiting)
+    with _single_threaded(), ProcessPoolExecutor(count, _SPAWN, _end_with_parent) as pool:
+        others = _Others(pool, function, calls, waiting, under_way)
         try:
-            for _ in range(others):
-                give()
+            for _ in range(count):
+                others.give()
             while left:
-                mine = _first(waiting)
-                if mine is not None:
-                    number, arguments = mine
-                    yield function(*arguments), number
+                if (mine := _first(waiting)) is not None:
+                    yield function(*calls[mine]), mine
                     left -= 1
-                while left and (mine is None or not finished.empty()):
-                    done, number = finished.get()
-                    yield done.result(), number
+                while left and (mine is None or not others.none_finished()):
+                    yield others.finished()
                     left -= 1
         except BrokenProcessPool:
-            problem = "one of the command's processes was ended from outside, perhaps as memory ran out"
-            raise UsageError(problem, "run it again, with fewer --jobs: what is whole is kept") from None
-        finally:
+            raise  # what is waiting is for another pool
+        except BaseException:
             waiting.clear()
+            raise
+        finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from originset.crawler.manners import is_excluded, site_of
 from originset.crawler.schedule import chosen
 from originset.crawler.site_list import parse_site
+from originset.data.redaction import redact_url
 
 # Files that browsers download or show without a page around them.
 _FILES = re.compile(
@@ -23,7 +24,8 @@ def internal_links(
 ) -> list[str]:
     """``count`` pages of the site that ``landed`` is on, chosen by ``seed``; fewer if there are not that many.
 
-    Same site: the same registrable domain. The landing page itself, files and excluded hosts are none.
+    Same site: the same registrable domain. The landing page itself, files, excluded hosts and links with secrets are
+    none.
     """
     home = site_of(urlsplit(landed).hostname or "")
     found = set()
@@ -36,6 +38,7 @@ def internal_links(
         host = parts.hostname or ""
         if url is None or site_of(host) != home or is_excluded(host, excluded):
             continue
-        if not _FILES.search(parts.path) and url != landed.partition("#")[0]:
+        # A link with a secret would be kept in the capture and the ledger; what it leads to is somebody's own.
+        if not _FILES.search(parts.path) and url != landed.partition("#")[0] and redact_url(url) == url:
             found.add(url)
     return chosen(seed, site, found, count)

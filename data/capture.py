@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import zstandard
@@ -31,6 +31,16 @@ NAME = re.compile(rf"[0-9a-f].*{re.escape(SUFFIX)}", re.DOTALL)
 MAX_BYTES = 1 << 30
 
 
+# JSON's numbers have no end; columns have. What is out of range makes the file none of ours.
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+Id = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Ttl = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]  # RFC 2181 section 8: from 2^31 on it means 0
+
+# Of ``log._originset``: a struct takes up to a hundred times its text in memory, a text in a list up to fifteen times.
+_MAX_STRUCTS = 250_000
+_MAX_VALUES = 4_000_000
+
+
 class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What was asked for and how it went. Meanings: the columns of the same names in ``visits``."""
 
@@ -39,14 +49,14 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     url: str
     started_at: str  # RFC 3339, UTC, microseconds
     status: str  # ok, partial, failed
-    rank: int | None = None
+    rank: Count | None = None
     final_url: str | None = None
     error: str | None = None
     error_code: str | None = None
     vantage: str | None = None
     vantage_ip: str | None = None
-    round: int = 1
-    repeat: int = 1
+    round: Count = 1
+    repeat: Count = 1
     page_kind: str = "landing"
     profile: str | None = None
     browser: str | None = None
@@ -65,11 +75,11 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One transport connection, used or not; ``id`` is Chromium's NetLog source id, which the HAR entries carry too."""
 
-    id: int
+    id: Id
     first_host: str | None = None
     server_ip: str | None = None
-    port: int | None = None
-    local_port: int | None = None  # what a server's log calls this connection
+    port: Count | None = None
+    local_port: Count | None = None  # what a server's log calls this connection
     protocol: str | None = None  # ALPN: h2, http/1.1, h3
     tls: bool | None = None  # a handshake was completed
     tls_version: str | None = None
@@ -94,15 +104,15 @@ class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
 class DnsQuery(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One name and record type within a lookup (a resolver job). Meanings: the columns of ``dns_queries``."""
 
-    lookup_id: int
+    lookup_id: Count
     host: str
     rtype: str
     status: str | None = None
     answers: list[str] = []
     cname_chain: list[str] = []
-    ttl: int | None = None
-    attempts: int = 0
-    cache_hits: int | None = None  # later requests for the name that the browser's cache answered
+    ttl: Ttl | None = None
+    attempts: Count = 0
+    cache_hits: Count | None = None  # later requests for the name that the browser's cache answered
     source: str = "browser"
     resolver: str | None = None
     asked_ms: float | None = None
@@ -121,7 +131,7 @@ class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class _Log(msgspec.Struct):
-    extension: Extension = msgspec.field(name="_originset")
+    extension: msgspec.Raw = msgspec.field(name="_originset")
 
 
 class _Har(msgspec.Struct):
@@ -129,7 +139,8 @@ class _Har(msgspec.Struct):
 
 
 _encoder = msgspec.json.Encoder()
-_extension_decoder = msgspec.json.Decoder(_Har)
+_log_decoder = msgspec.json.Decoder(_Har)
+_extension_decoder = msgspec.json.Decoder(Extension)
 
 
 def capture_path(captures: Path, visit_id: str) -> Path:
@@ -206,9 +217,26 @@ def decode_extension(text: bytes, source: str) -> Extension:
         InputError: the text is no capture, or one of a version that this program does not know.
     """
     try:
-        extension = _extension_decoder.decode(text).log.extension
-    except msgspec.DecodeError as error:
+        raw = _log_decoder.decode(text).log.extension
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(source, "not-capture", f"not a capture ({error})") from error
+    return decode_raw_extension(raw, source)
+
+
+def decode_raw_extension(raw: bytes | msgspec.Raw, source: str) -> Extension:
+    """The text of ``log._originset``, decoded.
+
+    Raises:
+        InputError: it lacks what is needed, a number in it is out of range, there is more of it than any capture has,
+            or it is of a version that this program does not know.
+    """
+    text = bytes(raw)
+    if text.count(b"{") > _MAX_STRUCTS or text.count(b",") > _MAX_VALUES:
+        raise InputError(source, "too-large", "more connections, lookups or certificates than any capture has")
+    try:
+        extension = _extension_decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InputError(source, "not-capture", f"not a capture: log._originset is damaged ({error})") from error
     if extension.version > VERSION:
         raise InputError(source, "version", f"capture version {extension.version}; this program reads up to {VERSION}")
     return extension

@@ -7,6 +7,7 @@ every few files costs more than its values do; and where nearly all values are N
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,6 +55,9 @@ _RARE: dict[str, type[pl.DataType]] = {
 
 _ROWS_AT_ONCE = 250
 _FEW = 8
+# Certificate authorities sign for some 100 names, and some private ones for a few thousand; chains have up to five.
+_MAX_NAMES = 10_000
+_MAX_CHAIN = 20
 _NO_IDS = frozenset({"", "0", "-1", 0, -1})
 
 
@@ -179,7 +183,7 @@ class Gathered:
             if entry.tls_version is not None:
                 self._rare["tls_version"].setdefault(row, entry.tls_version)
             if entry.certificates:  # themselves, rather than what was read off them
-                self._rare["security"][row] = self._chain(tuple(entry.certificates))
+                self._rare["security"][row] = self._chain(tuple(entry.certificates[:_MAX_CHAIN]))
             if entry.dns_info is not None:
                 self.lookups.append(Lookup(first_visit + page, place, entry.dns_info))
 
@@ -215,6 +219,8 @@ class Gathered:
     def _certificate(self, details: SecurityDetails) -> int | None:
         if details.subject is None and details.names is None:
             return None  # Playwright writes an empty object where there was no TLS
+        if details.names is not None and len(details.names) > _MAX_NAMES:
+            details.names = None
         key: tuple[object, ...] = (details.subject, details.issuer, details.valid_from, details.valid_to)
         # Lists of names are long, and hardly any two certificates have all else in common: to compare costs less than
         # to hash, unless somebody made up very many that do.
@@ -245,16 +251,19 @@ def _pages(entries: Sequence[Entry], pages: Sequence[Page | None]) -> list[int]:
         for place, page in enumerate(pages)
         if page is not None and page.started and (moment := parse_timestamp(page.started)) is not None
     )
+    moments = [moment for moment, _ in opened]
     return [
-        place if place is not None else _open_page(opened, entry.started)
+        place if place is not None else _open_page(opened, moments, entry.started)
         for place, entry in zip(places, entries, strict=True)
     ]
 
 
-def _open_page(opened: list[tuple[datetime, int]], started: str | None) -> int:
+def _open_page(opened: list[tuple[datetime, int]], moments: list[datetime], started: str | None) -> int:
+    if not opened:
+        return 0
     moment = parse_timestamp(started) if started else None
-    earlier = [place for time, place in opened if moment is not None and time <= moment]
-    return earlier[-1] if earlier else opened[0][1] if opened else 0
+    earlier = 0 if moment is None else bisect_right(moments, moment)
+    return opened[max(earlier - 1, 0)][1]
 
 
 def _true(value: str | bool) -> bool:

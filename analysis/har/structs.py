@@ -14,15 +14,32 @@ from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
-from originset.data.capture import Extension
+from originset.analysis.har.bounds import (
+    LARGE,
+    MAX_PARTS,
+    MAX_VALUES,
+    TooManyPartsError,
+    bounded_parts,
+    count_part,
+    require_values,
+    too_many_parts,
+)
 from originset.data.errors import InputError
 
 # JSON's numbers have no end; columns have.
 Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+Number = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 class _Struct(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """Never part of a reference cycle: the garbage collector need not look."""
+
+
+class _Part(_Struct):
+    """What a file may hold any number of: it is counted while the file is decoded, before there are too many."""
+
+    def __post_init__(self) -> None:
+        count_part()
 
 
 class Frame(_Struct):
@@ -125,7 +142,7 @@ class DnsInfo(_Struct):
     results: DnsResults | None = None
 
 
-class Entry(_Struct):
+class Entry(_Part):
     page: str | None = msgspec.field(name="pageref", default=None)
     started: str | None = msgspec.field(name="startedDateTime", default=None)
     request: Request = msgspec.field(default_factory=Request)
@@ -133,7 +150,7 @@ class Entry(_Struct):
     timings: Timings = msgspec.field(default_factory=Timings)
     cache: Cache | None = None
     server_ip: str | None = msgspec.field(name="serverIPAddress", default=None)
-    connection: str | int | None = None
+    connection: str | Number | None = None
     initiator: str | Initiator | None = msgspec.field(name="_initiator", default=None)
     initiator_index: Place | None = msgspec.field(name="_initiatorIndex", default=None)
     resource_type: str | None = msgspec.field(name="_resourceType", default=None)
@@ -145,13 +162,13 @@ class Entry(_Struct):
     # chrome-har-capturer
     from_disk_cache: bool | None = msgspec.field(name="_fromDiskCache", default=None)
     # DevTools since 2023: `connection` is the port there, and this is the id.
-    connection_id: str | int | None = msgspec.field(name="_connectionId", default=None)
+    connection_id: str | Number | None = msgspec.field(name="_connectionId", default=None)
     # originset
     credentials: str | None = msgspec.field(name="_credentials", default=None)
     # Safari
     fetch_type: str | None = msgspec.field(name="_fetchType", default=None)
     # WebPageTest
-    socket: int | str | None = msgspec.field(name="_socket", default=None)
+    socket: Number | str | None = msgspec.field(name="_socket", default=None)
     ip_addr: str | None = msgspec.field(name="_ip_addr", default=None)
     protocol: str | None = msgspec.field(name="_protocol", default=None)
     request_type: str | None = msgspec.field(name="_request_type", default=None)
@@ -166,7 +183,7 @@ class PageTimings(_Struct):
     on_content_load: float | None = msgspec.field(name="onContentLoad", default=None)
 
 
-class Page(_Struct):
+class Page(_Part):
     id: str | None = None
     started: str | None = msgspec.field(name="startedDateTime", default=None)
     title: str | None = None
@@ -189,7 +206,7 @@ class Log(_Struct):
     pages: list[Page] | None = None
     creator: Program | None = None
     browser: Program | None = None
-    extension: Extension | None = msgspec.field(name="_originset", default=None)
+    extension: msgspec.Raw | None = msgspec.field(name="_originset", default=None)
 
 
 class Har(_Struct):
@@ -209,7 +226,7 @@ def _decoder_without(*absent: str) -> msgspec.json.Decoder[Har]:
         for field in msgspec.structs.fields(Entry)
         if field.name not in absent
     ]
-    entry: Any = msgspec.defstruct("Entry", fields, bases=(_Struct,), namespace=dict.fromkeys(absent), gc=False)
+    entry: Any = msgspec.defstruct("Entry", fields, bases=(_Part,), namespace=dict.fromkeys(absent), gc=False)
     log: Any = msgspec.defstruct("Log", [("entries", list[entry])], bases=(Log,), kw_only=True, gc=False)
     har: Any = msgspec.defstruct("Har", [("log", log)], bases=(Har,), kw_only=True, gc=False)
     return cast("msgspec.json.Decoder[Har]", msgspec.json.Decoder(har))
@@ -246,17 +263,23 @@ def decode(text: bytes, source: str) -> Log:
     """The ``log`` of a HAR, its entries in the order of the file.
 
     Fields of the wrong type count as absent (numbers in strings are numbers); an entry that is no object is an entry
-    of which nothing is known. ``_originset`` is decoded strictly: only this program writes it.
+    of which nothing is known. ``_originset`` stays text.
 
     Raises:
-        InputError: ``empty``, ``not-json``, ``truncated``, ``not-har`` or ``too-deep``, with the place if it is known.
+        InputError: ``empty``, ``not-json``, ``truncated``, ``not-har``, ``too-deep`` or ``too-large``, with the place
+            if it is known.
     """
     text = _utf8(text, source)
+    if len(text) > LARGE:
+        require_values(text, source, MAX_VALUES)
     decoder = _decoder
     if (creator := _CREATOR.match(text)) is not None:
         decoder = _decoder_for_webpagetest if creator[1] else _decoder_for_browsers
     try:
-        return decoder.decode(text).log
+        with bounded_parts():
+            return decoder.decode(text).log
+    except TooManyPartsError:
+        raise too_many_parts(source) from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # Malformed, or merely unlike its kind: the slow way tells them apart.
         return _decode_leniently(text, source)
@@ -272,6 +295,7 @@ def _utf8(text: bytes, source: str) -> bytes:
 
 
 def _decode_leniently(text: bytes, source: str) -> Log:
+    require_values(text, source)
     try:
         har = json.loads(_SURROGATES.sub(lambda found: found[1] or b"\\ufffd", text).decode(errors="replace"))
     except RecursionError:
@@ -284,12 +308,15 @@ def _decode_leniently(text: bytes, source: str) -> Log:
     if not isinstance(log.get("entries"), list):
         raise InputError(source, "not-har", "JSON, but not a HAR: its log has no list of entries")
     pages = log.get("pages")
+    if len(log["entries"]) + (len(pages) if isinstance(pages, list) else 0) > MAX_PARTS:
+        raise too_many_parts(source)
+    extension = log.get("_originset")
     return Log(
         entries=[_entry(entry) for entry in log["entries"]],
         pages=[_page(page) for page in pages] if isinstance(pages, list) else None,
         creator=_loosely(log.get("creator"), Program),
         browser=_loosely(log.get("browser"), Program),
-        extension=_extension(log.get("_originset"), source),
+        extension=None if extension is None else msgspec.Raw(msgspec.json.encode(extension)),
     )
 
 
@@ -303,13 +330,6 @@ def _not_json(text: bytes, source: str, detail: str) -> InputError:
         return InputError(source, "truncated", "the file ends in the middle of its JSON", len(text))
     place = _BYTE.search(detail)
     return InputError(source, "not-json", "not JSON", int(place[1]) if place else None)
-
-
-def _extension(value: object, source: str) -> Extension | None:
-    try:
-        return msgspec.convert(value, Extension | None)
-    except msgspec.ValidationError as error:
-        raise InputError(source, "not-capture", f"log._originset is damaged ({error})") from error
 
 
 def decode_entry(text: bytes, value: object) -> Entry:

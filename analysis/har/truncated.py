@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 # Strings are matched whole, so that brackets in them count for nothing; one that never ends is matched to the end.
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\],:]', re.DOTALL)
+# Possessive, so that a long one takes no memory for ways back.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)?|[{}\[\],:]', re.DOTALL)
 _CLOSED_BY = {ord("{"): b"}", ord("["): b"]"}
 _WITHIN = [ord("{"), ord("{"), ord("[")]
 

@@ -1,6 +1,7 @@
 """URLs taken apart and rid of what must not be kept: user information, fragments, secrets, inline content.
 
-Only distinct authorities, and only URLs in which something must go, are handled one by one; the rest is done by column.
+Only distinct authorities, and only URLs in which something may have to go, are handled one by one; the rest is done by
+column.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from urllib.parse import urljoin
 import polars as pl
 
 from originset.data.host_names import canonical_ip, normalise_host
-from originset.data.redaction import REDACTED, TELLING, TELLING_INSIDE, redact_url
+from originset.data.redaction import (
+    MAX_URL,
+    MAY_END_IN_SECRET,
+    MAY_HIDE_SECRET,
+    MAY_NAME_SECRET,
+    SECRET_PARTS,
+    redact_url,
+)
 
 DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
@@ -98,22 +106,22 @@ def _scheme(head: str) -> str | None:
 
 
 def _redacted(frame: pl.DataFrame) -> pl.Series:
-    """``url``: redact_url over ``given``. Each of its rules is applied only to addresses that it might change."""
+    """``url``: redact_url over ``given``, called only for URLs that it might change."""
     bare = pl.col("bare")
     web = pl.col("authority").is_not_null()
-    rows = frame.select("given", "bare", "authority").with_row_index("row").filter(bare.is_not_null())
-    by_hand = rows.filter(~web | pl.col("authority").str.contains("@", literal=True) | bare.str.contains("eyJ"))
-    asking = rows.filter(web & bare.str.contains("[?;%]"))
-    inside = asking.filter(bare.str.contains("%3[dD]")).filter(bare.str.contains(TELLING_INSIDE))["row"]
-    telling = asking.filter(bare.str.contains(TELLING) | pl.col("row").is_in(inside.implode()))
-    replaced = telling.select("row", bare.str.replace_all(TELLING, f"${{1}}{REDACTED}").alias("bare"))
-    of_both = replaced.filter(pl.col("row").is_in(inside.implode()))
-    within = of_both.select("row", bare.str.replace_all(TELLING_INSIDE, f"${{1}}{REDACTED}"))
-    clean = {given: redact_url(given) for given in by_hand["given"].unique()}
-    cleaned = by_hand.select("row", bare=pl.col("given").replace_strict(clean, return_dtype=pl.String))
-    # The last of several values for a row stays.
-    changed = pl.concat([replaced, within, cleaned])
-    return frame["bare"].clone().scatter(changed["row"], changed["bare"]).alias("url")
+    rows = frame.select("given", "bare", web.alias("web")).with_row_index("row").filter(bare.is_not_null())
+    # What costs more is asked only about URLs that something cheaper has found.
+    named = rows.filter(bare.str.contains_any(list(SECRET_PARTS), ascii_case_insensitive=True))
+    encoded = rows.filter(bare.str.contains(r"[%@\\\x00-\x20\x7f]|[^\x00-\x7f]"))
+    suspect = pl.concat(
+        [
+            rows.filter(~pl.col("web") | (bare.str.len_bytes() > MAX_URL)),
+            named.filter(bare.str.contains(MAY_NAME_SECRET)),
+            named.filter(bare.str.contains(MAY_END_IN_SECRET)),
+            encoded.filter(bare.str.contains(MAY_HIDE_SECRET)),
+        ]
+    ).unique("row")
+    return frame["bare"].clone().scatter(suspect["row"], map_distinct(suspect["given"], redact_url)).alias("url")
 
 
 def map_distinct(column: pl.Series, function: Callable[[str], str | None]) -> pl.Series:

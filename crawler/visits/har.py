@@ -38,7 +38,10 @@ from originset.crawler.visits.request_links import (
     credentials,
     initiator_url,
 )
-from originset.data.redaction import redact_headers, redact_url
+from originset.data.header_redaction import redact_headers, redact_reason
+from originset.data.redaction import redact_url
+
+_MAX_MEDIA_TYPE = 255  # RFC 6838 section 4.2: 127 characters on either side of the slash
 
 _SECURITY_FIELDS = (
     "protocol",
@@ -203,11 +206,11 @@ def _response(exchange: Exchange, *, cached: bool) -> dict[str, Any]:
     location = next((value for name, value in response.headers.items() if name.lower() == "location"), "")
     made: dict[str, Any] = {
         "status": response.status,
-        "statusText": response.status_text,
+        "statusText": redact_reason(response.status_text),
         "httpVersion": response.protocol or "",
         "headers": redact_headers(response.headers),
         "cookies": [],
-        "content": {"size": -1, "mimeType": response.mime_type or "x-unknown"},
+        "content": {"size": -1, "mimeType": _media_type(response.mime_type)},
         "redirectURL": redact_url(location),
         "headersSize": -1,
         "bodySize": -1,
@@ -221,6 +224,11 @@ def _response(exchange: Exchange, *, cached: bool) -> dict[str, Any]:
     if exchange.error is not None:
         made["_error"] = exchange.error
     return made
+
+
+def _media_type(text: str) -> str:
+    """The type without parameters, which a server may write anything into."""
+    return text.partition(";")[0].strip()[:_MAX_MEDIA_TYPE] or "x-unknown"
 
 
 def _timings(exchange: Exchange, *, cached: bool) -> dict[str, float]:

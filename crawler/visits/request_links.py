@@ -7,6 +7,7 @@ from typing import Any
 
 from originset.crawler.netlog.sockets import SentRequest
 from originset.crawler.visits.page_log import Exchange, Response
+from originset.data.redaction import redact_url
 
 
 def connection_ids(exchanges: Sequence[Exchange], sent: Sequence[SentRequest]) -> dict[int, int]:
@@ -167,7 +168,9 @@ class Frames:
             return self._urls.get(parent)
         if sent.document_url.startswith("about:"):
             return self._around(sent.frame_id)
-        return sent.document_url.removeprefix("blob:") or None
+        if sent.document_url.startswith("blob:"):
+            return redact_url(sent.document_url).removeprefix("blob:") or None  # its origin; the rest names content
+        return sent.document_url or None
 
     def _around(self, frame: str | None) -> str | None:
         """The nearest document with an address: one without (srcdoc, blank) belongs to the one that made it."""

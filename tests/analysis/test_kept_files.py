@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import planted_secrets
 import pytest
 import zstandard
 from rich.progress import Progress
@@ -133,6 +134,31 @@ def test_no_planted_secret_survives_anywhere_in_a_study(folder, tmp_path, keep_f
     assert "a.test/x?token=REDACTED" in kept
     assert [word for word, secret in SECRETS.items() if secret in kept] == []
     assert scan(study, "visits").collect().height == 3
+
+
+@pytest.mark.parametrize("keep_files", [False, True])
+def test_none_of_all_that_is_planted_survives_an_import(tmp_path, keep_files):
+    urls = [*planted_secrets.urls()]
+    headers = [{"name": one.header, "value": one.place} for one in planted_secrets.headers()]
+    entries = [
+        {
+            "pageref": one.place,
+            "startedDateTime": "2024-01-01T00:00:00Z",
+            "request": {"url": one.place, "method": "GET", "headers": headers},
+            "response": {"status": 200, "redirectURL": one.place, "headers": headers, "statusText": one.secret},
+            "_initiator": {"url": one.place},
+            "_frameUrl": one.place,
+        }
+        for one in urls
+    ]
+    pages = [{"id": one.place, "title": one.place, "_url": one.place} for one in urls]
+    (tmp_path / "planted.har").write_text(json.dumps({"log": {"pages": pages, "entries": entries}}))
+    study = Study(tmp_path / "study")
+    run(study, tmp_path / "planted.har", keep_files=keep_files)
+    build(study, {})
+    kept = everything(study)
+    assert scan(study, "requests").collect().height == len(urls)
+    assert [one for one in [*urls, *planted_secrets.headers()] if one.secret.lower() in kept.lower()] == []
 
 
 def test_secrets_are_kept_if_asked_for(folder, tmp_path):

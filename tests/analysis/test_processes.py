@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from originset.analysis.processes import shared_out
-from originset.data.errors import UsageError
+from originset.analysis.processes import ProcessEnded, alone, shared_out
 
 
 @pytest.mark.parametrize("before", ["3", None])
@@ -17,11 +16,6 @@ def test_processes_use_a_thread_each_and_leave_the_environment_as_it_was(before,
     found = dict(shared_out(2, os.getenv, [("POLARS_MAX_THREADS",), ("NO_SUCH_NAME", "x")]))
     assert found == {"1": 0, "x": 1}
     assert os.environ.get("POLARS_MAX_THREADS") == before
-
-
-ENDS_THE_OTHER = (
-    "__import__('os')._exit(1) if __import__('multiprocessing').parent_process() else __import__('time').sleep(1)"
-)
 
 
 # The first process waits for the other, which may take long to start, to have done one.
@@ -43,6 +37,21 @@ def test_what_it_raises_ends_all():
         list(shared_out(2, eval, [("1 / 0",)] * 3))
 
 
-def test_a_process_that_is_ended_from_outside_is_one_line():
-    with pytest.raises(UsageError, match="ended from outside"):
-        list(shared_out(2, eval, [(ENDS_THE_OTHER,)] * 50))
+WAITS = "any(iter(lambda: __import__('time').sleep(0.05) or __import__('pathlib').Path({0!r}).exists(), True))"
+
+
+def test_a_call_that_ends_its_process_costs_no_other_call(tmp_path):
+    begun = str(tmp_path / "begun")
+    ending = f"{MET.format(begun)} and __import__('os')._exit(1)"
+    # The other two processes are given the first calls; this one does the rest once one of them has begun.
+    calls = [(ending,), (ending,), *[(WAITS.format(begun),)] * 4]
+    found = {number: result for result, number in shared_out(3, eval, calls)}
+    assert [number for number in sorted(found) if isinstance(found[number], ProcessEnded)] == [0, 1]
+    assert len(found) == 6
+
+
+def test_a_call_alone():
+    assert alone(eval, ("6 * 7",)) == 42
+    assert isinstance(alone(eval, ("__import__('os')._exit(1)",)), ProcessEnded)
+    with pytest.raises(ZeroDivisionError):
+        alone(eval, ("1 / 0",))

@@ -30,6 +30,7 @@ from originset.analysis.har.gather import Gathered
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.tables import HarBatch, finished_requests
 from originset.analysis.har_files import HarFile, Text, read_texts
+from originset.data import redaction
 from originset.data.schema import TABLES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
@@ -52,8 +53,9 @@ def real_hars() -> list[bytes]:
 
 
 def forget() -> None:
-    """Nothing that one round learnt about hosts and addresses may help the next."""
-    for function in (urls.split_authority, urls.normalise_host, urls.canonical_ip):
+    """Nothing that one round learnt about hosts, addresses and names may help the next."""
+    learning = (redaction._is_secret_cached, redaction._redact_piece_cached)
+    for function in (urls.split_authority, urls.normalise_host, urls.canonical_ip, *learning):
         clear = getattr(function, "cache_clear", None)
         if clear is not None:
             clear()

@@ -1,5 +1,7 @@
 """Which links of a landing page are followed."""
 
+import planted_secrets
+
 from originset.crawler.links import internal_links
 
 LINKS = [
@@ -28,3 +30,12 @@ def test_same_site_pages_alone() -> None:
 def test_a_platform_s_customers_are_strangers() -> None:
     links = ["https://bob.github.io/x", "https://alice.github.io/x"]
     assert internal_links("https://alice.github.io/", links, 5, seed=1, site="a", excluded=frozenset()) == links[1:]
+
+
+def test_links_with_secrets_are_neither_followed_nor_kept() -> None:
+    """What is returned is written into the capture and into the crawl's ledger."""
+    planted = list(planted_secrets.urls())
+    links = [*(one.place for one in planted), "https://a.test/news?id=1"]
+    found = internal_links("https://a.test/", links, 1000, seed=1, site="a.test", excluded=frozenset())
+    assert "https://a.test/news?id=1" in found
+    assert [one for one in planted if any(one.secret in link for link in found)] == []

@@ -1,12 +1,14 @@
 """What must not be kept of addresses and headers."""
 
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+import planted_secrets
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.data.redaction import is_secret, redact_headers, redact_url
+from originset.data.header_redaction import MAX_HEADER, redact_headers, redact_reason
+from originset.data.redaction import MAX_URL, is_secret, redact_url
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,81 @@ def test_no_value_of_a_secret_stays(value: str, name: str) -> None:
     assert urlsplit(cleaned).hostname == "a.test"
 
 
+@pytest.mark.parametrize("planted", list(planted_secrets.urls()), ids=lambda planted: planted.place[:60])
+def test_no_planted_secret_stays_in_a_url(planted: planted_secrets.Planted) -> None:
+    assert planted.secret in planted.place or planted.secret in unquote(planted.place)
+    redacted = redact_url(planted.place)
+    assert planted.secret not in redacted
+    assert redact_url(redacted) == redacted
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://cdn.test/npm/vue@2.6.11/dist/vue.js",
+        "https://cdn.test/npm:react@18.2.0/es/react.js",
+        "https://a.test/@user/post?statusText=OK&monkey=1&keyword=x#"[:-1],
+        "https://a.test/?to=https%3A%2F%2Flogin.test%3A8443%2Fx%3Fa%3D1",
+        "https://a.test/?to=https://b.test:8443/x",
+        "https://a.test/i/eyJ1cmwiOiJodHRwOi8vYi50ZXN0L2EuanBnIiwid2lkdGgiOjE5MH0.jpg",
+        "https://a.test/?d=%7B%22a%22%3A%20%5B1%2C%202%5D%7D",
+        "https://a.test/?token&b=1",
+        "https://a.test/?token=&b=1",
+        "http://user-agents.test/basic/",
+        "about:blank",
+    ],
+)
+def test_what_holds_no_secret_stays_as_it_is(url: str) -> None:
+    assert redact_url(url) == url
+
+
+def test_a_long_url_ends_with_its_last_whole_parameter() -> None:
+    url = "https://a.test/?" + "&".join(f"a{number}=1" for number in range(10_000))
+    redacted = redact_url(url)
+    assert len(redacted) <= MAX_URL
+    assert url.startswith(redacted)
+    assert redacted.endswith("=1&")
+    assert redact_url("https://a.test/?" + "a" * 100_000) == "https://a.test/?"
+
+
+# Each took minutes, or all of the time that there is, where a pattern went over a text again from each of its places.
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a" * 1_000_000, "?" + "a_" * 500_000, "?" + "token" * 200_000, "?x=" + "%253Ftoken" * 100_000),
+        *("?x=" + "%25" * 300_000, "?x=" + "eyJ" * 300_000, "?x=" + "eyJhbGciOiJI." * 80_000, "?x=" + "a:b@" * 250_000),
+        *("?x=%20" + "=" * 1_000_000, "?" + "&" * 1_000_000, ";" * 1_000_000, "?x=%20" + "saml" * 250_000 + ":"),
+        *("?x=" + "bearer " * 150_000, "x://" * 250_000, "a.b." * 250_000, '?x="' + '\\"' * 500_000, "<" * 1_000_000),
+    ],
+    ids=lambda text: text[:20],
+)
+@pytest.mark.timeout(60)
+def test_a_text_of_any_length_is_scanned_once(text: str) -> None:
+    assert len(redact_url(f"https://a.test/{text}")) <= MAX_URL
+    assert redact_url(text[:MAX_URL]) is not None
+    for name in ("link", "refresh", "location", "server"):
+        assert all(len(header["value"]) <= 2 * MAX_HEADER for header in redact_headers({name: text}))
+
+
+@pytest.mark.parametrize(
+    "planted", list(planted_secrets.headers()), ids=lambda planted: f"{planted.header}-{planted.secret}"
+)
+def test_no_planted_secret_stays_in_a_header(planted: planted_secrets.Planted) -> None:
+    assert planted.header is not None
+    assert planted.secret in planted.place
+    assert planted.secret not in str(redact_headers({planted.header: planted.place}))
+
+
+def test_reason_phrases() -> None:
+    assert [redact_reason(phrase) for phrase in ("OK", "Not Found", "not found", "")] == [
+        "OK",
+        "Not Found",
+        "not found",
+        "",
+    ]
+    assert [redact_reason(planted.place) for planted in planted_secrets.reasons()] == ["", "", ""]
+
+
 @pytest.mark.promise("captures-without-secrets")
 def test_headers() -> None:
     headers = {
@@ -56,7 +133,12 @@ def test_headers() -> None:
         "Location": "/next?code=x&a=1",
         "Cache-Control": "no-store",
         "Vary": "a\nb",
-        "Link": "<https://b.test/?session=1>; rel=preload",
+        "Link": "<https://b.test/?session=1>; rel=preload, </b.css>; rel=preload; as=style",
+        "Refresh": "5; url=/x?a=1",
+        "Alt-Svc": 'h3=":443"; ma=86400',
+        "Sec-CH-UA": '"Not:A-Brand";v="99"',
+        "Strict-Transport-Security": "max-age=63072000; includeSubDomains",
+        "X-Unheard-Of": "1",
     }
     assert redact_headers(headers) == [
         {"name": "referer", "value": "https://a.test/?token=REDACTED"},
@@ -64,5 +146,9 @@ def test_headers() -> None:
         {"name": "cache-control", "value": "no-store"},
         {"name": "vary", "value": "a"},
         {"name": "vary", "value": "b"},
-        {"name": "link", "value": "<https://b.test/?session=REDACTED>; rel=preload"},
+        {"name": "link", "value": "<https://b.test/?session=REDACTED>; rel=preload, </b.css>; rel=preload; as=style"},
+        {"name": "refresh", "value": "5; url=/x?a=1"},
+        {"name": "alt-svc", "value": 'h3=":443"; ma=86400'},
+        {"name": "sec-ch-ua", "value": '"Not:A-Brand";v="99"'},
+        {"name": "strict-transport-security", "value": "max-age=63072000; includeSubDomains"},
     ]

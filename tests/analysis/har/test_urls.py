@@ -1,8 +1,9 @@
 """Addresses and names: rules that hold for any text, and what recorders write."""
 
+import planted_secrets
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from originset.analysis.har.urls import resolve_reference, split_authority, url_columns
@@ -54,6 +55,95 @@ def test_sanitising_twice_changes_nothing(url):
     once = redact_url(url)
     assert redact_url(once) == once
     assert "#" not in once
+
+
+_PIECES = st.sampled_from(
+    [
+        *(
+            "token",
+            "tokenId",
+            "Key",
+            "xKEY",
+            "key",
+            "sid",
+            "user",
+            "login",
+            "state",
+            "code",
+            "cookie",
+            "sess_id",
+            "a",
+            "1",
+        ),
+        *(
+            "%74oken",
+            "%2574oken",
+            "to%6Ben",
+            "%5Ftoken",
+            "\\u0074oken",
+            "%5cu0074oken",
+            "to\tken",
+            "eyJhbGciOiJI",
+            "eyJ",
+        ),
+        *(
+            "=",
+            ":",
+            "&",
+            ";",
+            "?",
+            "/",
+            "//",
+            "@",
+            ".",
+            "%3D",
+            "%253D",
+            "%3A",
+            "%22",
+            '"',
+            "'",
+            "{",
+            "%7B",
+            "%40",
+            "%2F",
+        ),
+        *(
+            "%25",
+            "%2525252525",
+            " ",
+            "+",
+            "%20",
+            "Bearer ",
+            "basic%20abcdefgh",
+            "b.test",
+            "localhost",
+            "https:",
+            "\xe9",
+            "\u212aey",
+        ),
+    ]
+)
+_SUSPECT = st.builds("https://a.test/{}".format, st.lists(_PIECES, max_size=12).map("".join))
+
+
+@given(_SUSPECT)
+def test_sanitising_a_suspect_twice_changes_nothing(url):
+    once = redact_url(url)
+    assert redact_url(once) == once
+
+
+@settings(max_examples=500)
+@given(st.lists(_SUSPECT, max_size=5))
+@example(["https://a.test/token@b.test"])
+def test_columns_find_whatever_single_addresses_would_change(urls):
+    assert url_columns(pl.Series(urls, dtype=pl.String))["url"].to_list() == [redact_url(url) for url in urls]
+
+
+def test_columns_of_planted_secrets():
+    planted = list(planted_secrets.urls())
+    columns = url_columns(pl.Series([one.place for one in planted]))
+    for one, *row in zip(planted, *columns.drop("bare").get_columns(), strict=True):
+        assert one.secret.lower() not in repr(row).lower()
 
 
 @given(st.lists(_URLISH, max_size=5))

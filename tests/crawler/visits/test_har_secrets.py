@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import msgspec
+import planted_secrets
 import pytest
 
 from originset.crawler.netlog.reading import VisitLog
@@ -89,3 +90,34 @@ def test_no_planted_secret_gets_into_a_capture() -> None:
     assert len(log["entries"]) == 5
     assert "https://a.test/x?token=REDACTED" in kept
     assert [word for word, secret in S.items() if secret in kept] == []
+
+
+def test_none_of_all_that_is_planted_gets_into_a_capture() -> None:
+    """As the address of a request, as what caused it, in headers of either direction and in status lines."""
+    events = [("Page.lifecycleEvent", {"frameId": "F1", "loaderId": "L1", "name": "init", "timestamp": 100.0})]
+    headers = [*planted_secrets.headers()]
+    reasons = [*planted_secrets.reasons()]
+    for number, planted in enumerate([*planted_secrets.urls()]):
+        header, reason = headers[number % len(headers)], reasons[number % len(reasons)]
+        name, event = _event(f"1.{number}", planted.place, 100 + number / 1000)
+        event["request"] |= {"headers": {header.header: header.place}}
+        event["initiator"] = {"type": "parser", "url": planted.place}
+        event["documentURL"] = planted.place
+        answer = {
+            "url": planted.place,
+            "status": 200,
+            "statusText": reason.place,
+            "headers": {header.header: header.place, "Location": planted.place},
+            "mimeType": f"text/html; token={reason.secret}",
+        }
+        response = {"requestId": f"1.{number}", "timestamp": 101 + number / 1000, "response": answer}
+        events += [(name, event), ("Network.responseReceived", response)]
+    page = PageLog("F1")
+    for method, params in events:
+        page.add(method, msgspec.Raw(msgspec.json.encode(params)))
+    entries = har_log(page, VisitLog({}, [], []), "156.0", "https://a.test/")["entries"]
+    kept = json.dumps(entries)
+    everything = [*planted_secrets.urls(), *headers, *reasons]
+    assert len(everything) > 196
+    assert len(entries) == len([*planted_secrets.urls()])
+    assert [planted for planted in everything if planted.secret in kept] == []
