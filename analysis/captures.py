@@ -21,7 +21,7 @@ import originset
 from originset.analysis.capture_tables import CaptureBatch
 from originset.analysis.processes import ProcessEnded, alone, shared_out
 from originset.analysis.rejects import reject_rows
-from originset.data.capture import FOLDER, NAME, read_capture_bytes
+from originset.data.capture import FOLDER, NAME, SUFFIX, read_capture_bytes
 from originset.data.capture_place import captures_folder
 from originset.data.errors import InputError
 from originset.data.files import read_whole, replacing
