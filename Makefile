@@ -82,6 +82,7 @@ build/typing/originset/%: | build/typing/originset
 	@ln -sfn ../../../$* $@
 
 docs: $(READY)
+	@mkdir -p build
 	@for page in $(PAGES); do \
 	  PYTHONPATH=.ci $(BIN)/python -m $${page%:*} > build/page.md && mv build/page.md $${page#*:} || exit 1; \
 	done
