@@ -53,7 +53,7 @@ def test_a_link_put_in_the_place_of_one_that_was_seen_is_refused(study: Study, t
         read_capture_bytes(place)
 
 
-@pytest.mark.promise("links-are-not-followed")
+@pytest.mark.promise("only-regular-files-are-read")
 def test_what_is_no_file_is_refused(study: Study) -> None:
     folder = study.captures / "00"
     os.mkfifo(folder / f"{_ID}.har.zst")

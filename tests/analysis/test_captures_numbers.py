@@ -58,6 +58,7 @@ def _visits(study: Study) -> int:
     return scan(study, "visits").collect().height
 
 
+@pytest.mark.promise("captures-are-bounded")
 @pytest.mark.parametrize(("part", "name"), _FIELDS)
 @pytest.mark.parametrize("value", [1 << 31, 1 << 63, 1 << 80, -1])
 def test_a_number_out_of_range_costs_its_file(study: Study, part: str, name: str, value: int) -> None:
@@ -90,6 +91,7 @@ def test_a_ttl_with_its_first_bit_set_is_zero(study: Study) -> None:
     assert 0 in scan(study, "dns_queries").select("ttl").collect().to_series().to_list()
 
 
+@pytest.mark.promise("captures-are-bounded")
 def test_a_capture_under_another_name_is_refused(study: Study) -> None:
     first, second, _ = _captures(study)
     shutil.copyfile(first, first.with_name("00" + "a" * 30 + ".har.zst"))
@@ -99,6 +101,7 @@ def test_a_capture_under_another_name_is_refused(study: Study) -> None:
     assert {reason for _, reason in _rejects(study)} == {"misnamed"}
 
 
+@pytest.mark.promise("captures-are-bounded")
 def test_more_parts_than_any_capture_has_are_refused(study: Study) -> None:
     first, *_ = _captures(study)
     har = msgspec.json.decode(read_capture_bytes(first))
@@ -108,6 +111,7 @@ def test_more_parts_than_any_capture_has_are_refused(study: Study) -> None:
     assert [reason for _, reason in _rejects(study)] == ["too-large"]
 
 
+@pytest.mark.promise("captures-are-bounded")
 def test_a_capture_that_no_rows_can_be_made_of_costs_itself(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is not thought of: it is found out which file it is."""
     first, *_ = _captures(study)

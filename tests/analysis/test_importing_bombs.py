@@ -43,6 +43,7 @@ def study(tmp_path: Path) -> Study:
     return made
 
 
+@pytest.mark.promise("hars-are-bounded")
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "cut off"])
 def test_two_kilobytes_of_empty_entries_are_refused_by_themselves(study: Study, tmp_path: Path, whole: bool) -> None:
     """24 MB of text, which took 10 GB."""
@@ -60,6 +61,7 @@ def test_two_kilobytes_of_empty_entries_are_refused_by_themselves(study: Study, 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20, "KiB"
 
 
+@pytest.mark.promise("hars-are-bounded")
 @pytest.mark.parametrize(
     "log",
     [
@@ -81,6 +83,7 @@ def test_as_many_as_there_may_be_are_read() -> None:
     assert len(log.entries) == MAX_PARTS
 
 
+@pytest.mark.promise("hars-are-bounded")
 def test_values_are_counted_before_all_of_them_are_decoded() -> None:
     with pytest.raises(InputError, match="values") as refusal:
         decode(b'{"log": {"entries": [7], "x": [' + b"{}," * 9_000_000 + b"{}]}}", "x")
@@ -97,6 +100,7 @@ def test_names_beyond_what_any_certificate_has_are_not_known(study: Study, tmp_p
     assert scan(study, "certificates").select("san_count").collect().to_series().to_list() == [None]
 
 
+@pytest.mark.promise("hars-refused-one-by-one")
 def test_a_process_that_ends_costs_its_file(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "hars"
     folder.mkdir()

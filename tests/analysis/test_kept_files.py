@@ -136,6 +136,7 @@ def test_no_planted_secret_survives_anywhere_in_a_study(folder, tmp_path, keep_f
     assert scan(study, "visits").collect().height == 3
 
 
+@pytest.mark.promise("imports-without-secrets")
 @pytest.mark.parametrize("keep_files", [False, True])
 def test_none_of_all_that_is_planted_survives_an_import(tmp_path, keep_files):
     urls = [*planted_secrets.urls()]

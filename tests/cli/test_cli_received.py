@@ -72,6 +72,7 @@ def originset(study: Study, *arguments: str | Path) -> subprocess.CompletedProce
     return subprocess.run(call, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.promise("links-are-not-followed")
 @pytest.mark.parametrize("name", [".lock", "ledger.sqlite", "study.duckdb.tmp", "captures", "tables/requests"])
 @pytest.mark.parametrize("command", [["analyze"], ["model"], ["merge", "OTHER"], ["crawl", "SITES"], ["import", "HAR"]])
 def test_no_command_follows_a_link(run: Callable, study: Study, tmp_path: Path, name: str, command: list[str]) -> None:
@@ -88,6 +89,7 @@ def test_no_command_follows_a_link(run: Callable, study: Study, tmp_path: Path, 
     assert hurt.unharmed()
 
 
+@pytest.mark.promise("shards-have-checksums")
 def test_a_report_tells_of_bits_that_changed(run: Callable, study: Study, tmp_path: Path) -> None:
     """A report is of the rows that were written: a shard whose bits changed ends it with one line."""
     (path,) = shard_paths(study, "requests")
@@ -102,6 +104,7 @@ def test_a_report_tells_of_bits_that_changed(run: Callable, study: Study, tmp_pa
         assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.promise("databases-are-ours")
 def test_a_query_of_another_kind_of_database(run: Callable, study: Study) -> None:
     study.database_path.unlink()
     with closing(sqlite3.connect(study.database_path)) as connection:
@@ -112,6 +115,7 @@ def test_a_query_of_another_kind_of_database(run: Callable, study: Study) -> Non
     assert "no database of DuckDB's" in done.stderr
 
 
+@pytest.mark.promise("places-are-named-by-users")
 def test_captures_elsewhere_are_read_once_the_user_named_the_place(run: Callable, study: Study, tmp_path: Path) -> None:
     """Analyze reads captures outside the study only after --captures named their place."""
     place = captured(Study(tmp_path / "other")).captures
@@ -124,6 +128,7 @@ def test_captures_elsewhere_are_read_once_the_user_named_the_place(run: Callable
     assert "2 captures unchanged" in run("analyze").stderr
 
 
+@pytest.mark.promise("places-are-named-by-users")
 def test_captures_elsewhere_are_merged_once_the_user_named_the_place(
     run: Callable, study: Study, tmp_path: Path
 ) -> None:
@@ -138,6 +143,7 @@ def test_captures_elsewhere_are_merged_once_the_user_named_the_place(
     assert "2 captures and 0 imported visits" in run("merge", source.root, "--captures", hidden).stderr
 
 
+@pytest.mark.promise("studies-are-private")
 def test_a_merge_shares_only_files_that_are_ours_alone(run: Callable, study: Study, tmp_path: Path) -> None:
     """Captures that are merged are readable by their owner alone, whatever they were before."""
     other = captured(Study(tmp_path / "other"))
@@ -152,6 +158,7 @@ def test_a_merge_shares_only_files_that_are_ours_alone(run: Callable, study: Stu
     assert set(before) == set(contents(other.captures))
 
 
+@pytest.mark.promise("faults-lose-nothing")
 def test_a_merge_onto_a_full_disk_names_the_file_that_was_to_be(tmp_path: Path) -> None:
     source = captured(Study(tmp_path / "source"))
     for path in capture_paths(source.captures):
@@ -165,6 +172,7 @@ def test_a_merge_onto_a_full_disk_names_the_file_that_was_to_be(tmp_path: Path) 
         assert not list(capture_paths(whole.captures))
 
 
+@pytest.mark.promise("faults-lose-nothing")
 @pytest.mark.parametrize("kilobytes", [100, 200, 500, 1500])
 def test_a_bundle_onto_a_full_disk_is_one_line(study: Study, tmp_path: Path, kilobytes: int) -> None:
     with small_disk(tmp_path / "disk", kilobytes) as disk:
@@ -174,6 +182,7 @@ def test_a_bundle_onto_a_full_disk_is_one_line(study: Study, tmp_path: Path, kil
         assert list(disk.iterdir()) == []
 
 
+@pytest.mark.promise("out-follows-no-link")
 @pytest.mark.parametrize(
     "command", [["report"], ["artifact"], ["plan", "--provider", "x"], ["config", "--server", "h2o", "--plan", "none"]]
 )
@@ -187,6 +196,7 @@ def test_what_is_written_is_not_written_through_a_link(
     assert hurt.unharmed()
 
 
+@pytest.mark.promise("out-follows-no-link")
 def test_figures_are_not_written_through_links(run: Callable, hurt: Victim, tmp_path: Path) -> None:
     """Files in a folder that is named with --out take the place of links; what those lead to stays as it is."""
     names = ["figure-3.svg", "figure-3.csv", "figure-3.pdf", "figure-3.png"]
@@ -198,6 +208,7 @@ def test_figures_are_not_written_through_links(run: Callable, hurt: Victim, tmp_
     assert [name for name in names if (tmp_path / "figures" / name).is_symlink()] == []
 
 
+@pytest.mark.promise("faults-lose-nothing")
 @pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv", "parquet"])
 def test_a_full_disk_behind_stdout_is_named(output_format: str, study: Study) -> None:
     call = [sys.executable, "-m", "originset", "--study", study.root, "query", "--format", output_format]

@@ -18,6 +18,7 @@ def test_a_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
 
 
+@pytest.mark.promise("out-follows-no-link")
 def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     """Neither a link to a file nor one to nowhere is followed or replaced."""
     (tmp_path / "real").mkdir()

@@ -148,6 +148,7 @@ def test_http_where_nothing_listens_for_https(command: Command) -> None:
     }
 
 
+@pytest.mark.promise("pages-stay-public")
 def test_sites_at_addresses_that_are_not_public(command: Command) -> None:
     """They are a result, and asked for neither by http nor once more; names of one network are asked of nobody."""
     command.list.write_text("127.0.0.1\nhttp://localhost/\nhttp://[::ffff:127.0.0.1]/\n")
@@ -204,6 +205,7 @@ def test_a_killed_crawl_takes_its_browsers_along(testbed: Testbed, command: Comm
     assert list(command.scratch.iterdir()) == []
 
 
+@pytest.mark.promise("crawls-listen-nowhere")
 def test_a_crawl_listens_nowhere(testbed: Testbed, command: Command) -> None:
     sites = [site for site in testbed.sites if site not in {"gone.test", "refused.test", "expired.test"}]
     command.list.write_text("\n".join(sites))

@@ -304,6 +304,7 @@ def test_a_crawl_stops_where_the_machine_runs_short(sites: None, tmp_path: Path)
     assert "of memory left" in summary.shortage
 
 
+@pytest.mark.promise("crawls-begin-only-where-that-holds")
 def test_a_machine_that_can_refuse_nothing(sites: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so before the first visit, rather than let pages reach what they like."""
     monkeypatch.setattr(local, "can_filter", lambda: False)

@@ -1,6 +1,7 @@
 """Which links of a landing page are followed."""
 
 import planted_secrets
+import pytest
 
 from originset.crawler.links import internal_links
 
@@ -32,6 +33,7 @@ def test_a_platform_s_customers_are_strangers() -> None:
     assert internal_links("https://alice.github.io/", links, 5, seed=1, site="a", excluded=frozenset()) == links[1:]
 
 
+@pytest.mark.promise("links-without-secrets")
 def test_links_with_secrets_are_neither_followed_nor_kept() -> None:
     """What is returned is written into the capture and into the crawl's ledger."""
     planted = list(planted_secrets.urls())

@@ -73,6 +73,7 @@ class Stranger(Quiet, BaseHTTPRequestHandler):
         self.end_headers()
 
 
+@pytest.mark.promise("crawls-stay-public")
 @pytest.mark.testbed
 def test_robots_lead_to_no_private_address(server: str) -> None:
     """Neither a stranger's redirect nor a name that leads here: nothing is asked for."""

@@ -189,6 +189,7 @@ def test_only_names_of_others_are_asked_for(script: Script) -> None:
     assert {one.lookup_id for one in asked} == {78, 79}, "no number of the browser's own"
 
 
+@pytest.mark.promise("crawls-stay-public")
 def test_names_of_one_network_are_asked_of_nobody(script: Script) -> None:
     """RFC 6761, RFC 6762, RFC 8375 and what ICANN keeps from being delegated: no public server answers for them."""
     hosts = ["a.corp", "nas.lan", "x.home", "m.internal", "p.local", "h.onion", "r.home.arpa", "w.invalid", "intranet",

@@ -63,6 +63,7 @@ def change(study: Study, *statements: str) -> None:
             connection.execute(statement)
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_shard_that_is_a_link_is_not_read_by_a_view(viewed: Study, tmp_path: Path) -> None:
     """Under a view a shard that is a link is refused, whatever it leads to."""
     (tmp_path / "passwd").write_text(SECRET)
@@ -73,6 +74,7 @@ def test_a_shard_that_is_a_link_is_not_read_by_a_view(viewed: Study, tmp_path: P
         count(viewed)
 
 
+@pytest.mark.promise("databases-run-nothing")
 def test_a_views_text_is_not_run(viewed: Study, tmp_path: Path) -> None:
     """Views of a study.duckdb are made again by this program: what a stranger wrote into them does not run."""
     (tmp_path / "secret.csv").write_text(f"a\n{SECRET}\n")
@@ -87,6 +89,7 @@ def test_a_views_text_is_not_run(viewed: Study, tmp_path: Path) -> None:
         count(viewed)
 
 
+@pytest.mark.promise("databases-run-nothing")
 def test_another_view_reads_no_file(viewed: Study, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text(f"a\n{SECRET}\n")
     change(viewed, f"CREATE VIEW more AS FROM read_csv('{tmp_path}/secret.csv')")
@@ -94,6 +97,7 @@ def test_another_view_reads_no_file(viewed: Study, tmp_path: Path) -> None:
         count(viewed, "SELECT count(*) FROM more")
 
 
+@pytest.mark.promise("databases-run-nothing")
 @pytest.mark.parametrize(
     ("statements", "says"),
     [
@@ -111,6 +115,7 @@ def test_what_would_run_in_queries_is_refused(study: Study, statements: list[str
         count(study)
 
 
+@pytest.mark.promise("databases-are-ours")
 def test_another_kind_of_database_is_not_opened(study: Study) -> None:
     """A study.duckdb is opened only if it has DuckDB's magic: for another kind DuckDB would fetch an extension."""
     study.database_path.unlink()
@@ -121,6 +126,7 @@ def test_another_kind_of_database_is_not_opened(study: Study) -> None:
         count(study)
 
 
+@pytest.mark.promise("databases-are-ours")
 def test_no_extension_is_fetched_or_loaded(study: Study) -> None:
     """DuckDB installs and loads no extension by itself."""
     with open_database(study) as connection:
@@ -128,6 +134,7 @@ def test_no_extension_is_fetched_or_loaded(study: Study) -> None:
         assert run(connection, settings).to_series().to_list() == ["false", "false"]
 
 
+@pytest.mark.promise("only-regular-files-are-read")
 @pytest.mark.parametrize("name", ["study.duckdb", "study.duckdb.wal", "tables/requests/example.parquet"])
 def test_a_pipe_is_not_waited_for(viewed: Study, name: str) -> None:
     """A pipe in the place of the database, its log or a shard is refused at once."""
@@ -136,12 +143,14 @@ def test_a_pipe_is_not_waited_for(viewed: Study, name: str) -> None:
         count(viewed)
 
 
+@pytest.mark.promise("databases-are-ours")
 def test_a_log_beside_the_database_is_not_read(study: Study) -> None:
     study.database_path.with_name("study.duckdb.wal").write_bytes(b"\0" * 100)
     with pytest.raises(StudyError, match=r"a write-ahead log, study\.duckdb\.wal; run: "):
         count(study)
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_folder_of_shards_that_is_a_link(viewed: Study, tmp_path: Path) -> None:
     shutil.move(viewed.tables / "requests", tmp_path / "elsewhere")
     place_link(viewed, "tables/requests", tmp_path / "elsewhere")
@@ -149,6 +158,7 @@ def test_a_folder_of_shards_that_is_a_link(viewed: Study, tmp_path: Path) -> Non
         count(viewed)
 
 
+@pytest.mark.promise("shards-have-checksums")
 def test_bits_that_changed_under_a_view_are_told(viewed: Study) -> None:
     """Before a view reads shards, each one's checksum is compared."""
     path = shard_path(viewed, "requests", "example")
@@ -163,6 +173,7 @@ def test_bits_that_changed_under_a_view_are_told(viewed: Study) -> None:
     assert count(viewed) == len(ROWS["requests"])
 
 
+@pytest.mark.promise("sql-only-reads")
 def test_another_study_in_the_working_directory_is_not_read(
     viewed: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

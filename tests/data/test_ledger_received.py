@@ -44,6 +44,7 @@ def opened(path: Path, tmp_path: Path) -> None:
         assert ours.counts() == {}
 
 
+@pytest.mark.promise("databases-run-nothing")
 @pytest.mark.parametrize(
     "statements",
     [
@@ -62,6 +63,7 @@ def test_what_would_run_is_refused(ledger: Path, tmp_path: Path, statements: lis
     opened(ledger, tmp_path)
 
 
+@pytest.mark.promise("manifests-and-ledgers-are-bounded")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -81,6 +83,8 @@ def test_rows_of_another_kind_are_refused(ledger: Path, tmp_path: Path, statemen
     opened(ledger, tmp_path)
 
 
+@pytest.mark.promise("only-regular-files-are-read")
+@pytest.mark.promise("links-are-not-followed")
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
 def test_sqlite_opens_regular_files_alone(ledger: Path, tmp_path: Path, ending: str) -> None:
     """No link, pipe or device is opened as a ledger, nor as a file that SQLite keeps beside one."""
@@ -98,6 +102,7 @@ def test_sqlite_opens_regular_files_alone(ledger: Path, tmp_path: Path, ending: 
     opened(ledger, tmp_path)
 
 
+@pytest.mark.promise("databases-are-ours")
 def test_a_journal_that_names_another_file_is_refused(ledger: Path, tmp_path: Path) -> None:
     """SQLite removes no file that a journal beside the ledger names."""
     victim = tmp_path / "thesis.tex"
@@ -116,6 +121,7 @@ def test_a_journal_that_names_another_file_is_refused(ledger: Path, tmp_path: Pa
     assert victim.read_text() == "precious"
 
 
+@pytest.mark.promise("manifests-and-ledgers-are-bounded")
 def test_a_ledger_with_more_than_a_row_holds(ledger: Path) -> None:
     """Text of a ledger is read up to a bound."""
     change(ledger, "UPDATE visits SET address = CAST(zeroblob(50000000) AS TEXT)")
@@ -132,6 +138,7 @@ def test_what_this_program_made_is_read(ledger: Path, tmp_path: Path) -> None:
         assert copy.counts() == {"leased": 1}
 
 
+@pytest.mark.promise("faults-lose-nothing")
 def test_a_full_disk_names_the_ledger(ledger: Path) -> None:
     with Ledger(ledger) as again:
         again._connection.execute("PRAGMA max_page_count = 1")

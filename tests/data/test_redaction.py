@@ -46,6 +46,7 @@ def test_no_value_of_a_secret_stays(value: str, name: str) -> None:
     assert urlsplit(cleaned).hostname == "a.test"
 
 
+@pytest.mark.promise("captures-without-secrets")
 @pytest.mark.parametrize("planted", list(planted_secrets.urls()), ids=lambda planted: planted.place[:60])
 def test_no_planted_secret_stays_in_a_url(planted: planted_secrets.Planted) -> None:
     assert planted.secret in planted.place or planted.secret in unquote(planted.place)
@@ -74,6 +75,7 @@ def test_what_holds_no_secret_stays_as_it_is(url: str) -> None:
     assert redact_url(url) == url
 
 
+@pytest.mark.promise("redaction-is-linear")
 def test_a_long_url_ends_with_its_last_whole_parameter() -> None:
     url = "https://a.test/?" + "&".join(f"a{number}=1" for number in range(10_000))
     redacted = redact_url(url)
@@ -84,6 +86,7 @@ def test_a_long_url_ends_with_its_last_whole_parameter() -> None:
 
 
 # Each took minutes, or all of the time that there is, where a pattern went over a text again from each of its places.
+@pytest.mark.promise("redaction-is-linear")
 @pytest.mark.parametrize(
     "text",
     [
@@ -102,6 +105,7 @@ def test_a_text_of_any_length_is_scanned_once(text: str) -> None:
         assert all(len(header["value"]) <= 2 * MAX_HEADER for header in redact_headers({name: text}))
 
 
+@pytest.mark.promise("captures-without-secrets")
 @pytest.mark.parametrize(
     "planted", list(planted_secrets.headers()), ids=lambda planted: f"{planted.header}-{planted.secret}"
 )
@@ -111,6 +115,7 @@ def test_no_planted_secret_stays_in_a_header(planted: planted_secrets.Planted) -
     assert planted.secret not in str(redact_headers({planted.header: planted.place}))
 
 
+@pytest.mark.promise("captures-without-secrets")
 def test_reason_phrases() -> None:
     assert [redact_reason(phrase) for phrase in ("OK", "Not Found", "not found", "")] == [
         "OK",

@@ -59,6 +59,7 @@ FILES = [
 FOLDERS = ["captures", "captures/ab", "tables", "tables/rejects", "files", "study.duckdb.tmp"]
 
 
+@pytest.mark.promise("links-are-not-followed")
 @pytest.mark.parametrize("name", FILES)
 def test_a_link_in_a_files_place_is_refused(study: Study, hurt: Victim, name: str) -> None:
     """No file that a study links to is emptied, written to, removed or read as the study's."""
@@ -68,6 +69,7 @@ def test_a_link_in_a_files_place_is_refused(study: Study, hurt: Victim, name: st
     assert hurt.unharmed()
 
 
+@pytest.mark.promise("links-are-not-followed")
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_link_in_a_folders_place_is_refused(study: Study, hurt: Victim, name: str) -> None:
     """In a folder that a study links to nothing is written, removed or read."""
@@ -77,6 +79,7 @@ def test_a_link_in_a_folders_place_is_refused(study: Study, hurt: Victim, name: 
     assert hurt.unharmed()
 
 
+@pytest.mark.promise("only-regular-files-are-read")
 @pytest.mark.parametrize("name", [*FILES, "captures", "tables", "study.duckdb.tmp"])
 def test_a_pipe_in_a_studys_place_is_not_waited_for(study: Study, name: str) -> None:
     """A pipe in the place of anything that belongs to a study is refused at once."""
@@ -87,12 +90,14 @@ def test_a_pipe_in_a_studys_place_is_not_waited_for(study: Study, name: str) -> 
         use(study)
 
 
+@pytest.mark.promise("links-are-not-followed")
 def test_a_lock_is_not_emptied(study: Study) -> None:
     (study.root / ".lock").write_text("kept")
     use(study)
     assert (study.root / ".lock").read_text() == "kept"
 
 
+@pytest.mark.promise("sweeps-take-our-own")
 def test_only_what_this_program_makes_is_swept(study: Study) -> None:
     """A command removes what a killed one left, by the names that this program gives, and nothing else."""
     gone = [
@@ -115,6 +120,7 @@ def test_only_what_this_program_makes_is_swept(study: Study) -> None:
     assert [name for name in kept if not (study.root / name).exists()] == []
 
 
+@pytest.mark.promise("manifests-and-ledgers-are-bounded")
 @pytest.mark.parametrize(
     "text",
     [
@@ -134,6 +140,7 @@ def test_a_manifest_of_another_shape_is_one_clear_error(study: Study, text: str)
         use(study)
 
 
+@pytest.mark.promise("manifests-and-ledgers-are-bounded")
 def test_a_manifest_without_end(study: Study) -> None:
     """A manifest is read up to a bound."""
     with study.manifest_path.open("r+b") as file:
@@ -146,6 +153,7 @@ def say_captures_are_in(study: Study, place: str) -> None:
     study.manifest_path.write_text(json.dumps({**study.manifest(), "captures": place}))
 
 
+@pytest.mark.promise("places-are-named-by-users")
 def test_a_folder_that_only_the_study_names_is_left_alone(study: Study, hurt: Victim) -> None:
     """A folder outside the study is used for its captures only if the user named it with --captures."""
     say_captures_are_in(study, str(hurt.folder))
@@ -155,6 +163,8 @@ def test_a_folder_that_only_the_study_names_is_left_alone(study: Study, hurt: Vi
     assert hurt.unharmed()
 
 
+@pytest.mark.promise("no-contact-unasked")
+@pytest.mark.promise("places-are-named-by-users")
 def test_storage_that_only_the_study_names_is_not_contacted(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     """S3 storage is contacted for a study's captures only if the user named it with --captures."""
     contacted: list[str] = []
@@ -166,6 +176,7 @@ def test_storage_that_only_the_study_names_is_not_contacted(study: Study, monkey
     assert contacted == []
 
 
+@pytest.mark.promise("places-are-named-by-users")
 def test_a_place_that_the_user_named_is_believed_for_this_study_alone(study: Study, tmp_path: Path) -> None:
     """What the user named is noted outside the study, for that study's folder and that place."""
     say_captures_are_in(study, str(tmp_path / "shared"))
@@ -193,6 +204,7 @@ def test_a_place_that_cannot_be_noted(study: Study, tmp_path: Path, monkeypatch:
         settle_place(study, str(tmp_path / "shared"))
 
 
+@pytest.mark.promise("sweeps-take-our-own")
 def test_a_sweep_of_a_shared_folder_takes_only_what_workers_leave(hurt: Victim) -> None:
     """Of a folder for captures a crawl removes what its workers staged, and nothing else."""
     FolderStore(hurt.folder).stage("ef", ID, b"late")
@@ -202,6 +214,7 @@ def test_a_sweep_of_a_shared_folder_takes_only_what_workers_leave(hurt: Victim) 
     assert [path.name for path in (hurt.folder / "incoming").iterdir()] == ["mail"]
 
 
+@pytest.mark.promise("studies-are-private")
 def test_captures_are_for_their_owner_alone(tmp_path: Path) -> None:
     """Captures are readable by their owner alone (0600), in a folder that machines share too."""
     before = os.umask(0)
@@ -219,6 +232,7 @@ def test_captures_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert len(list(capture_paths(tmp_path / "shared"))) == 2
 
 
+@pytest.mark.promise("only-regular-files-are-read")
 def test_a_shard_that_is_a_pipe_or_a_device_is_refused(study: Study) -> None:
     """What is no regular file is never read as a shard."""
     place_pipe(study, "tables/rejects/imports.parquet")
@@ -229,6 +243,7 @@ def test_a_shard_that_is_a_pipe_or_a_device_is_refused(study: Study) -> None:
         scan(study, "rejects")
 
 
+@pytest.mark.promise("shards-have-checksums")
 def test_a_shards_checksum_is_looked_at_before_every_scan(study: Study) -> None:
     """A shard whose bits changed is never read: its checksum is compared first."""
     schema = TABLES["rejects"].polars_schema

@@ -132,6 +132,7 @@ def test_sanitising_a_suspect_twice_changes_nothing(url):
     assert redact_url(once) == once
 
 
+@pytest.mark.promise("imports-without-secrets")
 @settings(max_examples=500)
 @given(st.lists(_SUSPECT, max_size=5))
 @example(["https://a.test/token@b.test"])
@@ -139,6 +140,7 @@ def test_columns_find_whatever_single_addresses_would_change(urls):
     assert url_columns(pl.Series(urls, dtype=pl.String))["url"].to_list() == [redact_url(url) for url in urls]
 
 
+@pytest.mark.promise("imports-without-secrets")
 def test_columns_of_planted_secrets():
     planted = list(planted_secrets.urls())
     columns = url_columns(pl.Series([one.place for one in planted]))

@@ -41,11 +41,13 @@ def name(request: pytest.FixtureRequest) -> BrowserName:
     return browser
 
 
+@pytest.mark.promise("crawls-listen-nowhere")
 def test_a_browser_listens_at_no_port(name: BrowserName) -> None:
     with running(name) as (_, processes):
         assert listening_ports(processes) == []
 
 
+@pytest.mark.promise("browsers-obey-their-user")
 def test_another_user_finds_nothing_that_obeys(name: BrowserName) -> None:
     with running(name) as (_, processes):
         ports = listening_ports([psutil.Process(), *processes])
@@ -62,6 +64,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.promise("browsers-obey-their-user")
 def test_another_user_opens_no_file_or_socket_of_a_browser(name: BrowserName, root: Path) -> None:
     with running(name):
         paths = below(root)[1:]
@@ -70,6 +73,7 @@ def test_another_user_opens_no_file_or_socket_of_a_browser(name: BrowserName, ro
         assert as_another_user(lambda: openable(paths)) == []
 
 
+@pytest.mark.promise("browsers-obey-their-user")
 def test_another_user_reads_no_descriptor_of_a_browser(name: BrowserName) -> None:
     with running(name) as (_, processes):
         pids = [process.pid for process in processes if process.is_running()]

@@ -91,6 +91,7 @@ def test_the_other_family_has_no_routes() -> None:
     assert filtered("both", 0) == filtered(None, 0) == ()
 
 
+@pytest.mark.promise("pages-stay-public")
 def test_what_is_not_public_is_refused() -> None:
     expected = [f"{call} {address} EACCES" for address in PRIVATE for call in CALLS]
     assert reached(filtered(None, REFUSED), *PRIVATE, *PUBLIC) == expected
@@ -100,6 +101,7 @@ def test_what_is_not_public_is_refused() -> None:
     ]
 
 
+@pytest.mark.promise("pages-stay-public")
 def test_name_servers_stay_open_for_names_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     places = tmp_path / "resolv.conf"
     monkeypatch.setattr(module, "_RESOLVERS", places)
@@ -113,6 +115,7 @@ def test_name_servers_stay_open_for_names_alone(monkeypatch: pytest.MonkeyPatch,
     assert [policy.refusal(packed(*place)) for place in opened] == [REFUSED, REFUSED, REFUSED, REFUSED, 0]
 
 
+@pytest.mark.promise("pages-stay-public")
 def test_a_datagram_needs_no_family() -> None:
     """The kernel takes 0 for IPv4 there; in connect() it ends a connection."""
     address = bytes(2) + packed("10.0.0.1", 443)[2:]

@@ -55,6 +55,7 @@ def _preferences(chromium: Chromium) -> dict[str, dict[str, dict[str, object]]]:
     return found
 
 
+@pytest.mark.promise("consoles-fill-no-disk")
 @pytest.mark.browser
 @pytest.mark.parametrize("browser", ["chromium", "headless-shell"])
 def test_what_a_page_says_in_its_console_fills_no_disk(browser: BrowserName, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psutil
+import pytest
 
 from originset.crawler.browser.memory_limit import MemoryLimit, family_memory
 
@@ -47,6 +48,7 @@ def test_memory_of_a_family() -> None:
     assert family_memory([one.pid]) == {one.pid: 0}, "what is gone has none"
 
 
+@pytest.mark.promise("browsers-memory-is-bounded")
 def test_who_takes_too_much_is_ended() -> None:
     ended = threading.Event()
     with family(200) as one, family(200) as other:
@@ -71,5 +73,6 @@ def test_nobody_is_looked_at_any_more() -> None:
         assert not ended.is_set()
 
 
+@pytest.mark.promise("browsers-memory-is-bounded")
 def test_no_more_than_half_of_the_machine() -> None:
     assert MemoryLimit([], 1 << 60, lambda: None).most == psutil.virtual_memory().total // 2

@@ -134,6 +134,7 @@ def test_browsers_end_with_the_crawl_that_wants_them(lab: Lab, tmp_path: Path, n
     assert made(study) == len(lab.sites)
 
 
+@pytest.mark.promise("browsers-obey-their-user")
 @pytest.mark.browser
 @pytest.mark.testbed
 def test_another_user_finds_nothing_that_obeys(lab: Lab, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_events_come_whole(pipe: Pipe) -> None:
     assert not pipe.stream.take_loss()
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_a_line_is_bounded(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_LINE", 1 << 20)
     pipe.event(1, b"x" * (1 << 19))
@@ -73,6 +74,7 @@ def test_a_line_is_bounded(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not pipe.stream.take_loss(), "it was told"
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_what_waits_is_bounded(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_WAITING", 1 << 20)
     for number in range(100):

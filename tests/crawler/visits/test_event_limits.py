@@ -6,6 +6,7 @@ import json
 import tracemalloc
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def cut(value: object) -> object:
     return found
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_content_of_data_urls_is_left_out() -> None:
     given_in = {
         "url": f"data:image/png;base64,{LONG}",
@@ -59,6 +61,7 @@ def sent(number: int, url: str) -> msgspec.Raw:
     return raw({"requestId": str(number), "request": {"url": url, "method": "GET"}, "timestamp": 1, "documentURL": url})
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_data_urls_take_no_memory() -> None:
     """Once 4 MB and more were kept of each, twice."""
     page = PageLog("main")
@@ -74,6 +77,7 @@ def test_data_urls_take_no_memory() -> None:
     assert not page.budget.exceeded
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_requests_are_bounded() -> None:
     page = PageLog("main")
     page.budget = EventBudget(most_requests=10)
@@ -85,6 +89,7 @@ def test_requests_are_bounded() -> None:
     assert page.budget.exceeded
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_bytes_are_bounded() -> None:
     page = PageLog("main")
     page.budget = EventBudget(most_bytes=100_000)
@@ -94,6 +99,7 @@ def test_bytes_are_bounded() -> None:
     assert page.budget.exceeded
 
 
+@pytest.mark.promise("visits-are-bounded")
 def test_one_event_is_bounded() -> None:
     page = PageLog("main")
     page.add("Network.requestWillBeSent", sent(1, "https://site.test/"))

@@ -92,6 +92,7 @@ def test_no_planted_secret_gets_into_a_capture() -> None:
     assert [word for word, secret in S.items() if secret in kept] == []
 
 
+@pytest.mark.promise("captures-without-secrets")
 def test_none_of_all_that_is_planted_gets_into_a_capture() -> None:
     """As the address of a request, as what caused it, in headers of either direction and in status lines."""
     events = [("Page.lifecycleEvent", {"frameId": "F1", "loaderId": "L1", "name": "init", "timestamp": 100.0})]

@@ -47,6 +47,7 @@ def request(url: str) -> VisitRequest:
     return VisitRequest("0123456789abcdef", "site.test", url)
 
 
+@pytest.mark.promise("browsers-memory-is-bounded")
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_a_browser_that_takes_too_much_memory(pages: str, browser: BrowserName) -> None:
     settings = VisitSettings(browser=browser, timeout_s=60, allow_private=True, most_memory=MOST_MEMORY)
@@ -58,6 +59,7 @@ def test_a_browser_that_takes_too_much_memory(pages: str, browser: BrowserName) 
     assert "MB" in seen.error_code
 
 
+@pytest.mark.promise("visits-are-bounded")
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_data_urls_stay_out_of_our_memory(pages: str, browser: BrowserName) -> None:
     """Of 60 times 4 MB."""
@@ -72,6 +74,7 @@ def test_data_urls_stay_out_of_our_memory(pages: str, browser: BrowserName) -> N
     assert max(map(len, urls)) < 1000
 
 
+@pytest.mark.promise("visits-are-bounded")
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_more_requests_than_are_recorded(pages: str, browser: BrowserName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_log, "EventBudget", partial(EventBudget, most_requests=50))

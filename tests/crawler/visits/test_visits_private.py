@@ -187,6 +187,7 @@ def errors_inside(entries: list[dict[str, Any]]) -> set[str | None]:
     return {entry["response"].get("_error") for entry in entries if entry["request"]["url"].startswith(INSIDE_URL[:-1])}
 
 
+@pytest.mark.promise("pages-stay-public")
 @pytest.mark.parametrize("way", LANDINGS)
 def test_a_page_that_goes_inside(shut_in: Browser, inside: Inside, way: str) -> None:
     inside.arrived.clear()
@@ -198,6 +199,7 @@ def test_a_page_that_goes_inside(shut_in: Browser, inside: Inside, way: str) -> 
     assert not shut_in.killed
 
 
+@pytest.mark.promise("pages-stay-public")
 @pytest.mark.parametrize("way", [*ASKED, "window.open"])
 def test_what_a_page_asks_for_inside(shut_in: Browser, inside: Inside, way: str) -> None:
     inside.arrived.clear()
@@ -226,6 +228,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
         yield running
 
 
+@pytest.mark.promise("pages-stay-public")
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_a_name_that_leads_inside(names: Testbed, browser: BrowserName) -> None:
     """Also by IPv6, and over QUIC, which speaks of no connection before it sends."""

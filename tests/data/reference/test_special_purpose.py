@@ -17,6 +17,7 @@ from originset.data.reference import special_purpose
 from originset.data.reference.special_purpose import address_blocks, is_public, special_use_zone
 
 
+@pytest.mark.promise("public-is-what-iana-says")
 @pytest.mark.parametrize(
     "address",
     ["0.0.0.1", "10.0.0.1", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "192.168.1.1",
@@ -32,6 +33,7 @@ def test_what_is_not(address: str) -> None:
     assert not is_public(address)
 
 
+@pytest.mark.promise("public-is-what-iana-says")
 @pytest.mark.parametrize(
     "address",
     ["1.1.1.1", "104.20.7.1", "192.0.0.9", "192.0.0.10", "192.0.1.1", "192.31.196.1", "192.52.193.1", "192.88.98.1",
@@ -43,6 +45,7 @@ def test_what_is(address: str) -> None:
     assert is_public(address)
 
 
+@pytest.mark.promise("public-is-what-iana-says")
 @given(st.ip_addresses(v=4))
 def test_an_address_in_another_coat_is_itself(address: ipaddress.IPv4Address) -> None:
     mapped = ipaddress.IPv6Address(int(address) | 0xFFFF << 32)
@@ -62,6 +65,7 @@ def test_no_address() -> None:
         is_public("site.test")
 
 
+@pytest.mark.promise("public-is-what-iana-says")
 def test_the_list_says_of_when_it_is_and_whence() -> None:
     tables = tomllib.loads(Path(special_purpose.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     assert date.fromisoformat(tables["dated"]) >= date(2025, 10, 9)
@@ -73,6 +77,7 @@ def test_the_list_says_of_when_it_is_and_whence() -> None:
         assert str(ipaddress.ip_network(block)) == block
 
 
+@pytest.mark.promise("public-is-what-iana-says")
 @pytest.mark.parametrize(
     ("host", "zone"),
     [
