@@ -67,7 +67,8 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             made = os.open(beside.name, flags, 0o600 if private else 0o666, dir_fd=folder)
             try:
-                yield beside
+                # Not by its name, which others who may write to the folder can give to a link meanwhile.
+                yield Path(f"/proc/self/fd/{made}")
                 os.fsync(made)
             finally:
                 os.close(made)
@@ -76,7 +77,9 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
             with suppress(OSError):
                 os.unlink(beside.name, dir_fd=folder)
             # A write that finds the disk full names no file; a call that takes a descriptor names half of one.
-            if isinstance(error, OSError) and error.filename in (None, beside.name, str(beside)):
+            if isinstance(error, OSError) and (
+                error.filename in (None, beside.name) or str(error.filename).startswith("/proc/self/fd/")
+            ):
                 error.filename, error.filename2 = str(path), None
             raise
 

@@ -135,3 +135,15 @@ def test_a_full_disk_is_told_with_the_file_that_was_to_be(tmp_path: Path) -> Non
         fill(beside)
     assert disk_fault(told.value) == (f"No space left on device: {tmp_path / 'shard'}", "make room")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_that_takes_the_place_of_what_is_being_written_gets_nothing(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_bytes(b"theirs")
+    (tmp_path / "study").mkdir()
+    with replacing(tmp_path / "study" / "file") as beside:
+        (being_written,) = (tmp_path / "study").iterdir()
+        being_written.unlink()
+        being_written.symlink_to(theirs)
+        beside.write_bytes(b"ours")
+    assert theirs.read_bytes() == b"theirs"
