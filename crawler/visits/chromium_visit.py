@@ -56,7 +56,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     chromium.netlog.take_loss()
     settings = chromium.settings
     memory = MemoryLimit(chromium.pids, settings.most_memory, chromium.kill)
-    with chromium.deadline(settings.timeout_s + settings.grace_s), memory:
+    with chromium.deadline(settings.timeout_s + settings.grace_s) as deadline, memory:
         try:
             with _context(chromium.devtools) as context:
                 page = _open_page(chromium, context)
@@ -65,7 +65,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
                 chromium.devtools.on_event = None
             _settle(chromium, page, outcome)
         except (DevToolsLost, DevToolsError) as error:
-            outcome.lose(memory, killed=chromium.killed, problem=str(error))
+            outcome.lose(memory, killed=chromium.killed or deadline.passed, problem=str(error))
             chromium.kill()
         finally:
             chromium.devtools.on_event = None

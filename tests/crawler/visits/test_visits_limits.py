@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler
 
 import psutil
 import pytest
+from interpreter_hold import ends_while_held
 from web_server import Quiet, serving
 
 from originset.crawler.settings import BrowserName, VisitSettings
@@ -56,6 +57,29 @@ def test_a_browser_that_takes_too_much_memory(pages: str, browser: BrowserName) 
     assert (seen.status, seen.error) == ("failed", "memory")
     assert seen.error_code is not None
     assert "MB" in seen.error_code
+
+
+@pytest.mark.promise("deadlines-hold")
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_deadline_while_the_interpreter_is_held(
+    pages: str, browser: BrowserName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what is done with an event: once the browser is gone, the visit says why."""
+    ended = []
+
+    class Held(EventBudget):
+        def take(self, size: int) -> bool:
+            if not ended:
+                ended.append(ends_while_held(running.pids[0]))
+            return super().take(size)
+
+    monkeypatch.setattr(page_log, "EventBudget", Held)
+    settings = VisitSettings(browser=browser, timeout_s=1, grace_s=1, allow_private=True)
+    with browser_for(settings) as running:
+        seen = visit(running, request(f"{pages}/data"))[1].visit
+        assert running.killed
+    assert ended == [True]
+    assert (seen.status, seen.error) == ("failed", "hang")
 
 
 @pytest.mark.parametrize("browser", BROWSERS)
