@@ -115,11 +115,13 @@ class VisitingFirefox(Firefox):
                     self._prepare(user, context)
                     self._load(context, request.url, log, outcome)
             except (BrowserError, OSError, WebSocketException) as error:
-                outcome.lose(memory, killed=self.killed or deadline.passed, problem=str(error))
+                killed = self.killed or deadline.passed
+                outcome.lose(memory, killed=killed, oversized=self._oversized, problem=str(error))
                 self.kill()
             else:
-                if self.killed or deadline.passed:  # which looks like a page that does not answer
-                    outcome.lose(memory, killed=True, problem="Firefox was ended during the visit")
+                if self.killed or deadline.passed or self._oversized:  # which looks like a page that does not answer
+                    outcome.lose(memory, killed=True, oversized=self._oversized, problem="lost during the visit")
+                    self.kill()
             finally:
                 self._log = None
         return self._capture(request, log, outcome, started)

@@ -11,6 +11,7 @@ import pytest
 from interpreter_hold import ends_while_held
 from web_server import Quiet, serving
 
+from originset.crawler.browser import devtools, firefox
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.visits import page_log
 from originset.crawler.visits.browsers import browser_for, visit
@@ -27,6 +28,7 @@ PAGES = {
         "const next = () => { new Image().src = `data:image/png;base64,${n++}${body}`;"
         "n < 60 && setTimeout(next, 20) }; next()"
     ),
+    "/address": "fetch(`/${'a'.repeat(500000)}`)",
     "/requests": "for (let n = 0; n < 200; n++) new Image().src = `/image${n}`",
 }
 MOST_MEMORY = 1 << 30
@@ -80,6 +82,19 @@ def test_a_deadline_while_the_interpreter_is_held(
         assert running.killed
     assert ended == [True]
     assert (seen.status, seen.error) == ("failed", "hang")
+
+
+@pytest.mark.promise("messages-are-bounded")
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_message_of_any_length(pages: str, browser: BrowserName, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (devtools, firefox):
+        monkeypatch.setattr(module, "MAX_MESSAGE", 1 << 18)
+    with browser_for(VisitSettings(browser=browser, timeout_s=20, allow_private=True)) as running:
+        assert visit(running, request(f"{pages}/missing"))[1].visit.error == "http"
+        seen = visit(running, request(f"{pages}/address"))[1].visit
+        assert running.killed
+    assert (seen.status, seen.error) == ("failed", "oversized")
+    assert seen.error_code is not None
 
 
 @pytest.mark.parametrize("browser", BROWSERS)
