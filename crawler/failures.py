@@ -2,8 +2,8 @@
 
 Kinds: dns, connect, tls (its code names the certificate's fault), timeout, http (its code has the status), challenge,
 empty, redirect_loop, blocked (by the browser), private (refused: an address that is not public), download, aborted,
-crash, hang, memory (the browser took too much), oversized (the page asked for more than is recorded), robots (not
-asked), other.
+crash, hang, memory (the browser took too much), oversized (the page asked for more than is recorded, or made its
+browser send a message that is too long), robots (not asked), other.
 """
 
 from __future__ import annotations

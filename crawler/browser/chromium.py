@@ -12,8 +12,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +23,7 @@ from originset.crawler.browser.connection_filter import filtered
 from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost
 from originset.crawler.browser.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.browser.scratch import scratch_folder
+from originset.crawler.browser.watchdog import Deadline, end_family
 from originset.crawler.machine import private_memory
 from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog.stream import Event, NetLogStream
@@ -120,11 +120,7 @@ class Chromium:
         """End the browser with all its processes at once; whoever waits for it finds it lost."""
         self._killed.set()
         for browser in self._browsers:
-            with contextlib.suppress(psutil.Error):
-                family = [browser, *browser.children(recursive=True)]
-                for process in family:
-                    with contextlib.suppress(psutil.Error):
-                        process.kill()
+            end_family(browser)
 
     def _end(self) -> None:
         """End the browser, and wait until it is gone."""
@@ -177,13 +173,6 @@ class Chromium:
         """NetLog events since the last call."""
         return self.netlog.take()
 
-    @contextmanager
-    def deadline(self, seconds: float) -> Iterator[None]:
-        """Kill the browser if the block takes longer: whatever waits for it then ends with DevToolsLost."""
-        timer = threading.Timer(seconds, self.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+    def deadline(self, seconds: float) -> Deadline:
+        """To be entered: kills the browser if the block takes longer. Who waits for it then finds it lost."""
+        return Deadline(self.pids, seconds, self.kill)

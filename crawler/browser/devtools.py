@@ -23,6 +23,9 @@ from originset.data.errors import OriginsetError
 _READ_BYTES = 1 << 18
 _END = b"\0"
 
+MAX_MESSAGE = 64 << 20
+"""Bytes of one message. Those of real pages are a few MB; what a page makes its browser say may be of any length."""
+
 EventHandler = Callable[[str | None, str, msgspec.Raw], None]
 
 
@@ -41,6 +44,10 @@ class DevToolsLost(OriginsetError):
 
 class DevToolsSilent(DevToolsLost):
     """No answer in time; others may still come."""
+
+
+class DevToolsOversized(DevToolsLost):
+    """The browser sent a message of more than :data:`MAX_MESSAGE` bytes."""
 
 
 class _Error(msgspec.Struct):
@@ -73,6 +80,7 @@ class DevTools:
         self._poll.register(answers, select.POLLIN)
         self._messages: deque[bytes] = deque()  # read, not yet handled
         self._unfinished: list[bytes] = []  # the parts of a message whose end has not come yet
+        self._unfinished_bytes = 0
         self._next_id = 0
         self._results: dict[int, _Message | None] = {}  # calls that wait
         self.on_event: EventHandler | None = None
@@ -128,6 +136,7 @@ class DevTools:
 
         Raises:
             DevToolsLost: the connection is gone.
+            DevToolsOversized: a message is too long; the connection cannot be used again.
         """
         if not self._messages and not self._read(timeout_s):
             return False
@@ -147,10 +156,18 @@ class DevTools:
                 return False
             if not (read := os.read(self._answers, _READ_BYTES)):
                 raise DevToolsLost("the browser closed its DevTools connection")
-            first, *others = read.split(_END)
-            self._unfinished.append(first)
-            if others:
-                self._messages.append(b"".join(self._unfinished))
-                self._messages += others[:-1]
-                self._unfinished = [others[-1]]
+            self._take(read)
         return True
+
+    def _take(self, read: bytes) -> None:
+        first, *others = read.split(_END)
+        self._unfinished.append(first)
+        self._unfinished_bytes += len(first)
+        if self._unfinished_bytes > MAX_MESSAGE:
+            self._unfinished.clear()
+            raise DevToolsOversized(f"the browser sent a DevTools message of more than {MAX_MESSAGE >> 20} MiB")
+        if others:
+            self._messages.append(b"".join(self._unfinished))
+            self._messages += others[:-1]
+            self._unfinished = [others[-1]]
+            self._unfinished_bytes = len(others[-1])

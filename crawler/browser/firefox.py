@@ -14,10 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.frames import CloseCode
 from websockets.sync.client import ClientConnection, unix_connect
 
 from originset.crawler.browser import firefox_socket
+from originset.crawler.browser.devtools import MAX_MESSAGE
 from originset.crawler.browser.engine import find_binary
 from originset.crawler.browser.launch import ends_with_us, last_word, messages
 from originset.crawler.browser.scratch import scratch_folder
@@ -90,6 +92,7 @@ class Firefox:
         self._number = 0
         self._version = ""
         self._responses: list[Loaded] = []
+        self._oversized = False  # a message was longer than MAX_MESSAGE, which ends the connection
 
     def __enter__(self) -> Self:
         binary = find_binary("firefox")
@@ -98,7 +101,7 @@ class Firefox:
             self._write_profile(profile)
             self._start(binary, profile, stack)
             path = str(firefox_socket.bidi_socket(profile))
-            self._connection = stack.enter_context(unix_connect(path, firefox_socket.URL, max_size=None))
+            self._connection = stack.enter_context(unix_connect(path, firefox_socket.URL, max_size=MAX_MESSAGE))
             session = self._call("session.new", {"capabilities": {}})
             self._version = str(session["capabilities"]["browserVersion"])
             self._subscribe()
@@ -208,7 +211,12 @@ class Firefox:
         """
         if self._connection is None:
             raise ConnectionError("is not running")
-        message: dict[str, Any] = json.loads(self._admitted(str(self._connection.recv(timeout_s))))
+        try:
+            text = str(self._connection.recv(timeout_s))
+        except ConnectionClosed as error:
+            self._oversized = error.sent is not None and error.sent.code == CloseCode.MESSAGE_TOO_BIG
+            raise
+        message: dict[str, Any] = json.loads(self._admitted(text))
         if "method" in message:
             self._hear(message["method"], message["params"])
         return message

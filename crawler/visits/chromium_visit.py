@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from originset.crawler.browser.chromium import Chromium
-from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
+from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsOversized, DevToolsSilent
 from originset.crawler.browser.memory_limit import MemoryLimit
 from originset.crawler.browser.user_agent import Guise
 from originset.crawler.failures import error_kind
@@ -45,9 +45,10 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     """Visit a page: (HAR ``log`` object, ``log._originset``). One visit at a time in one browser.
 
     A page that fails is a result. So is a browser that is lost on the way: the capture then holds what was seen, with
-    error ``hang`` if it had to be killed, ``memory`` if that was because it took too much, and ``crash`` if it went by
-    itself; ``chromium`` cannot be used again. A page that no longer answers is ``partial`` with error ``hang``, one
-    that makes more requests than are recorded with error ``oversized``; they harm no other.
+    error ``hang`` if it had to be killed, ``memory`` if that was because it took too much, ``oversized`` if it said too
+    much at once, and ``crash`` if it went by itself; ``chromium`` cannot be used again. A page that no longer answers
+    is ``partial`` with error ``hang``, one that makes more requests than are recorded with error ``oversized``; they
+    harm no other.
     """
     outcome = _Seen()
     page = PageLog("")
@@ -56,7 +57,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     chromium.netlog.take_loss()
     settings = chromium.settings
     memory = MemoryLimit(chromium.pids, settings.most_memory, chromium.kill)
-    with chromium.deadline(settings.timeout_s + settings.grace_s), memory:
+    with chromium.deadline(settings.timeout_s + settings.grace_s) as deadline, memory:
         try:
             with _context(chromium.devtools) as context:
                 page = _open_page(chromium, context)
@@ -65,7 +66,8 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
                 chromium.devtools.on_event = None
             _settle(chromium, page, outcome)
         except (DevToolsLost, DevToolsError) as error:
-            outcome.lose(memory, killed=chromium.killed, problem=str(error))
+            killed, oversized = chromium.killed or deadline.passed, isinstance(error, DevToolsOversized)
+            outcome.lose(memory, killed=killed, oversized=oversized, problem=str(error))
             chromium.kill()
         finally:
             chromium.devtools.on_event = None

@@ -23,6 +23,7 @@ from websockets.exceptions import WebSocketException
 from originset.crawler.browser.connection_filter import filtered
 from originset.crawler.browser.firefox import Firefox
 from originset.crawler.browser.memory_limit import MemoryLimit
+from originset.crawler.browser.watchdog import Deadline
 from originset.crawler.failures import error_kind
 from originset.crawler.machine import private_memory
 from originset.crawler.netlog.reading import VisitLog
@@ -83,6 +84,11 @@ class VisitingFirefox(Firefox):
             return private_memory([psutil.Process(self._process.pid)]) if self._process is not None else 0
         return 0
 
+    @property
+    def pids(self) -> list[int]:
+        """The process that all others of the browser are below."""
+        return [] if self._process is None else [self._process.pid]
+
     def kill(self) -> None:
         """End the browser with all its processes at once; whoever waits for it finds it lost."""
         self._killed.set()
@@ -98,25 +104,26 @@ class VisitingFirefox(Firefox):
         outcome = Outcome()
         log = FirefoxLog("")
         started = time.time()
-        timer = threading.Timer(self.settings.timeout_s + self.settings.grace_s, self.kill)
-        timer.daemon = True
-        timer.start()
-        memory = MemoryLimit([] if self._process is None else [self._process.pid], self.settings.most_memory, self.kill)
-        try:
-            with memory:
+        settings, pids = self.settings, self.pids
+        memory = MemoryLimit(pids, settings.most_memory, self.kill)
+        with Deadline(pids, settings.timeout_s + settings.grace_s, self.kill) as deadline, memory:
+            try:
                 self._forget()
                 with self._user_context() as user:
                     context = str(self._call("browsingContext.create", {"type": "tab", "userContext": user})["context"])
                     log = self._log = FirefoxLog(context)
                     self._prepare(user, context)
                     self._load(context, request.url, log, outcome)
-                    self._log = None
-        except (BrowserError, OSError, WebSocketException) as error:
-            outcome.lose(memory, killed=self.killed, problem=str(error))
-            self.kill()
-        finally:
-            timer.cancel()
-            self._log = None
+            except (BrowserError, OSError, WebSocketException) as error:
+                killed = self.killed or deadline.passed
+                outcome.lose(memory, killed=killed, oversized=self._oversized, problem=str(error))
+                self.kill()
+            else:
+                if self.killed or deadline.passed or self._oversized:  # which looks like a page that does not answer
+                    outcome.lose(memory, killed=True, oversized=self._oversized, problem="lost during the visit")
+                    self.kill()
+            finally:
+                self._log = None
         return self._capture(request, log, outcome, started)
 
     def _write_profile(self, profile: Path) -> None:

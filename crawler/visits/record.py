@@ -50,10 +50,15 @@ class Outcome:
     def fail(self, kind: str, code: str | None = None) -> None:
         self.status, self.error, self.code = "failed", kind, code
 
-    def lose(self, memory: MemoryLimit, *, killed: bool, problem: str) -> None:
-        """The browser was lost: it was ``killed``, perhaps because it took too much ``memory``, or went by itself."""
+    def lose(self, memory: MemoryLimit, *, killed: bool, oversized: bool, problem: str) -> None:
+        """The browser was lost: it was ``killed``, perhaps because it took too much ``memory``, or went by itself.
+
+        Or it is given up, as what it sent is ``oversized``.
+        """
         if memory.exceeded:
             self.fail("memory", f"more than {memory.most >> 20} MB")
+        elif oversized:
+            self.fail("oversized", problem)
         else:
             self.fail("hang" if killed else "crash", problem)
 

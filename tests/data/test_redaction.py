@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from originset.data import redaction
 from originset.data.header_redaction import MAX_HEADER, redact_headers, redact_reason
 from originset.data.redaction import MAX_URL, is_secret, redact_url
 
@@ -73,6 +74,24 @@ def test_no_planted_secret_stays_in_a_url(planted: planted_secrets.Planted) -> N
 )
 def test_what_holds_no_secret_stays_as_it_is(url: str) -> None:
     assert redact_url(url) == url
+
+
+@pytest.mark.parametrize("escape", ["%5Cud83d", "%5Cud83d%5Cude00", "\\ud83d", "%ED%A0%BD", "\ud83d"])
+def test_halves_of_characters_are_no_way_around(escape: str) -> None:
+    assert redact_url(f"https://a.test/?x={escape}token%3D1&b=1") == "https://a.test/?x=REDACTED&b=1"
+    assert redact_url(f"https://a.test/?x={escape}y%3D1&b=1") == f"https://a.test/?x={escape}y%3D1&b=1"
+
+
+@given(
+    st.lists(
+        st.sampled_from(["%22", "%2522", "%%322", "%2", "%2C", "%2c", "a", "%E2%80%9C", "%E2%22", "="]), min_size=30
+    )
+)
+def test_decoding_is_that_of_the_standard_library(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    while (decoded := unquote(text)) != text:
+        text = decoded
+    assert redaction._decoded("".join(pieces)) == text
 
 
 @pytest.mark.promise("redaction-is-linear")

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsSilent
+from originset.crawler.browser import devtools as devtools_module
+from originset.crawler.browser.devtools import (
+    DevTools,
+    DevToolsError,
+    DevToolsLost,
+    DevToolsOversized,
+    DevToolsSilent,
+)
 
 
 class Browser:
@@ -91,6 +98,19 @@ def test_a_message_larger_than_any_pipe(browser: Browser, devtools: DevTools) ->
     writer = threading.Thread(target=browser.write, args=(message,))
     writer.start()
     assert devtools.call("Runtime.evaluate") == {"value": text}
+    writer.join()
+
+
+@pytest.mark.promise("messages-are-bounded")
+def test_a_message_without_an_end(browser: Browser, devtools: DevTools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devtools_module, "MAX_MESSAGE", 1 << 20)
+    text = json.dumps({"method": "Page.long", "params": {"text": "x" * ((1 << 20) - 100)}}).encode() + b"\0"
+    written = text + text + b"x" * ((1 << 20) + 1)
+    writer = threading.Thread(target=browser.write, args=(written,))
+    writer.start()
+    assert [devtools.pump(10), devtools.pump(10)] == [True, True], "each is shorter than the bound"
+    with pytest.raises(DevToolsOversized, match="more than 1 MiB"):
+        devtools.pump(10)
     writer.join()
 
 

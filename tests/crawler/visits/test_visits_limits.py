@@ -8,8 +8,10 @@ from http.server import BaseHTTPRequestHandler
 
 import psutil
 import pytest
+from interpreter_hold import ends_while_held
 from web_server import Quiet, serving
 
+from originset.crawler.browser import devtools, firefox
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.visits import page_log
 from originset.crawler.visits.browsers import browser_for, visit
@@ -26,6 +28,7 @@ PAGES = {
         "const next = () => { new Image().src = `data:image/png;base64,${n++}${body}`;"
         "n < 60 && setTimeout(next, 20) }; next()"
     ),
+    "/address": "fetch(`/${'a'.repeat(500000)}`)",
     "/requests": "for (let n = 0; n < 200; n++) new Image().src = `/image${n}`",
 }
 MOST_MEMORY = 1 << 30
@@ -57,6 +60,42 @@ def test_a_browser_that_takes_too_much_memory(pages: str, browser: BrowserName) 
     assert (seen.status, seen.error) == ("failed", "memory")
     assert seen.error_code is not None
     assert "MB" in seen.error_code
+
+
+@pytest.mark.promise("deadlines-hold")
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_deadline_while_the_interpreter_is_held(
+    pages: str, browser: BrowserName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what is done with an event: once the browser is gone, the visit says why."""
+    ended = []
+
+    class Held(EventBudget):
+        def take(self, size: int) -> bool:
+            if not ended:
+                ended.append(ends_while_held(running.pids[0]))
+            return super().take(size)
+
+    monkeypatch.setattr(page_log, "EventBudget", Held)
+    settings = VisitSettings(browser=browser, timeout_s=1, grace_s=1, allow_private=True)
+    with browser_for(settings) as running:
+        seen = visit(running, request(f"{pages}/data"))[1].visit
+        assert running.killed
+    assert ended == [True]
+    assert (seen.status, seen.error) == ("failed", "hang")
+
+
+@pytest.mark.promise("messages-are-bounded")
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_message_of_any_length(pages: str, browser: BrowserName, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (devtools, firefox):
+        monkeypatch.setattr(module, "MAX_MESSAGE", 1 << 18)
+    with browser_for(VisitSettings(browser=browser, timeout_s=20, allow_private=True)) as running:
+        assert visit(running, request(f"{pages}/missing"))[1].visit.error == "http"
+        seen = visit(running, request(f"{pages}/address"))[1].visit
+        assert running.killed
+    assert (seen.status, seen.error) == ("failed", "oversized")
+    assert seen.error_code is not None
 
 
 @pytest.mark.promise("visits-are-bounded")
