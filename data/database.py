@@ -99,7 +99,7 @@ def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
         by = sorted(table.columns, key=lambda column: column.name != "chain")
         ordered = ", ".join(f"{_identifier(column.name)} NULLS LAST" for column in by)
         unique = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {ordered}) = 1"
-    rows = f"read_parquet([{files}], union_by_name = {bool(lacking)})"
+    rows = f"read_parquet([{files}], hive_partitioning = false, union_by_name = {bool(lacking)})"
     if lacking:
         # An empty relation of today's columns gives those that no shard has at all.
         empty = ", ".join(f"NULL::{column.type} AS {_identifier(column.name)}" for column in table.columns)

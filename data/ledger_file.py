@@ -37,6 +37,7 @@ _STRANGE_VISIT = """
 SELECT 1 FROM {schema}.visits WHERE typeof(site) <> 'text' OR typeof(vantage) <> 'text' OR typeof(page) <> 'text'
   OR typeof(round) <> 'integer' OR typeof(repeat) <> 'integer' OR typeof(attempts) <> 'integer'
   OR typeof(rank) NOT IN ('integer', 'null') OR typeof(address) NOT IN ('text', 'null')
+  OR address NOT GLOB 'http://*' AND address NOT GLOB 'https://*'
   OR state NOT IN ('queued', 'leased', 'done', 'partial', 'failed', 'skipped') OR datetime(changed_at) IS NULL
   OR changed_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9]*+00:00'
 LIMIT 1
@@ -44,6 +45,7 @@ LIMIT 1
 _STRANGE_FACT = """
 SELECT 1 FROM {schema}.facts WHERE typeof(name) <> 'text' OR typeof(value) <> 'text'
   OR name IN ('seed', 'leases') AND (value GLOB '*[^0-9]*' OR length(value) NOT BETWEEN 1 AND 20)
+  OR name = 'leases' AND length(value) > 18
 LIMIT 1
 """
 

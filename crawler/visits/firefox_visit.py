@@ -155,6 +155,9 @@ class VisitingFirefox(Firefox):
 
     def _prepare(self, user: str, context: str) -> None:
         self._call("browsingContext.setViewport", {"context": context, "viewport": _VIEWPORT})
+        # Else pages fill the user's own folder of downloads.
+        refused = {"downloadBehavior": {"type": "denied"}, "userContexts": [user]}
+        self._call("browser.setDownloadBehavior", refused)
         if self.settings.contact is not None:
             agent = self._evaluate(context, "navigator.userAgent")
             told = {"userAgent": f"{agent} ({self.settings.contact})", "userContexts": [user]}

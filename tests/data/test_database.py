@@ -39,6 +39,19 @@ def test_a_certificate_in_two_shards_is_one(study: Study) -> None:
     assert rows == [("c1",), ("c2",), ("c3",)]
 
 
+@pytest.mark.parametrize("views", [False, True])
+def test_a_folder_that_is_named_like_a_partition_fills_no_column(tmp_path: Path, views: bool) -> None:
+    """DuckDB takes a folder ``url=x`` for the column ``url`` of what lies below it."""
+    study = Study(tmp_path / "url=theirs")
+    study.create()
+    rows = pl.DataFrame({"visit_id": ["v"], "request_id": [1], "url": ["https://ours.test/"]})
+    types = TABLES["requests"].polars_schema
+    write_shard(study, "requests", "a", full(rows.cast({name: types[name] for name in rows.columns}), "requests"))
+    database.build(study, {}, views=views)
+    with database.open_database(study) as connection:
+        assert connection.execute("SELECT url FROM requests").fetchall() == [("https://ours.test/",)]
+
+
 def test_the_last_run_is_in_it_with_utc_times(study: Study) -> None:
     with study.changing("import", {"path": 'a"b'}) as counts:
         counts["files"] = 1

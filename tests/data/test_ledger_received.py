@@ -73,6 +73,9 @@ def test_what_would_run_is_refused(ledger: Path, tmp_path: Path, statements: lis
         "UPDATE visits SET changed_at = 'now'",
         "UPDATE visits SET changed_at = '2451545'",
         "UPDATE visits SET round = 1.5",
+        "UPDATE visits SET address = 'file:///etc/passwd'",
+        "UPDATE visits SET address = 'chrome://version/'",
+        "UPDATE facts SET value = '9999999999999999999' WHERE name = 'leases'",
         "INSERT INTO facts VALUES ('seed', 'x')",
         "UPDATE facts SET value = '123456789012345678901' WHERE name = 'leases'",
         "INSERT INTO facts VALUES ('mark', x'00')",
@@ -124,8 +127,8 @@ def test_a_journal_that_names_another_file_is_refused(ledger: Path, tmp_path: Pa
 @pytest.mark.promise("manifests-and-ledgers-are-bounded")
 def test_a_ledger_with_more_than_a_row_holds(ledger: Path) -> None:
     """Text of a ledger is read up to a bound."""
-    change(ledger, "UPDATE visits SET address = CAST(zeroblob(50000000) AS TEXT)")
-    with Ledger(ledger) as received, pytest.raises(StudyError, match="too big"):
+    change(ledger, "UPDATE visits SET address = 'https://a.test/' || hex(zeroblob(25000000))")
+    with pytest.raises(StudyError, match="too big"), Ledger(ledger) as received:
         received.leased()
 
 

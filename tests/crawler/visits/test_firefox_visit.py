@@ -6,6 +6,7 @@ import dataclasses
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,28 @@ def test_it_says_who_is_there(captures: Testbed, settings: VisitSettings) -> Non
 def test_what_is_chromiums_alone_is_refused(settings: VisitSettings) -> None:
     with pytest.raises(UsageError, match="desktop"):
         browser_for(dataclasses.replace(settings, device="mobile"))
+
+
+class _Downloads(BaseHTTPRequestHandler):
+    """A page that hands its visitor files."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(
+            b"<p><script>for (let i = 0; i < 5; i++) { const a = document.createElement('a'); a.download = i + '.sh';"
+            b"a.href = URL.createObjectURL(new Blob(['x'])); document.body.append(a); a.click() }</script>"
+        )
+
+
+def test_a_page_leaves_no_file_with_its_visitor(tmp_path: Path) -> None:
+    settings = VisitSettings(
+        browser="firefox", timeout_s=10, quiet_s=1, allow_private=True, environment={"HOME": str(tmp_path)}
+    )
+    with HTTPServer(("127.0.0.1", 0), _Downloads) as server, VisitingFirefox(settings) as browser:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        visit(browser, VisitRequest("0123456789abcdef", "downloads.test", url))
+        server.shutdown()
+    assert list(tmp_path.rglob("*.sh*")) == []
