@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 import polars as pl
@@ -12,6 +12,7 @@ import polars as pl
 from originset.analysis.captures import read_captures
 from originset.analysis.resolution import resolve
 from originset.cli.files import FILE
+from originset.cli.model_batches import batch_options, batches_run, side_by_side
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
@@ -20,6 +21,7 @@ from originset.data.reference.snapshot import Reference, current
 from originset.data.shards import scan
 from originset.data.study import Study
 from originset.models.parameters import Parameters
+from originset.models.runner import RunBatches
 
 _SHOWN = 20
 
@@ -42,11 +44,17 @@ _SHOWN = 20
     metavar="PLACE",
     help="The captures are kept there, as study.json says: needed once for a study that came from elsewhere.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
-)
+@batch_options
 @click.pass_context
-def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, captures: str | None, jobs: int) -> None:
+def command(
+    ctx: click.Context,
+    /,
+    table: Path | None,
+    *,
+    views: bool | None,
+    captures: str | None,
+    **where: Any,  # noqa: ANN401 - batches_run names them
+) -> None:
     """Read new captures, resolve names and addresses, build study.duckdb with all models.
 
     Run it after crawl or import, as often as you like: what has been read already is not read again. Names and
@@ -65,7 +73,8 @@ def command(ctx: click.Context, /, table: Path | None, *, views: bool | None, ca
         confirm_place(study, captures)
     reference = current() if table is None else current().with_table(table)
     warn_of_age(reference)
-    counts = analyze(study, reference, views=views, jobs=jobs)
+    with batches_run(**where) as run_batches:
+        counts = analyze(study, reference, run_batches, views=views, jobs=where["jobs"])
     note(", ".join(f"{number} {what.replace('_', ' ')}" for what, number in counts.items()))
     note(f"database: {study.database_path}")
     ctx.exit(1 if _report_refused(study) else 0)
@@ -85,10 +94,18 @@ def _report_refused(study: Study) -> int:
     return refused.height
 
 
-def analyze(study: Study, reference: Reference, *, views: bool | None = None, jobs: int = 1) -> dict[str, int]:
+def analyze(
+    study: Study,
+    reference: Reference,
+    run_batches: RunBatches | None = None,
+    *,
+    views: bool | None = None,
+    jobs: int = 1,
+) -> dict[str, int]:
     """Bring tables, database and models up to date with what was crawled and imported; says how much there was.
 
-    ``views``: whether the database reads the largest tables from their shards; None for as it was.
+    ``views``: whether the database reads the largest tables from their shards; None for as it was. ``jobs``: processes
+    that read captures, and run batches of the models unless ``run_batches`` does.
     """
     with study.changing("analyze", {}) as counts:
         if views is not None:
@@ -98,5 +115,5 @@ def analyze(study: Study, reference: Reference, *, views: bool | None = None, jo
         with progress() as display:
             counts.update(read_captures(study, display, reference.suffix_list, jobs))
         counts.update(resolve(study, reference))
-        counts.update(rebuild(study, Parameters()))
+        counts.update(rebuild(study, Parameters(), run_batches or side_by_side(jobs)))
     return dict(counts)

@@ -24,11 +24,11 @@ from originset.data.errors import InputError, UsageError
 from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
-from originset.models.browsers.planned import PLANNED, Deployment, deployments, planned_connections
 from originset.models.browsers.verified import VERIFIED, against_study, verified
-from originset.models.live import with_live
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, check_host, parse, payload_bytes
 from originset.models.plan import Plan, counted
+from originset.models.planned_connections import PLANNED, Deployment, deployments, planned_connections
+from originset.models.runner import batch_rows
 from originset.models.site_scenario import SiteScenario, site_scenario
 from originset.queries.csv_text import csv_text
 
@@ -161,7 +161,9 @@ def _of_visits(every: dict[str, pl.LazyFrame], visits: pl.DataFrame) -> dict[str
         name: every[name].join(visits.lazy().select("visit_id"), on="visit_id", how="semi").collect().lazy()
         for name in ("visits", *_PER_VISIT)
     }
-    return with_live(chosen)[0]
+    rows = batch_rows(chosen, ("known_connections", "known_lookups"))
+    connections = rows["known_connections"].drop("certificate_is_live")
+    return chosen | {"connections": connections.lazy(), "dns_queries": rows["known_lookups"].lazy()}
 
 
 def _of_pages(tables: dict[str, pl.LazyFrame], pages: list[_Page]) -> dict[str, pl.LazyFrame]:

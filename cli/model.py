@@ -11,6 +11,7 @@ import polars as pl
 
 from originset.analysis.addresses import address_rows
 from originset.cli.files import FILE
+from originset.cli.model_batches import batch_options, batches_run
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
 from originset.data.database import open_database
@@ -97,6 +98,7 @@ def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
     type=FILE,
     help="With --sensitivity: a second IP-to-AS table, as analyze takes them, to compare the study's own with.",
 )
+@batch_options
 @click.pass_obj
 def command(
     study: Study,
@@ -105,6 +107,11 @@ def command(
     provider_asns: tuple[int, ...],
     sensitivity: bool,
     second_table: Path | None,
+    jobs: int,
+    cluster: str | None,
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     **choices: Any,  # noqa: ANN401 - Parameters names them
 ) -> None:
     """Fill the model tables again with other parameters and rebuild study.duckdb.
@@ -118,8 +125,9 @@ def command(
     if second_table is not None and not sensitivity:
         raise UsageError("--ip-to-as compares a second table", "add --sensitivity, or give it to: originset analyze")
     second = None if second_table is None else (second_table.name, _addresses(study, second_table))
-    with study.changing("model", parameters.as_dict()) as counts:
-        counts.update(rebuild(study, parameters, sensitivity=sensitivity, second=second))
+    where = batches_run(jobs, cluster, tls_ca_file, tls_cert, tls_key)
+    with where as run_batches, study.changing("model", parameters.as_dict()) as counts:
+        counts.update(rebuild(study, parameters, run_batches, sensitivity=sensitivity, second=second))
     note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
     with open_database(study) as database:
         keyless, pages = database.sql("SELECT count_if(without_key > 0), count(*) FROM page_counts").fetchall()[0]

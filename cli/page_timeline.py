@@ -12,7 +12,8 @@ from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
 from originset.models.parameters import Parameters
-from originset.models.timeline import request_times
+from originset.models.runner import batch_rows
+from originset.models.timeline import REQUEST_TIMES_READS, request_times
 from originset.queries.catalogue import run
 from originset.queries.waterfall import Page, draw_waterfall
 
@@ -54,7 +55,8 @@ def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
         for name, table in TABLES.items()
         if table.stage in (Stage.ROWS, Stage.RESOLVED)
     }
-    return request_times(tables, _parameters(study))
+    parameters = _parameters(study)
+    return request_times(batch_rows(tables, REQUEST_TIMES_READS, parameters), parameters)
 
 
 def _parameters(study: Study) -> Parameters:

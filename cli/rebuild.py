@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
 import polars as pl
 
 from originset.data.database import build
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import require_unchanged, scan
+from originset.data.nofollow import private_folder
+from originset.data.schema import MODEL_SENSITIVITY, TABLES
+from originset.data.shards import literal, require_unchanged
 from originset.data.study import Study
-from originset.models.fill import model_tables
+from originset.data.study_sweep import MODELS_BUILDING
+from originset.models.batches import inputs_of
+from originset.models.definitions import modelled_tables
 from originset.models.parameters import Parameters
-from originset.models.second_table import second_table_rows
-from originset.models.sensitivity import model_sensitivity
+from originset.models.runner import Inputs, Run, RunBatches, one_after_another, run_models
+from originset.models.sensitivity import variants
 
 
 def rebuild(
-    study: Study, parameters: Parameters, *, sensitivity: bool = False, second: tuple[str, pl.DataFrame] | None = None
+    study: Study,
+    parameters: Parameters,
+    run_batches: RunBatches = one_after_another,
+    *,
+    sensitivity: bool = False,
+    second: tuple[str, pl.DataFrame] | None = None,
 ) -> dict[str, int]:
     """Fill the model tables with ``parameters`` and replace the database; call under :meth:`Study.changing`.
 
@@ -29,13 +43,55 @@ def rebuild(
     """
     for name in TABLES:
         require_unchanged(study, name)
-    tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
-    modelled = model_tables(tables, parameters)
-    if sensitivity:
-        rows = [model_sensitivity(tables, modelled, parameters)]
-        if second is not None:
-            rows.append(second_table_rows(tables, modelled, second, parameters))
-        modelled["model_sensitivity"] = pl.concat(rows)
-    build(study, modelled, views=study.manifest().get("views", False))
+    with _workspace(study) as folder:
+        run = Run(inputs_of(study), parameters, folder / "models", modelled_tables())
+        run_models(run, run_batches)
+        modelled = {name: run.files(name) for name in modelled_tables()}
+        rows = _sensitivity(run, second, run_batches) if sensitivity else MODEL_SENSITIVITY.polars_schema.to_frame()
+        modelled["model_sensitivity"] = [folder / "model_sensitivity.parquet"]
+        rows.write_parquet(*modelled["model_sensitivity"])
+        counts = build(study, modelled, views=study.manifest().get("views", False))
     study.update_manifest(models=parameters.as_dict())
-    return {name: rows.height for name, rows in modelled.items()}
+    return counts
+
+
+@contextmanager
+def _workspace(study: Study) -> Iterator[Path]:
+    """A folder for what the models write, removed in the end; what a killed process left there goes first.
+
+    It is below the study's: on the disk that has room for the study, and visible to a cluster that shares it.
+    """
+    with private_folder(study.root, MODELS_BUILDING):
+        yield (study.root / MODELS_BUILDING).absolute()
+
+
+def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches: RunBatches) -> pl.DataFrame:
+    """Rows of ``model_sensitivity``."""
+    own = _summary(run, "own", run_batches)
+    rows = []
+    for variant in variants(run.parameters):
+        name = f"{variant.parameter}-{variant.value}"
+        changed = replace(run, parameters=variant.parameters)
+        results = own if variant.chosen else _summary(changed, name, run_batches)
+        rows.append({"parameter": variant.parameter, "value": variant.value, "chosen": variant.chosen, **results})
+    if second is not None:
+        name, addresses = second
+        path = run.folder.parent / "addresses.parquet"
+        addresses.write_parquet(path)
+        study = {**run.inputs.study, "addresses": f"FROM read_parquet({literal(str(path))})"}
+        other = replace(run, inputs=Inputs(study, run.inputs.batches))
+        rows += [
+            {"parameter": "ip_to_as", "value": "the study's own", "chosen": True, **own},
+            {"parameter": "ip_to_as", "value": name, "chosen": False, **_summary(other, "ip_to_as", run_batches)},
+        ]
+    return pl.DataFrame(rows, schema=MODEL_SENSITIVITY.polars_schema)
+
+
+def _summary(run: Run, name: str, run_batches: RunBatches) -> dict[str, float | None]:
+    """The one row of results_summary."""
+    folder = run.folder.parent / name
+    alone = replace(run, folder=folder, wanted=("results_summary",), browsers=False)
+    run_models(alone, run_batches)
+    (row,) = pl.read_parquet(alone.files("results_summary")).rows(named=True)
+    shutil.rmtree(folder)
+    return row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import shutil
+import socket
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,3 +52,14 @@ def give_memory_back() -> None:
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         mallopt(_MMAP_THRESHOLD, _THRESHOLD)
         mallopt(_TRIM_THRESHOLD, _THRESHOLD)
+
+
+def own_addresses() -> frozenset[str]:
+    """The addresses of this machine's interfaces, but for those of the loopback interface."""
+    loopback = {name for name, facts in psutil.net_if_stats().items() if "loopback" in facts.flags.split(",")}
+    return frozenset(
+        address.address.partition("%")[0]
+        for name, addresses in psutil.net_if_addrs().items()
+        for address in addresses
+        if name not in loopback and address.family in {socket.AF_INET, socket.AF_INET6}
+    )

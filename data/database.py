@@ -10,8 +10,9 @@ a database with the study's folder as their working directory.
 from __future__ import annotations
 
 import json
+import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,12 +22,12 @@ import polars as pl
 from originset.data.database_file import LARGE, SHUT_IN, foreign_content, unusable_file, viewed_shards
 from originset.data.errors import StudyError
 from originset.data.files import disk_fault
+from originset.data.nofollow import open_folder, private_folder
 from originset.data.schema import TABLES, Table
-from originset.data.shards import columns_missing, shard_paths
+from originset.data.shards import columns_missing, identifier, literal, select_sql, shard_paths
 from originset.data.study import Study
+from originset.data.study_sweep import BUILDING
 
-# Rows inserted at a time.
-_AT_ONCE = 500_000
 # One row a key: a certificate seen by two shards is still one certificate.
 _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
@@ -38,85 +39,76 @@ def ddl(table: Table, select: str | None = None, *, temporary: bool = False) -> 
     """
     select = select or table.view
     kind = "TABLE" if select is None else "VIEW"
-    name = f"temp.{_identifier(table.name)}" if temporary else _identifier(table.name)
-    lines = [f"  {_identifier(column.name)} {column.type}" for column in table.columns]
+    name = f"temp.{identifier(table.name)}" if temporary else identifier(table.name)
+    lines = [f"  {identifier(column.name)} {column.type}" for column in table.columns]
     statements = [
         f"CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n)"
         if select is None
-        else f"CREATE {'TEMP ' if temporary else ''}VIEW {_identifier(table.name)} AS {select}",
+        else f"CREATE {'TEMP ' if temporary else ''}VIEW {identifier(table.name)} AS {select}",
         f"COMMENT ON {kind} {name} IS {literal(table.description)}",
     ]
     statements += [
-        f"COMMENT ON COLUMN {name}.{_identifier(column.name)} IS {literal(column.comment)}" for column in table.columns
+        f"COMMENT ON COLUMN {name}.{identifier(column.name)} IS {literal(column.comment)}" for column in table.columns
     ]
     return statements
 
 
-def build(study: Study, modelled: Mapping[str, pl.DataFrame], *, views: bool = False) -> None:
+def build(study: Study, modelled: Mapping[str, Sequence[Path]], *, views: bool = False) -> dict[str, int]:
     """Build study.duckdb from the study's shards, the manifest's runs and the modelled tables.
 
-    ``modelled`` maps each table of stage MODELLED to its rows. ``views``: the tables of :data:`LARGE` are views over
-    their shards. Readers of the old file keep it until they close it.
+    ``modelled`` maps each table of stage MODELLED to the Parquet files of its rows. ``views``: the tables of
+    :data:`LARGE` are views over their shards. Readers of the old file keep it until they close it. Returns the number
+    of rows of each modelled table.
 
     Raises:
         StudyError: the folder cannot be written, or a shard is damaged.
     """
-    beside = study.root / ".study.duckdb.building"
-    _remove(beside)
-    try:
-        with duckdb.connect(str(beside), config=SHUT_IN) as connection:
+    with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
+        # Its log and what does not fit into memory lie beside it.
+        beside = f"/proc/self/fd/{folder}/study.duckdb"
+        with duckdb.connect(beside, config=SHUT_IN) as connection:
             if views:
                 _look_in(study, connection)
             for table in TABLES.values():
-                shards = shard_paths(study, table.name)
-                viewed = views and bool(shards) and table.name in LARGE
-                paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
-                select = _select(table, paths, columns_missing(study, table.name, shards)) if shards else None
-                for statement in ddl(table, select if viewed else None):
-                    connection.execute(statement)
-                if table.name == "runs":
-                    _insert(connection, table, _runs(study))
-                elif table.name in modelled:
-                    _insert(connection, table, modelled[table.name])
-                elif select is not None and not viewed:
-                    connection.execute(f"INSERT INTO {_identifier(table.name)} {select}")
+                _add(study, connection, table, modelled.get(table.name, ()), views=views)
             connection.execute("CHECKPOINT")
+            counts = {name: connection.table(name).shape[0] for name in modelled}
         # A stale write-ahead log beside a new file makes it unopenable.
         study.database_path.with_name("study.duckdb.wal").unlink(missing_ok=True)
-        beside.replace(study.database_path)
-    finally:
-        _remove(beside)
+        os.rename("study.duckdb", study.database_path.name, src_dir_fd=folder, dst_dir_fd=root)
+    return counts
+
+
+def _add(
+    study: Study, connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path], *, views: bool
+) -> None:
+    shards = shard_paths(study, table.name)
+    viewed = views and bool(shards) and table.name in LARGE
+    paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
+    select = _select(table, paths, columns_missing(study, table.name, shards)) if shards else None
+    for statement in ddl(table, select if viewed else None):
+        connection.execute(statement)
+    if table.name == "runs":
+        connection.register("_runs", _runs(study))
+        connection.execute(f"INSERT INTO {identifier(table.name)} FROM _runs")
+        connection.unregister("_runs")
+        return
+    if files:
+        select = select_sql(table, files, ())
+    if select is not None and not viewed:
+        connection.execute(f"INSERT INTO {identifier(table.name)} {select}")
 
 
 def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
-    """A SELECT of a table's rows from its shards; what no shard or only some have is NULL in the others."""
-    names = ", ".join(_identifier(column.name) for column in table.columns)
-    files = ", ".join(literal(str(path)) for path in paths)
-    unique = ""
-    if table.name in _ONE_A_KEY:
-        # Which of them is told by what they hold, not by where that lies: other shards of the same give the same.
-        keys = ", ".join(_identifier(name) for name in table.key)
-        by = sorted(table.columns, key=lambda column: column.name != "chain")
-        ordered = ", ".join(f"{_identifier(column.name)} NULLS LAST" for column in by)
-        unique = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {ordered}) = 1"
-    rows = f"read_parquet([{files}], hive_partitioning = false, union_by_name = {bool(lacking)})"
-    if lacking:
-        # An empty relation of today's columns gives those that no shard has at all.
-        empty = ", ".join(f"NULL::{column.type} AS {_identifier(column.name)}" for column in table.columns)
-        rows = f"(SELECT {empty} WHERE false UNION ALL BY NAME SELECT * FROM {rows})"  # noqa: S608 - from the schema
-    return f"SELECT {names} FROM {rows}{unique}"  # noqa: S608 - names come from the schema, paths are literals
-
-
-def _insert(connection: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
-    if rows.is_empty():
-        return
-    texts = {name: kind for name, kind in table.polars_schema.items() if kind in (pl.String, pl.List(pl.String))}
-    # Models give texts that repeat as categories: written out, a large table takes several times the memory.
-    for some in rows.iter_slices(_AT_ONCE):
-        written = some.cast({name: kind for name, kind in texts.items() if name in some.columns})
-        connection.register("_rows", written.match_to_schema(table.polars_schema).select(table.polars_schema.names()))
-        connection.execute(f"INSERT INTO {_identifier(table.name)} SELECT * FROM _rows")  # noqa: S608 - from the schema
-        connection.unregister("_rows")
+    """A SELECT of a table's rows from its shards."""
+    select = select_sql(table, paths, lacking)
+    if table.name not in _ONE_A_KEY:
+        return select
+    # Which of them is told by what they hold, not by where that lies: other shards of the same give the same.
+    keys = ", ".join(identifier(name) for name in table.key)
+    by = sorted(table.columns, key=lambda column: column.name != "chain")
+    ordered = ", ".join(f"{identifier(column.name)} NULLS LAST" for column in by)
+    return f"{select} QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {ordered}) = 1"
 
 
 def _runs(study: Study) -> pl.DataFrame:
@@ -238,17 +230,3 @@ def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
         advice = "rename it, or analyze without --views"
         raise StudyError(study.root, "DuckDB finds no views' files below a folder with a comma or quote", advice)
     connection.execute(f"SET file_search_path = {literal(folder)}")
-
-
-def literal(text: str) -> str:
-    """A SQL string literal: for statements that take no parameters."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _remove(database: Path) -> None:
-    database.unlink(missing_ok=True)
-    database.with_name(database.name + ".wal").unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -187,3 +188,40 @@ def _named(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
+
+
+@contextmanager
+def private_folder(below: Path, name: str) -> Iterator[int]:
+    """A descriptor of a new folder ``below/name`` that is ours alone, removed in the end with all that is in it.
+
+    What another process left under that name is removed first. Who may write to ``below`` can give the name to
+    something else meanwhile, but not what the descriptor stands for: ``/proc/self/fd/N`` leads there.
+
+    Raises:
+        NotRegularError: something else than a folder has the name.
+        OSError: it cannot be made or opened.
+    """
+    with open_folder(below) as top:
+        remove_tree(top, name, below / name)
+        os.mkdir(name, 0o700, dir_fd=top)
+        with open_folder(below, name) as folder:
+            if os.fstat(folder).st_uid != os.geteuid():
+                raise NotRegularError(errno.EPERM, "is not the folder that was made", str(below / name))
+            try:
+                yield folder
+            finally:
+                with suppress(OSError):
+                    remove_tree(top, name, below / name)
+
+
+def remove_tree(folder: int, name: str, path: Path) -> None:
+    """Remove the folder ``name`` of an open one, if it is there, with all that is in it; no link is followed.
+
+    Raises:
+        NotRegularError: it is no folder.
+        OSError: it cannot be removed.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise _not_regular(folder, name, path, "is not a folder")
+        shutil.rmtree(name, dir_fd=folder)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from originset.data.errors import StudyError
 from originset.data.files import NOT_REGULAR, replacing
 from originset.data.nofollow import NotRegularError, list_folder, open_regular
-from originset.data.schema import TABLES, Stage
+from originset.data.schema import TABLES, Stage, Table
 from originset.data.shard_checksum import KEY, UNKNOWN, is_unchanged, seal
 from originset.data.study import Study
 
@@ -143,6 +143,41 @@ def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
     else:
         advice = f"run: {shlex.join([*command, 'analyze'])}"
     return StudyError(study.root, f"{path.relative_to(study.root)} {problem}", advice)
+
+
+def read_shards_sql(study: Study, table: str, paths: Sequence[Path]) -> str:
+    """A SELECT of the rows of some shards of a table; of a column that a shard lacks they are NULL.
+
+    Raises:
+        StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
+    """
+    lacking = columns_missing(study, table, paths)
+    return select_sql(TABLES[table], [path.absolute() for path in paths], lacking)
+
+
+def select_sql(table: Table, paths: Sequence[Path], lacking: Container[str]) -> str:
+    """As :func:`read_shards_sql`, for shards that are known to lack some columns, by whatever path they are read."""
+    names = ", ".join(identifier(column.name) for column in table.columns)
+    # An empty relation of today's columns gives those that no shard has at all.
+    nothing = ", ".join(f"NULL::{column.type} AS {identifier(column.name)}" for column in table.columns)
+    empty = f"SELECT {nothing} WHERE false"
+    if not paths:
+        return empty
+    files = ", ".join(literal(str(path)) for path in paths)
+    rows = f"read_parquet([{files}], hive_partitioning = false, union_by_name = {bool(lacking)})"
+    if lacking:
+        rows = f"({empty} UNION ALL BY NAME SELECT * FROM {rows})"  # noqa: S608 - paths are literals
+    return f"SELECT {names} FROM {rows}"  # noqa: S608 - names come from the schema, paths are literals
+
+
+def literal(text: str) -> str:
+    """A SQL string literal: for statements that take no parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A SQL identifier in quotes."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def scan(study: Study, table: str) -> pl.LazyFrame:

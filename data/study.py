@@ -31,17 +31,15 @@ from originset.data.errors import StudyError
 from originset.data.files import NOT_REGULAR, disk_fault, replacing
 from originset.data.manifest import MAX_BYTES, check_manifest, decode_manifest
 from originset.data.nofollow import NotRegularError, list_folder, open_regular, read_regular
-from originset.data.study_sweep import is_half_written, sweep
+from originset.data.study_sweep import BUILDING, MODELS_BUILDING, is_half_written, sweep
 
 # Raised with every change of the schema, so that an earlier program leaves a study alone that it would misread. A later
 # one reads it: 2 only added columns, which rows that were written before have as NULL (originset.data.shards).
 FORMAT = 2
 
 # What stands under these names, if anything does; SQLite and DuckDB open some of them by themselves.
-_FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", ".study.duckdb.building.tmp"}
-_FILES = re.compile(
-    r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?|\.study\.duckdb\.building.*"
-)
+_FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", BUILDING, MODELS_BUILDING}
+_FILES = re.compile(r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?")
 
 
 @dataclass(frozen=True, slots=True)

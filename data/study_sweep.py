@@ -6,20 +6,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from originset.data.nofollow import list_folder, remove_file
+from originset.data.nofollow import list_folder, open_folder, remove_file, remove_tree
 
 # As originset.data.files.replacing names what it writes to.
 _BESIDE = re.compile(r"\..+\.[0-9]+\.tmp", re.ASCII)
-_OF_THE_STUDY = re.compile(r"\.(study\.json|ledger\.leases)\.[0-9]+\.tmp|\.study\.duckdb\.building(\.wal)?", re.ASCII)
+_OF_THE_STUDY = re.compile(r"\.(study\.json|ledger\.leases)\.[0-9]+\.tmp", re.ASCII)
 # As DuckDB names what does not fit into memory, in the folder that is named after the database.
 _SPILLED = re.compile(r"duckdb_temp_[\w.-]+", re.ASCII)
-_SPILL_FOLDERS = ("study.duckdb.tmp", ".study.duckdb.building.tmp")
+_SPILL_FOLDERS = ("study.duckdb.tmp",)
+
+#: The folders that a database is built in, and that models write to.
+BUILDING, MODELS_BUILDING = ".study.duckdb.building", ".models.building"
 _BY_HASH = re.compile(r"[0-9a-f]{2}")
 
 
 def is_half_written(name: str) -> bool:
     """Whether a file of a study's own folder is what a killed process left."""
-    return _OF_THE_STUDY.fullmatch(name) is not None
+    return name in {BUILDING, MODELS_BUILDING} or _OF_THE_STUDY.fullmatch(name) is not None
 
 
 def sweep(root: Path) -> None:
@@ -29,6 +32,9 @@ def sweep(root: Path) -> None:
         NotRegularError: one of the study's folders is a link.
         OSError: something cannot be removed.
     """
+    with open_folder(root) as opened:
+        for name in (BUILDING, MODELS_BUILDING):
+            remove_tree(opened, name, root / name)
     for folder, names in _folders(root):
         for name in list_folder(root, *folder).files:
             if names.fullmatch(name):

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from originset.data.schema import TABLES, Stage
-from originset.models.browsers.tables import TODAY, browser_tables
+from originset.models.browsers.tables import TODAY
+from originset.models.runner import batch_rows
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Mode = Literal["ip", "origin"]
@@ -151,7 +152,7 @@ def _page_connections(mode: Mode, *, changed: bool) -> dict[tuple[str, Group, Ki
     """By browser, group and kind of page: the least and the most connections to the shared host."""
     sites = [Site(f"www.{group}-{kind}.test", group, kind) for group in GROUPS for kind in MIX]
     of = {site.name: site for site in sites}
-    said = browser_tables(_tables(sites, mode, changed=changed))["browser_predictions"]
+    said = batch_rows(_tables(sites, mode, changed=changed), ["browser_predictions"])["browser_predictions"]
     # A page has one connection to its own host in any case.
     return {
         (row["browser"], of[row["visit_id"]].group, of[row["visit_id"]].kind): (row["tls_low"] - 1, row["tls_high"] - 1)

@@ -9,7 +9,6 @@ in it: its servers' sets and names stand in place of what was seen.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 from collections import Counter
@@ -20,7 +19,8 @@ from typing import Any
 
 import polars as pl
 
-from originset.models.browsers.planned import Deployment
+from originset.data.reference.special_purpose import is_public
+from originset.models.planned_connections import Deployment
 
 Row = dict[str, Any]
 
@@ -325,8 +325,9 @@ def _shown(name: str) -> str:
 
 
 def _is_public(address: str) -> bool:
+    """Answers of a name server may be no addresses."""
     try:
-        return ipaddress.ip_address(address).is_global
+        return is_public(address)
     except ValueError:
         return False
 

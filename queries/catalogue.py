@@ -1,18 +1,10 @@
-"""The named queries: one metric a ``.sql`` file beside this module, described by its header comment.
-
-A header says what the metric is, then, a line each, its columns and where the paper has it::
-
-    -- What the rows are, in one or more lines.
-    -- paper: figure 1
-    -- parameter top = 100: what it changes, used below as $top
-    -- column: what it holds [unit]
-"""
+"""The named queries: one metric a ``.sql`` file beside this module, described by its header (data/sql_header.py)."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -23,6 +15,7 @@ import polars as pl
 
 from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
+from originset.data.sql_header import read_header
 from originset.queries.intervals import register
 from originset.queries.result_rows import rows_of_relation
 
@@ -33,7 +26,6 @@ if TYPE_CHECKING:
 Value = int | float | str
 
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-_PARAMETER = re.compile(r"parameter (\w+) = (.+?): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +134,14 @@ def _writes(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
 
 def _read(file: Traversable) -> NamedQuery:
     sql = file.read_text()
-    description, paper, parameters, columns = [], None, {}, {}
-    for line in _header(sql):
-        key, colon, meaning = line.partition(": ")
-        if parameter := _PARAMETER.fullmatch(line):
-            parameters[parameter[1]] = Parameter(_value(parameter[2]), parameter[3])
-        elif colon and key == "paper":
-            paper = meaning
-        elif colon and key.isidentifier():
-            columns[key] = meaning
-        else:
-            description.append(line)
-    return NamedQuery(file.name.removesuffix(".sql"), " ".join(description), paper, parameters, columns, sql)
+    header = read_header(sql)
+    parameters = {}
+    for definition, meaning in header.parameters.items():
+        name, _, default = definition.partition(" = ")
+        parameters[name] = Parameter(_value(default), meaning)
+    name = file.name.removesuffix(".sql")
+    return NamedQuery(name, header.description, header.facts.get("paper"), parameters, header.columns, sql)
 
 
 def _value(text: str) -> Value:
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text) if re.fullmatch(r"-?\d+\.\d+", text) else text
-
-
-def _header(sql: str) -> Iterator[str]:
-    for line in sql.splitlines():
-        if not line.startswith("--"):
-            return
-        yield line.removeprefix("--").strip()

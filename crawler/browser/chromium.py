@@ -24,7 +24,7 @@ from originset.crawler.browser.devtools import DevTools, DevToolsError, DevTools
 from originset.crawler.browser.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.browser.scratch import scratch_folder
 from originset.crawler.browser.watchdog import Deadline, end_family
-from originset.crawler.machine import private_memory
+from originset.crawler.machine import own_addresses, private_memory
 from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog.stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
@@ -79,7 +79,7 @@ class Chromium:
         binary = find_binary(settings.browser)
         self.sandbox: Sandbox = sandbox()
         refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
-        within = (*command_in(self.sandbox), *filtered(settings.family, refusal))
+        within = (*command_in(self.sandbox), *filtered(settings.family, refusal, own_addresses()))
         words = (*self.flags, *settings.extra_flags, f"--log-net-log={folder / 'netlog'}")
         process = launch.start_with_pipes(settings, binary, within, words, folder)
         if process.stdin is None or process.stdout is None:

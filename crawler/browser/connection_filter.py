@@ -28,6 +28,7 @@ import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -86,18 +87,19 @@ def can_filter() -> bool:
     return subprocess.run([*_command("4", 0), *probe], capture_output=True, check=False).returncode == 0
 
 
-def filtered(family: str | None, private: int) -> tuple[str, ...]:
+def filtered(family: str | None, private: int, own: Iterable[str] = ()) -> tuple[str, ...]:
     """The command that starts another one; empty where nothing is refused.
 
     ``family``: ``4`` or ``6``, which alone is used; None or ``both`` for both. ``private``: the errno that a connection
-    to an address fails with that is not of the public internet; 0 where it may be made.
+    to an address fails with that is not of the public internet; 0 where it may be made. ``own``: addresses of this
+    machine, which are refused as those are: what a firewall keeps from others is reached by them from here.
     """
     limited = family if family in {"4", "6"} else "any"
-    return _command(limited, private) if private or limited != "any" else ()
+    return _command(limited, private, own) if private or limited != "any" else ()
 
 
-def _command(family: str, private: int) -> tuple[str, ...]:
-    return sys.executable, "-I", "-S", str(Path(__file__)), family, str(private)
+def _command(family: str, private: int, own: Iterable[str] = ()) -> tuple[str, ...]:
+    return sys.executable, "-I", "-S", str(Path(__file__)), family, str(private), ",".join(sorted(own))
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class Policy:
 
     family: str
     private: int
+    own: frozenset[Host] = frozenset()
 
     def refusal(self, address: bytes, *, connecting: bool = True) -> int:
         """The errno for a socket address as the kernel is given it; 0 where it may be used."""
@@ -118,7 +121,7 @@ class Policy:
             return errno.ENETUNREACH
         if (
             self.private
-            and not _special_purpose().is_public_address(host)
+            and (host in self.own or not _special_purpose().is_public_address(host))
             and not (port == _DNS and host in _name_servers())
         ):
             return self.private
@@ -301,4 +304,5 @@ def main(policy: Policy, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Policy(sys.argv[1], int(sys.argv[2])), sys.argv[3:]))
+    own_addresses = frozenset(ip_address(text) for text in sys.argv[3].split(",") if text)
+    sys.exit(main(Policy(sys.argv[1], int(sys.argv[2]), own_addresses), sys.argv[4:]))

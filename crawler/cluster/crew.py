@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import logging
 import math
 import threading
 import time
@@ -20,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from distributed import CancelledError, Client, Future, KilledWorker
+from distributed import CancelledError, Future, KilledWorker
 from distributed.client import ClosedClientError
 
 from originset.crawler.book import Book, Made, Run
-from originset.crawler.cluster.security import require_trusted, security_of
+from originset.crawler.cluster.client import CONNECT_S, client_of
+from originset.crawler.cluster.security import require_trusted
 from originset.crawler.cluster.worker import BATCH_S, Answer, Order, make_batch, packed_order
 from originset.crawler.settings import Cluster
 from originset.data.capture_store import staged_key
@@ -34,7 +34,6 @@ from originset.data.ledger import Row
 
 RESOURCE = "chrome"
 
-_CONNECT_S = 15.0
 _LOOK_S = 1.0
 _TICK_S = 0.25
 # Workers are heard of once a second, or once in several where there are hundreds.
@@ -54,17 +53,8 @@ def connected(cluster: Cluster) -> Iterator[Run]:
         ClusterError: no scheduler answers.
         UsageError: the cluster is not to be trusted.
     """
-    security = security_of(cluster)
-    for name in ("distributed", "distributed.client", "distributed.comm", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is said as errors of ours
-    try:
-        client = Client(cluster.address, security=security, timeout=_CONNECT_S, set_as_default=False, name="originset")
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(cluster.address, "no scheduler answers, or none that knows these certificates") from error
-    try:
+    with client_of(cluster) as client:
         yield _Crew(client, cluster.address).run
-    finally:
-        client.close(timeout=_CONNECT_S)
 
 
 @dataclass(eq=False)
@@ -81,8 +71,8 @@ class _Worker:
 class _Crew:
     """The workers of a cluster, and a thread for each slot that they have."""
 
-    def __init__(self, client: Client, address: str) -> None:
-        self.client: Any = client  # which has hardly an annotation
+    def __init__(self, client: Any, address: str) -> None:  # noqa: ANN401 - a Client, which has hardly an annotation
+        self.client = client
         self._address = address
         self._workers: dict[tuple[str, str], _Worker] = {}
         self._threads: list[threading.Thread] = []
@@ -117,7 +107,7 @@ class _Crew:
         if self.client.status != "running":
             return False
         try:
-            told: dict[str, Any] = self.client.sync(self.client.scheduler.identity, callback_timeout=_CONNECT_S)
+            told: dict[str, Any] = self.client.sync(self.client.scheduler.identity, callback_timeout=CONNECT_S)
         except (OSError, TimeoutError):
             return False
         self._require_trusted(told)
@@ -253,7 +243,7 @@ class _Maker:
 
     def _answer(self, future: Future[bytes], deadline: float) -> Answer | None:
         if future.status == "error":
-            error = future.exception(timeout=_CONNECT_S)
+            error = future.exception(timeout=CONNECT_S)
             return Answer(refused=f"{type(error).__name__}: {error}".splitlines()[0])
         if future.status != "finished":
             return None

@@ -25,7 +25,7 @@ from originset.crawler.browser.firefox import Firefox
 from originset.crawler.browser.memory_limit import MemoryLimit
 from originset.crawler.browser.watchdog import Deadline
 from originset.crawler.failures import error_kind
-from originset.crawler.machine import private_memory
+from originset.crawler.machine import own_addresses, private_memory
 from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.settings import VisitSettings
 from originset.crawler.visits import har
@@ -68,7 +68,8 @@ class VisitingFirefox(Firefox):
             environment=settings.environment,
             preferences={"network.cookie.cookieBehavior": _COOKIES[settings.third_party_cookies]},
         )
-        self._within = filtered(settings.family, 0 if settings.allow_private else _PRIVATE_ERRNO)
+        refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
+        self._within = filtered(settings.family, refusal, own_addresses())
         self.settings = settings
         self._killed = threading.Event()
         self._log: FirefoxLog | None = None

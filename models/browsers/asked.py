@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Ints, Part, few, grouped, heads, keyed, numbers, places
+from originset.models.browsers.part import Ints, Part, grouped, places
 
 MISDIRECTED = 421
 
@@ -25,6 +25,9 @@ _TYPES = {
 # False, not known and true, so that "and" is the least.
 _F, _N, _T = range(3)
 
+# What is the same of all requests that one connection can carry.
+_ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart")
+
 _Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 _OF_CONNECTIONS = ("connection", "socket", "site", "main_site", "ended_ms", "refused", "apart")
@@ -40,10 +43,7 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     and server_ip (of its first request), phase (some request has a DNS phase). NULL: the recorder does not tell and
     nothing decides it.
     """
-    visit = rows["visit_id"].to_numpy().astype(np.int64)
-    alike = ("host", "protocol", "credentialed", "cross_site", "apart")
-    key = keyed((visit, int(visit.max(initial=0)) + 1), few(rows["port"]), *(numbers(rows[name]) for name in alike))
-    group, firsts = grouped(key)
+    group, firsts = grouped(rows.select(_ALIKE))
     requests = rows["requests"].to_numpy()
     sockets = np.where(rows["socket"].to_numpy(), requests, 0)
     sums = {
@@ -71,19 +71,8 @@ def modes_of(part: Part) -> pl.DataFrame:
     cross, apart = _frames(part, requests, visit, kind, pages)
     said = _modes(requests, visit, kind, cross, pages)
     socket = kind == _SOCKET
-    connection = requests["connection"].to_numpy()
-    label = ((cross * 3 + said) * 2 + apart) * 2 + socket
-    group, firsts = grouped(
-        keyed(
-            (connection, int(connection.max(initial=0)) + 1),
-            numbers(requests["host"]),
-            few(requests["port"]),
-            numbers(requests["protocol"]),
-            (label.astype(np.int64), 3 * 3 * 2 * 2),
-        ),
-        heads(connection),
-    )
-    unknown = requests["connection_id"].is_null().to_numpy()
+    facts = pl.DataFrame({"cross": cross, "said": said, "apart": apart, "socket": socket})
+    group, firsts = grouped(requests.select("visit_id", "connection_id", "host", "port", "protocol").hstack(facts))
     begun = pl.col("started_ms") + pl.col("blocked_ms").fill_null(0.0)
     looked_up = begun + pl.col("dns_ms").fill_null(0.0)
     phases = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
@@ -96,12 +85,11 @@ def modes_of(part: Part) -> pl.DataFrame:
         *("server_ip", "request_id", "blocked_ms", "dns_ms", "connect_ms"),
     )[firsts]
     rows = alike.select(
-        *("visit_id", "host", "port", "protocol", "connection_id", "started_ms"),
-        pl.col("server_ip").cast(part.known.addresses),
+        *("visit_id", "host", "port", "protocol", "connection_id", "started_ms", "server_ip"),
         pl.col("request_id").alias("first"),
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
-        pl.Series("connection", np.where(unknown, -1, connection)[firsts]),
+        _connections(alike),
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
         pl.Series("refused", refused),
@@ -115,6 +103,12 @@ def modes_of(part: Part) -> pl.DataFrame:
         _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts])),
         pages,
     )
+
+
+def _connections(rows: pl.DataFrame) -> pl.Series:
+    """``connection``: a number for visit and connection; -1 where it is not known."""
+    number, _ = grouped(rows.select("visit_id", "connection_id"))
+    return pl.Series("connection", np.where(rows["connection_id"].is_null().to_numpy(), -1, number))
 
 
 def _known(codes: _Codes) -> pl.Series:
@@ -133,11 +127,13 @@ def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.
 
     The document is the first that is no redirect.
     """
-    types = requests["resource_type"].cast(pl.Categorical(pl.Categories.random()))
-    distinct = types.drop_nulls().unique()
-    codes = np.full(distinct.len() + 1, _UNTYPED, np.int8)
-    codes[_numbers(distinct)] = [_TYPES.get(name, _OTHER) for name in distinct]
-    kind = codes[_numbers(types)]
+    kind = (
+        requests["resource_type"]
+        .replace_strict(_TYPES, default=_OTHER, return_dtype=pl.Int8)
+        .set(requests["resource_type"].is_null(), _UNTYPED)
+        .to_numpy()
+        .copy()
+    )
     number = requests["request_id"].to_numpy()
     first = np.flatnonzero((kind == _DOCUMENT) | (kind == _UNTYPED) | (number == 0))
     redirects = requests["status"].gather(first).is_between(300, 399).fill_null(value=False).to_numpy()
@@ -146,7 +142,7 @@ def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.
         row[visit[those[::-1]]] = those[::-1]
     found = places(row)
     pages = pl.DataFrame({"main": requests["request_id"].gather(found), "main_host": requests["host"].gather(found)})
-    pages = pages.with_columns(part.known.sites(pages["main_host"]).alias("main_site"))
+    pages = pages.with_columns(part.facts.sites(pages["main_host"]).alias("main_site"))
     main = pages["main"].fill_null(-1).to_numpy()[visit]
     document = (kind == _DOCUMENT) | (kind == _SUBDOCUMENT)
     leads = (document | (kind == _UNTYPED)) & (number <= main)
@@ -164,7 +160,7 @@ def _frames(
     main_site = _numbers(pages["main_site"])[visit]
     cross = np.full(kind.size, _N, np.int8)
     own = np.flatnonzero((kind == _NAVIGATION) | (kind == _SUBDOCUMENT))
-    elsewhere = _numbers(part.known.sites(requests["host"].gather(own))) != main_site[own]
+    elsewhere = _numbers(part.facts.sites(requests["host"].gather(own))) != main_site[own]
     leads = kind[own] == _NAVIGATION
     apart = np.zeros(kind.size, np.bool_)
     apart[own[leads & elsewhere]] = True
@@ -229,7 +225,7 @@ def _of_pages(part: Part, rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFra
     visit = rows["visit_id"]
     of_visit = part.visits.select("browser", "cookies_blocked").hstack(pages.select("main_host", "main_site"))
     return (
-        rows.with_columns(part.known.sites(rows["host"]).alias("site"))
+        rows.with_columns(part.facts.sites(rows["host"]).alias("site"))
         .hstack(of_visit[visit])
         # A document of the page's own is its own top-level site, at every hop of a redirect.
         .with_columns(pl.when("apart").then("site").otherwise("main_site").alias("top_site"))

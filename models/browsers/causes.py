@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.models.browsers.candidates import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
+from originset.models.browsers.facts import V6
 from originset.models.browsers.fixes import fixable_by, with_fix
-from originset.models.browsers.known import V6
-from originset.models.browsers.part import Ints, Part, earlier_alike, few, grouped, keyed, numbers
+from originset.models.browsers.part import Part
+from originset.models.browsers.reusable import reusable_pairs
 from originset.models.browsers.sander import sander_causes
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
 from originset.models.browsers.used import used_connections
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
@@ -29,22 +30,13 @@ _DETAIL = pl.Enum(
     ["SAME_HOST_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS", "OTHER_AS", "SAME_HOST"]
 )
 
-# Of two connections, what decides; and what is told of those that are chosen.
-_OWN = (
-    *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
-    *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "browser"),
-)
-_HELD = (
-    *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
-    *("privacy_mode", "peer", "established_ms", "last_ms", "closed_ms", "lasting", "names_known", "misdirected"),
-    *("origins", "answers"),
-)
+# What is told of two connections besides what decides.
 _ALSO = ("visit_id", "connection_id", "site", "main_site", "asn")
 _ALSO_HELD = ("connection_id", "site", "asn")
 
 
 def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
-    """Rows of ``redundant_connections``, in any order; visits are numbers.
+    """Rows of ``redundant_connection_causes``, in any order; visits are numbers.
 
     A connection is redundant if the page had an earlier one to the same host, to one of its addresses, in the same AS,
     or with a certificate that covers its host. Of several that one is named that the least stands against. All causes
@@ -54,7 +46,7 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     :func:`originset.models.browsers.asked.modes_of`.
     """
     used = used_connections(part, asked_for)
-    found = _obstacles(_candidates(part, used))
+    found = _obstacles(reusable_pairs(part, used))
     certain = pl.sum_horizontal((pl.col(f"is_{name}") == YES).cast(pl.Int32) for name in CAUSES)
     open_ways = pl.sum_horizontal((pl.col(f"is_{name}") == MAYBE).cast(pl.Int32) for name in CAUSES)
     # One number that is least where least stands against it; of several, the earliest.
@@ -72,8 +64,8 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
         used.select(pl.col(_ALSO_HELD).name.suffix("_held"))[rows["number_held"]]
     )
     facts = [
-        *(part.known.edges(rows[name]).alias(name.replace("host", "edge")) for name in ("host", "host_held")),
-        *(part.known.networks(rows[name]).alias(name.replace("peer", "network")) for name in ("peer", "peer_held")),
+        *(part.facts.edges(rows[name]).alias(name.replace("host", "edge")) for name in ("host", "host_held")),
+        *(part.facts.networks(rows[name]).alias(name.replace("peer", "network")) for name in ("peer", "peer_held")),
     ]
     known = _listed(rows.with_columns(facts), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
@@ -94,78 +86,12 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
         *("visit_id", "connection_id", pl.col("connection_id_held").alias("reusable_connection_id"), "host"),
         *(pl.col("host_held").alias("reusable_host"), "same_host", "cause"),
         *(pl.col("detail").cast(_DETAIL), "causes", "needs", "fixable_by"),
-        pl.col("fix").cast(part.known.texts),
-        # Tables do not tell what is live in them: originset.models.live does, of the rows.
+        "fix",
+        # The model redundant_connections says which rows are.
         pl.lit(value=False).alias("based_on_live"),
         "sander_immediate",
         "sander_endless",
     )
-
-
-def _candidates(part: Part, used: pl.DataFrame) -> pl.DataFrame:
-    """Each connection with the earlier ones of its page that it has something in common with; theirs end in _held."""
-    several = used.select("number", "visit_id", "host", "port", "peer", "certificate_id", "asn", "protocol").filter(
-        pl.len().over("visit_id") > 1
-    )
-    visit = numbers(several["visit_id"])
-    by_host = earlier_alike(keyed(visit, numbers(several["host"]), few(several["port"])))
-    located = several.filter(pl.col("peer").is_not_null())
-    by_address = earlier_alike(keyed(numbers(located["visit_id"]), numbers(located["peer"])))
-    in_as = several.filter(pl.col("asn").is_not_null())
-    of_as, firsts = grouped(keyed(numbers(in_as["visit_id"]), numbers(in_as["asn"])))
-    # Of an AS the first that can be shared stands for all.
-    sharing = np.flatnonzero(in_as["protocol"].is_in(["h2", "h3"]).fill_null(value=False).to_numpy())[::-1]
-    firsts = firsts.copy()
-    firsts[of_as[sharing]] = sharing
-    row = in_as["number"].to_numpy()
-    found = [
-        (several["number"].to_numpy()[by_host[0]], several["number"].to_numpy()[by_host[1]]),
-        (located["number"].to_numpy()[by_address[0]], located["number"].to_numpy()[by_address[1]]),
-        (row, row[firsts[of_as]]),
-        _answering(used, located),
-    ]
-    # A visit and a certificate are one number to compare.
-    shown = pl.col("visit_id").cast(pl.Int64) * 2**32 + pl.col("certificate_id").to_physical()
-    earlier = several.select(pl.col("number").alias("number_held"), shown.alias("shown"))
-    covering = part.known.covering(several["host"].unique())
-    covering = covering.join(several.select("certificate_id"), on="certificate_id", how="semi")
-    covered = (
-        several.select("number", "visit_id", "host")
-        .join(covering, on="host")
-        .select("number", shown.alias("shown"))
-        .join(earlier, on="shown")
-        .filter(pl.col("number_held") < pl.col("number"))
-    )
-    # Pairs as one number, so that each is there once.
-    count = max(used.height, 1)
-    certain = (covered["number"].cast(pl.Int64) * count + covered["number_held"]).unique()
-    pairs = [np.where(second > first, second.astype(np.int64) * count + first, -1) for second, first in found]
-    others = pl.Series("pair", np.concatenate(pairs)).unique().to_frame()
-    others = others.filter(pl.col("pair") >= 0).join(certain.to_frame("pair"), on="pair", how="anti")
-    every = np.concatenate([certain.to_numpy(), others["pair"].to_numpy()])
-    second, first = np.divmod(every, count)
-    return (
-        pl.DataFrame(
-            {
-                "number": pl.Series(second, dtype=pl.UInt32),
-                "number_held": pl.Series(first, dtype=pl.UInt32),
-                "covered": np.arange(every.size) < certain.len(),
-            }
-        )
-        .hstack(used.select(_OWN)[second])
-        .hstack(used.select(pl.col(_HELD).name.suffix("_held"))[first])
-    )
-
-
-def _answering(used: pl.DataFrame, located: pl.DataFrame) -> tuple[Ints, Ints]:
-    """Connections whose host's answers have the address that others of the page lead to; the others."""
-    answered = used.select("number", "visit_id", "answers").filter(pl.col("answers").is_not_null())
-    found = (
-        answered.rename({"answers": "peer"})
-        .explode("peer")
-        .join(located.select("visit_id", "peer", pl.col("number").alias("number_held")), on=["visit_id", "peer"])
-    )
-    return found["number"].to_numpy().astype(np.int64), found["number_held"].to_numpy().astype(np.int64)
 
 
 def _obstacles(found: pl.DataFrame) -> pl.DataFrame:

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.models.browsers.candidates import NO, YES
-from originset.models.browsers.part import Ints, Part, grouped, keyed, numbers
+from originset.models.browsers.part import Ints, Part, grouped
+from originset.models.browsers.sharing_rules import NO, YES
 
 _NAME = ["visit_id", "host"]
 _Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -24,13 +24,12 @@ def page_names(
     ``best_case``: of :func:`first_of_place`. ``replays``: by ``chromium``, ``firefox``, ``planned_chromium`` and
     ``planned_firefox`` what :func:`originset.models.browsers.replay.replayed` gives of ``groups``.
     """
-    plain = part.requests.select(*_NAME, "dns_ms", "secure").filter(~pl.col("secure"))
-    plain = plain.select(*_NAME, (pl.col("dns_ms") > 0).alias("phase"))
+    plain = part.requests.filter(~pl.col("secure")).select(*_NAME, (pl.col("dns_ms") > 0).alias("phase"))
     asked = part.queries.filter(pl.col("source") == "browser")
     opened = part.connections.select("visit_id", pl.col("first_host").alias("host"), "ech", "tls")
     opened = opened.filter(pl.col("tls").ne_missing(other=False))
     every = pl.concat([frame.select(_NAME) for frame in (groups, plain, asked, opened)])
-    name, firsts = grouped(keyed(*(numbers(every[column]) for column in _NAME)))
+    name, firsts = grouped(every)
     of_group, of_plain, of_query, of_connection = np.split(name, np.cumsum([groups.height, plain.height, asked.height]))
 
     def any_of(of: Ints, flags: pl.Series) -> _Flags:
@@ -59,12 +58,7 @@ def page_names(
         "best_case_dns": (best | ~secure, everywhere),
         "best_case_sni": (best, everywhere),
     }
-    for model, of_model in replays.items():
-        opens, lookups = of_model["opens"].to_numpy(), of_model["looked_up"]
-        opened_for, perhaps = _any(of_group, opens == YES, firsts.size), _any(of_group, opens != NO, firsts.size)
-        told, untold = any_of(of_group, lookups), any_of(of_group, lookups.is_null())
-        columns[f"{model}_sni"] = opened_for, opened_for | ~perhaps
-        columns[f"{model}_dns"] = told | ~secure, told | ~untold
+    columns |= _by_model(replays, of_group, secure)
     names = every[firsts]
     offered = _offered(part, names, crawled)
     hidden = {
@@ -75,13 +69,26 @@ def page_names(
     facts = pl.DataFrame(
         {name: value for name, (value, _) in columns.items()}
         | {f"{name}_known": known for name, (_, known) in columns.items()}
-        | {"ech_offered": offered, "literal": part.known.literal(names["host"])}
+        | {"ech_offered": offered, "literal": part.facts.is_ip_literal(names["host"])}
     )
     return (
         names.hstack(facts)
         .filter(~pl.col("literal"), pl.col("host").is_not_null())
         .select(*_NAME, "ech_offered", *(pl.when(f"{name}_known").then(name).alias(name) for name in columns), **hidden)
     )
+
+
+def _by_model(replays: Mapping[str, pl.DataFrame], of_group: Ints, secure: _Flags) -> dict[str, tuple[_Flags, _Flags]]:
+    """Of each name whether each browser connects for it and looks it up, and where that is known."""
+    columns = {}
+    for model, of_model in replays.items():
+        opens, lookups = of_model["opens"].to_numpy(), of_model["looked_up"]
+        opened, perhaps = (_any(of_group, flags, secure.size) for flags in (opens == YES, opens != NO))
+        asked = _any(of_group, lookups.fill_null(value=False).to_numpy(), secure.size)
+        unsure = _any(of_group, lookups.is_null().to_numpy(), secure.size)
+        columns[f"{model}_sni"] = opened, opened | ~perhaps
+        columns[f"{model}_dns"] = asked | ~secure, asked | ~unsure
+    return columns
 
 
 def page_addresses(
@@ -94,7 +101,7 @@ def page_addresses(
     # What is of one connection went to one address.
     requests = part.requests.select("visit_id", "secure", "connection_id", "server_ip")
     alone = requests.filter(pl.col("connection_id").is_null() | ~pl.col("secure")).select(
-        "visit_id", "secure", pl.col("server_ip").cast(part.known.addresses).alias("ip")
+        "visit_id", "secure", pl.col("server_ip").alias("ip")
     )
     led = pl.concat(
         frame.select("visit_id", pl.col("server_ip").alias("ip")) for frame in (rows, part.connections)
@@ -102,7 +109,7 @@ def page_addresses(
     plain = alone.filter(~pl.col("secure")).select("visit_id", "ip")
     peers = groups.select("visit_id", pl.col("peer").alias("ip"))
     every = pl.concat([peers, plain, led])
-    place, firsts = grouped(keyed(*(numbers(every[name]) for name in ("visit_id", "ip"))))
+    place, firsts = grouped(every)
     of_group, of_plain, of_led = np.split(place, np.cumsum([peers.height, plain.height]))
     # What goes without TLS goes there whatever browser and plan.
     always = _any(of_plain, np.ones(plain.height, np.bool_), firsts.size)
@@ -154,11 +161,16 @@ def _offered(part: Part, names: pl.DataFrame, crawled: _Flags) -> pl.Series:
 
 def first_of_place(part: Part, groups: pl.DataFrame) -> _Flags:
     """Whether each group is the first of its page in its AS, or at its address where that is in none."""
-    asn, asns = numbers(part.known.asns(groups["server_ip"]))
-    address, addresses = numbers(groups["server_ip"])
-    host, hosts = numbers(groups["host"])
-    place = np.where(asn > 0, asn, np.where(address > 0, asns + address, asns + addresses + host))
-    _, firsts = grouped(keyed(numbers(groups["visit_id"]), (place, asns + addresses + hosts)))
+    unplaced = pl.col("asn").is_null()
+    place = groups.select(
+        "visit_id",
+        part.facts.asns(groups["server_ip"]).alias("asn"),
+        pl.col("server_ip").alias("ip"),
+        "host",
+    ).with_columns(
+        pl.when(unplaced).then("ip"), pl.when(unplaced & pl.col("ip").is_null()).then("host")
+    )  # fmt: skip
+    _, firsts = grouped(place)
     first = np.zeros(groups.height, np.bool_)
     first[firsts] = True
     return first

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.candidates import MAYBE, NO, YES
-from originset.models.browsers.part import Ints, Part, grouped, keyed, numbers
+from originset.models.browsers.part import Ints, Part, grouped
 from originset.models.browsers.replay import unknown_modes
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
@@ -59,7 +59,7 @@ def with_handshakes(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     versions = pl.col("tls_version").replace_strict(_ROUND_TRIPS, default=None, return_dtype=pl.Int64)
     trips = pl.when(pl.col("protocol") == "h3").then(1).otherwise(versions)
     return groups.with_columns(
-        part.known.chain_bytes(groups["certificate_id"]).cast(pl.Int64).alias("chain_bytes"),
+        part.facts.chain_bytes(groups["certificate_id"]).alias("chain_bytes"),
         trips.cast(pl.Int64).alias("trips"),
     )
 
@@ -134,9 +134,8 @@ def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules, pag
 
 def with_lookups(groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with numbers for what one lookup serves: ``lookup`` (a page's name), ``lookup_in_partition``."""
-    name = (numbers(groups["visit_id"]), numbers(groups["host"]))
-    of_name, _ = grouped(keyed(*name))
-    of_partition, _ = grouped(keyed(*name, numbers(groups["top_site"]), numbers(groups["cross_site"])))
+    of_name, _ = grouped(groups.select("visit_id", "host"))
+    of_partition, _ = grouped(groups.select("visit_id", "host", "top_site", "cross_site"))
     return groups.with_columns(pl.Series("lookup", of_name), pl.Series("lookup_in_partition", of_partition))
 
 
@@ -150,4 +149,4 @@ def without_tls(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         ]
     ).unique()
     others = others.join(groups.select(name), on=name, how="anti")
-    return others.filter(~part.known.literal(others["host"]))
+    return others.filter(~part.facts.is_ip_literal(others["host"]))

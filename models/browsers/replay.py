@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.candidates import MAYBE, NO, YES, in_time, joins, looked_up, shares_host
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES, in_time, joins, looked_up, shares_host
 
 # Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or if
 # the earlier one joined another's connection (JOINED).

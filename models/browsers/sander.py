@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.candidates import NO, YES
+from originset.models.browsers.sharing_rules import NO, YES
 
 SANDER = ("sander_immediate", "sander_endless")
 

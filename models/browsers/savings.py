@@ -14,6 +14,11 @@ from originset.models.browsers.replay import replayed, ways
 # What certificates save by addresses alone, and with ORIGIN frames over the one protocol that each browser heeds.
 SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
 
+#: The columns of :func:`saved_connections`.
+SAVED_CONNECTIONS = pl.Schema(
+    {"site": pl.String(), "server": pl.String(), "host": pl.String(), **dict.fromkeys(SAVINGS, pl.Int64())}
+)
+
 _ORIGIN = ("visit_id", "host", "port")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Ints, Part, beside, few, grouped, keyed, numbers, places
+from originset.models.browsers.part import Part, matched
 
 _ADDRESSES = ("A", "AAAA")
 _NAME = ["visit_id", "host"]
@@ -24,15 +23,15 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.
     """
-    carried = beside(groups, part.connections, ["visit_id", "connection_id"], "first_host")["first_host"]
+    carried = matched(groups, part.connections, ["visit_id", "connection_id"], "first_host")["first_host"]
     told = groups.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms").hstack(
         [
-            *beside(groups, _own_connections(part.connections), _ORIGIN),
-            *beside(groups, answers_of(part), _NAME),
-            *beside(groups, _refused(part.connections), _NAME),
-            *beside(groups, _protocols(part.queries), _NAME),
+            *matched(groups, _own_connections(part.connections), _ORIGIN),
+            *matched(groups, answers_of(part), _NAME),
+            *matched(groups, _refused(part.connections), _NAME),
+            *matched(groups, _protocols(part.queries), _NAME),
             (carried.is_null() | (carried == groups["host"])).alias("own"),
-            part.known.literal(groups["host"]).alias("literal"),
+            part.facts.is_ip_literal(groups["host"]).alias("literal"),
         ]
     )
     told = told.with_columns(literals(part)).with_columns(
@@ -46,7 +45,7 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         .then(pl.coalesce("own_ms", "connected_ms"))
         .otherwise(pl.coalesce("own_ms", "ready_ms"))
         .alias("connected_ms"),
-        part.known.named(told["certificate_id"]).alias("names_known"),
+        part.facts.names_known(told["certificate_id"]).alias("names_known"),
         pl.col("misdirected", "h2_denied").fill_null(value=False),
     )
     return groups.drop("ready_ms", "connected_ms").hstack(told.select(
@@ -61,47 +60,29 @@ def _only(name: str) -> pl.Expr:
 
 def _own_connections(connections: pl.DataFrame) -> pl.DataFrame:
     """The earliest connection opened for each host of each page; its certificate is the first known of any."""
-    opened = (
-        connections.select("visit_id", "first_host", "port", "tls", *_OF_OWN)
-        .filter(pl.col("first_host").is_not_null(), pl.col("tls").ne_missing(other=False))
-        .with_columns(pl.col("port").fill_null(443))
-    )
-    group, firsts = grouped(keyed(numbers(opened["visit_id"]), numbers(opened["first_host"]), few(opened["port"])))
-    # Times that are not known come last; of equal ones the first.
-    several = np.flatnonzero((np.bincount(group) > 1)[group])
-    times = opened["established_ms"].gather(several).fill_null(np.inf).to_numpy()
-    by_time = several[np.lexsort((times, group[several]))]
-    earliest = firsts.copy()
-    earliest[group[by_time[::-1]]] = by_time[::-1]
+    earliest = pl.col("established_ms").arg_min().fill_null(0)
     return (
-        opened.select("visit_id", pl.col("first_host").alias("host"), "port")[firsts]
-        .hstack(
-            opened.select(
-                pl.col("server_ip").alias("own_ip"), pl.col("established_ms").alias("own_ms"), "tls_version", "ech"
-            )[earliest]
+        connections.select("visit_id", pl.col("first_host").alias("host"), "port", "tls", *_OF_OWN)
+        .filter(pl.col("host").is_not_null(), pl.col("tls").ne_missing(other=False))
+        .with_columns(pl.col("port").fill_null(443))
+        .group_by(_ORIGIN)
+        .agg(
+            pl.col("server_ip").get(earliest).alias("own_ip"),
+            pl.col("established_ms").get(earliest).alias("own_ms"),
+            pl.col("tls_version", "ech").get(earliest),
+            pl.col("certificate_id").drop_nulls().first(),
+            pl.col("origin_set").drop_nulls().first().alias("origins"),
+            pl.col("origin_ms").drop_nulls().first().alias("origins_ms"),
         )
-        .with_columns(
-            _first(opened["certificate_id"], group, firsts.size),
-            _normal(_first(opened["origin_set"], group, firsts.size)).alias("origins"),
-            _first(opened["origin_ms"], group, firsts.size).alias("origins_ms"),
-        )
+        .with_columns(_normal("origins"))
     )
 
 
-def _first(values: pl.Series, group: Ints, groups: int) -> pl.Series:
-    """The first of each group that is known."""
-    known = np.flatnonzero(values.is_not_null().to_numpy())[::-1]
-    if not known.size:
-        return values.clear(groups)
-    row = np.full(groups, -1)
-    row[group[known]] = known
-    return values.gather(places(row))
-
-
-def _normal(origins: pl.Series) -> pl.Series:
+def _normal(name: str) -> pl.Expr:
     """Entries of ORIGIN frames as RFC 6454 section 6.2 writes them: browsers take them with case, port and path."""
     entry = pl.element().str.to_lowercase().str.replace(r"^(https://[^/]*?)(?::443)?(?:/.*)?$", "${1}")
-    return origins if origins.null_count() == origins.len() else origins.list.eval(entry)
+    # Where no frame is known at all, polars may have lost the type.
+    return pl.col(name).cast(pl.List(pl.String)).list.eval(entry)
 
 
 def _refused(connections: pl.DataFrame) -> pl.DataFrame:
@@ -118,7 +99,7 @@ def _refused(connections: pl.DataFrame) -> pl.DataFrame:
 
 def literals(part: Part) -> pl.Expr:
     """``answers``: those of a host that is an address are the address."""
-    own = pl.concat_list(pl.col("host").cast(pl.String).cast(part.known.addresses))
+    own = pl.concat_list(pl.col("host").cast(pl.String).cast(part.facts.addresses, strict=False))
     return pl.when("literal").then(own).otherwise("answers").alias("answers")
 
 
@@ -132,7 +113,7 @@ def answers_of(part: Part) -> pl.DataFrame:
             pl.col("answers").explode(),
             (pl.col("asked_ms") + pl.col("took_ms")).min().alias("answered_ms"),
         )
-        .with_columns(pl.col("answers").list.unique().cast(pl.List(part.known.addresses)))
+        .with_columns(pl.col("answers").list.unique().cast(pl.List(part.facts.addresses)))
         .collect()
     )
 

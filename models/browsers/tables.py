@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from originset.data.columns import Table
 from originset.data.reference.browser_rules import browser_rules
 from originset.data.schema import (
     BROWSER_COUNTS,
@@ -14,15 +13,14 @@ from originset.data.schema import (
     PAGE_ADDRESSES,
     PAGE_NAMES,
     REDUNDANT_CONNECTIONS,
+    polars_type,
 )
-from originset.data.schema import polars_type as kind_of
 from originset.models.browsers.asked import asked, modes_of
-from originset.models.browsers.candidates import YES, pairs, planned_pairs
+from originset.models.browsers.candidates import pairs, planned_pairs
 from originset.models.browsers.causes import redundant_connections
 from originset.models.browsers.exposures import first_of_place, page_addresses, page_names
 from originset.models.browsers.http1 import with_at_once
-from originset.models.browsers.known import Known
-from originset.models.browsers.part import Part, read
+from originset.models.browsers.part import INPUTS, Part, read
 from originset.models.browsers.predictions import (
     connections,
     of_pages,
@@ -31,45 +29,74 @@ from originset.models.browsers.predictions import (
     without_tls,
 )
 from originset.models.browsers.replay import replayed, ways
-from originset.models.browsers.savings import saved_connections
+from originset.models.browsers.savings import SAVED_CONNECTIONS, saved_connections
 from originset.models.browsers.servers import with_servers
+from originset.models.browsers.sharing_rules import YES
 
 TODAY, PLANNED = "today", "planned"
 
+#: The models whose rows :func:`browser_tables` takes.
+READS = (*INPUTS, "colocated_hosts")
+
+#: What it returns: the columns of each.
+WRITES = {
+    "browser_counts": pl.Schema(
+        {"visit_id": pl.String(), **{column.name: polars_type(column.type) for column in BROWSER_COUNTS}}
+    ),
+    "browser_predictions": BROWSER_PREDICTIONS.polars_schema,
+    "page_names": PAGE_NAMES.polars_schema,
+    "page_addresses": PAGE_ADDRESSES.polars_schema,
+    "redundant_connection_causes": REDUNDANT_CONNECTIONS.polars_schema,
+    "saved_connections": SAVED_CONNECTIONS,
+}
+
 _BROWSER, _MODEL = pl.Enum(list(browser_rules())), pl.Enum([TODAY, PLANNED])
+_PAIR = ["group", "group_held"]
 
 
-def browser_tables(
-    tables: Mapping[str, pl.LazyFrame], colocated: pl.DataFrame | None = None, known: Known | None = None
-) -> dict[str, pl.DataFrame]:
-    """What the rules say of the pages of ``tables``, by name.
+def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """What the browsers' rules say of a batch of pages: the tables WRITES, rows in any order.
+
+    ``rows``: of the models READS, by name; texts are Strings.
 
     ``browser_counts`` has one row per visit and BROWSER_COUNTS, columns of ``page_counts``: ``_low`` and ``_high`` hold
     for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that sent nothing over TLS needs 0.
     ``_dns`` counts names, those of requests over http and of names that do not exist included. An ORIGIN frame that no
-    recorder saw is taken not to have been sent. The others are tables: ``browser_predictions``, ``page_names``,
-    ``page_addresses`` and ``redundant_connections``. With ``colocated``
-    (:func:`originset.models.colocated.colocated_hosts`) there is also ``saved_connections``
-    (:func:`originset.models.browsers.savings.saved_connections`). Rows are in any order; texts that repeat are
-    categories.
-
-    Takes memory for all requests of ``tables``: give it parts of a large study (:func:`originset.models.parts.parts`),
-    and all of them one ``known``, made of the same study.
+    recorder saw is taken not to have been sent. ``redundant_connection_causes`` are rows of the table
+    ``redundant_connections`` but for ``based_on_live``, which is False. ``saved_connections``: see
+    :func:`originset.models.browsers.savings.saved_connections`; of hosts of visits that browser_visits lacks nothing is
+    known. The others are tables of the study.
     """
-    known = known or Known(tables)
-    part = read(tables, known)
-    rows = modes_of(part)
-    groups = groups_of(part, rows)
-    found = pairs(known, groups)
-    planned = planned_pairs(known, groups, found)
+    part = read(rows)
+    modes = modes_of(part)
+    groups = groups_of(part, modes)
+    found = pairs(part.facts, groups)
+    replays, predicted = _replays(part, groups, found)
+    best_case = first_of_place(part, groups)
+    of_pages = {
+        "browser_counts": _counts(predicted),
+        "browser_predictions": predicted,
+        "page_names": page_names(part, groups, replays, best_case),
+        "page_addresses": page_addresses(part, modes, groups, replays, best_case),
+        "redundant_connection_causes": redundant_connections(part, modes),
+    }
+    ids = part.visits["visit_id"]
+    named = {name: frame.with_columns(ids.gather(frame["visit_id"])) for name, frame in of_pages.items()}
+    named["saved_connections"] = _saved(part, groups, found, replays, rows["colocated_hosts"])
+    return {name: frame.select(WRITES[name].names()).cast(WRITES[name]) for name, frame in named.items()}
+
+
+def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    """What becomes of the groups in each browser, today and planned, and what each page needs then."""
+    planned = planned_pairs(part.facts, groups, found)
     # A planned pair takes the place of what both have today.
-    unchanged = found.join(planned, on=["group", "group_held"], how="anti").select("group", "group_held")
-    named = planned.join(found.filter(pl.col("covers") == YES), on=["group", "group_held"], how="anti")
+    unchanged = found.join(planned, on=_PAIR, how="anti").select(_PAIR)
+    named = planned.join(found.filter(pl.col("covers") == YES), on=_PAIR, how="anti")
     others = without_tls(part, groups)
     predictions, replays = [], {}
     for browser, rules in browser_rules().items():
         today = ways(found, rules)
-        then = pl.concat([today.join(unchanged, on=["group", "group_held"], how="semi"), ways(planned, rules)])
+        then = pl.concat([today.join(unchanged, on=_PAIR, how="semi"), ways(planned, rules)])
         for model, taken, added in ((TODAY, today, None), (PLANNED, then, named)):
             opens = connections(replayed(groups, taken), rules)
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
@@ -78,60 +105,29 @@ def browser_tables(
                     pl.lit(browser, _BROWSER).alias("browser"), pl.lit(model, _MODEL).alias("model")
                 )
             )
-    predicted = pl.concat(predictions)
-    best_case = first_of_place(part, groups)
-    found_of_pages = {
-        "browser_counts": _counts(predicted),
-        "browser_predictions": _rows(predicted, BROWSER_PREDICTIONS),
-        "page_names": _rows(page_names(part, groups, replays, best_case), PAGE_NAMES),
-        "page_addresses": _rows(page_addresses(part, rows, groups, replays, best_case), PAGE_ADDRESSES),
-        "redundant_connections": _rows(redundant_connections(part, rows), REDUNDANT_CONNECTIONS),
-    }
-    ids = part.visits["visit_id"].cast(known.visits)
-    named_pages = {name: _named(frame, ids) for name, frame in found_of_pages.items()}
-    named_pages["browser_counts"] = named_pages["browser_counts"].cast({"visit_id": pl.String})
-    if colocated is None:
-        return named_pages
-    beside = colocated.select(
-        *(
-            pl.col("site").cast(pl.String),
-            "server",
-            "visit_id",
-            pl.col("host").cast(pl.String).cast(known.hosts),
-            "port",
-        )
-    )
-    numbers = part.visits.select("visit_id").with_row_index("number")
-    # Of pages that are left out nobody knows what they would save.
-    unknown = beside.join(numbers, on="visit_id", how="anti").select("site", pl.col("server", "host").cast(pl.String))
-    beside = (
-        beside.with_columns(pl.col("server").cast(pl.String).cast(known.hosts))
-        .join(numbers, on="visit_id")
+    return replays, pl.concat(predictions)
+
+
+def _saved(
+    part: Part, groups: pl.DataFrame, found: pl.DataFrame, replays: Mapping[str, pl.DataFrame], colocated: pl.DataFrame
+) -> pl.DataFrame:
+    """Rows of ``saved_connections``; of visits that are left out nobody knows what they would save."""
+    beside = colocated.select("site", "server", "visit_id", "host", "port")
+    numbers = part.visits.select("visit_id", number=pl.int_range(pl.len(), dtype=pl.UInt32))
+    unknown = beside.join(numbers, on="visit_id", how="anti").select("site", "server", "host")
+    located = (
+        beside.join(numbers, on="visit_id")
         .drop("visit_id")
         .rename({"number": "visit_id"})
+        .with_columns(pl.col("server", "host").cast(part.facts.hosts))
     )
-    today_by_browser = {browser: replays[browser] for browser in browser_rules()}
-    saved = saved_connections(groups, found, today_by_browser, beside)
-    saved = saved.cast({"server": pl.String, "host": pl.String})
-    return named_pages | {"saved_connections": pl.concat([saved, unknown], how="diagonal")}
+    saved = saved_connections(groups, found, {browser: replays[browser] for browser in browser_rules()}, located)
+    return pl.concat([saved.cast({"server": pl.String, "host": pl.String}), unknown], how="diagonal")
 
 
 def groups_of(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     """The groups of ``rows`` (:func:`originset.models.browsers.asked.modes_of`) with all that is known of them."""
     return with_lookups(with_handshakes(part, with_at_once(part, with_servers(part, asked(rows)))))
-
-
-def _named(rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    """Rows with the visits' ids again."""
-    return rows.with_columns(ids.gather(rows["visit_id"]))
-
-
-def _rows(found: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """A table's columns with their types, but for texts, which are as they are."""
-    return found.select(
-        pl.col(name) if kind in (pl.String, pl.List(pl.String)) else pl.col(name).cast(kind)
-        for name, kind in table.polars_schema.items()
-    )
 
 
 def _counts(predicted: pl.DataFrame) -> pl.DataFrame:
@@ -147,4 +143,4 @@ def _counts(predicted: pl.DataFrame) -> pl.DataFrame:
                 pl.col("dns").alias(f"{browser}_dns"),
             )
         )
-    return counts.select("visit_id", *(pl.col(column.name).cast(kind_of(column.type)) for column in BROWSER_COUNTS))
+    return counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Part, beside
+from originset.models.browsers.part import Part, matched
 from originset.models.browsers.servers import answers_of, literals
 
 _KEY = ["visit_id", "connection_id"]
@@ -39,12 +39,12 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     firsts = np.sort(first[first >= 0])
     carried = rows.select(*_CARRIED, "server_ip", "started_ms", "ready_ms", "connected_ms", "connection")[firsts]
     last_ms = pl.Series("last_ms", last[of[firsts]])
-    told = beside(carried, part.connections, _KEY, *_TOLD)
-    answers = beside(carried, answers_of(part), ["visit_id", "host"])
+    told = matched(carried, part.connections, _KEY, *_TOLD)
+    answers = matched(carried, answers_of(part), ["visit_id", "host"])
     facts = (
         carried.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms")
         .rename({"server_ip": "first_ip"})
-        .hstack([*told, *answers, last_ms, part.known.literal(carried["host"]).alias("literal")])
+        .hstack([*told, *answers, last_ms, part.facts.is_ip_literal(carried["host"]).alias("literal")])
         .with_columns(literals(part))
         .select(
             "certificate_id",
@@ -62,8 +62,8 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
         )
     )
     facts = facts.with_columns(
-        part.known.named(facts["certificate_id"]).alias("names_known"),
-        part.known.asns(facts["peer"]).alias("asn"),
+        part.facts.names_known(facts["certificate_id"]).alias("names_known"),
+        part.facts.asns(facts["peer"]).alias("asn"),
     )
     own = carried.select(_CARRIED).hstack(facts)
     order = own.select(pl.arg_sort_by("visit_id", "opened_ms", "first", "connection_id"))["visit_id"]
@@ -77,7 +77,7 @@ def _misdirected(rows: pl.DataFrame, carried: pl.DataFrame, told: pl.Series) -> 
     if refused.is_empty() and not several.any():
         return pl.Series("misdirected", [None], dtype=told.dtype).new_from_index(0, told.len())
     lists = refused.group_by("connection").agg(pl.col("host").unique())
-    seen = beside(carried, lists, ["connection"])["host"]
+    seen = matched(carried, lists, ["connection"])["host"]
     both = pl.concat_list(pl.lit(seen).fill_null([]), pl.lit(told).fill_null([])).list.unique()
     some = pl.Series(seen.is_not_null() | several)
     return pl.select(pl.when(some).then(both).alias("misdirected")).to_series()

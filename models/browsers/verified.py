@@ -32,10 +32,10 @@ _NOT_ASKED = "not asked for"
 def verified(page: str, predicted: pl.DataFrame, loads: Sequence[Served]) -> pl.DataFrame:
     """One row per host, as VERIFIED: by which connections it was to be served, and was in most of ``loads``.
 
-    ``predicted``: of ``hosts`` of :func:`originset.models.browsers.planned.planned_connections`, the rows of one visit,
-    browser and model. A host agrees if as many connections were opened for it as predicted, and, where that is certain,
-    its requests went over the connections of exactly the hosts that were predicted. How many a host over HTTP/1.1 has
-    hangs on the moments at which it is asked, which no plan changes: there only whose they are counts.
+    ``predicted``: of ``hosts`` of :class:`originset.models.planned_connections.PlannedConnections`, the rows of one
+    visit, browser and model. A host agrees if as many connections were opened for it as predicted, and, where that is
+    certain, its requests went over the connections of exactly the hosts that were predicted. How many a host over
+    HTTP/1.1 has hangs on the moments at which it is asked, which no plan changes: there only whose they are counts.
     """
     browser = predicted["browser"].first()
     rows: list[_Verified] = []

@@ -1,48 +1,41 @@
-"""What the models cost on a generated study: CPU against a bare scan of the same Parquet, and peak memory.
+"""What the models cost on a generated study: CPU against a bare scan of the same Parquet, time by the clock, memory.
 
-3.6 million requests, or ``ORIGINSET_BENCH_PAGES`` pages (315796, the paper's number, give 36 million). CPU seconds of
-the whole process, all threads, one run. The study is synthetic: only its cost means anything. Run it by itself:
-``make bench``, or ``python tests/benchmarks/bench_models.py``.
+3.6 million requests, or ``ORIGINSET_BENCH_PAGES`` pages (315796, the paper's number, give 36 million; 3157960 ten
+times as many, and 25 GB on disk). All of the paper's models, evidence and merging included, in ``ORIGINSET_BENCH_JOBS``
+processes (all cores), then the same with the browsers' rules. CPU seconds are those of all processes, memory the most
+that these had together. With ``ORIGINSET_BENCH_BESIDE``, the Python of another checkout whose models are one function
+of frames in memory, that checkout's models run on the same study in the same run. The study is synthetic: only its cost
+means anything. Run it by itself: ``make bench``, or ``python tests/benchmarks/bench_models.py``.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import resource
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import originset  # isort: skip  # before polars, for which it sets something: as the command does
 
 import duckdb
+import psutil
 from generated_study import generate
 
-from originset.data.schema import REQUESTS, TABLES, Stage
-from originset.data.shards import scan, shard_paths
+from originset.cli.model_batches import side_by_side
+from originset.data.schema import REQUESTS
+from originset.data.shards import shard_paths
 from originset.data.study import Study
-from originset.models import fill
+from originset.models.batches import inputs_of
+from originset.models.definitions import modelled_tables
 from originset.models.parameters import Parameters
+from originset.models.runner import Run, run_models
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
-
-# What model_tables calls, by the part of the models that it belongs to.
-STEPS = {
-    "read": ("keys", "pages", "known_connections"),
-    "page counts": ("first_connections", "page_counts"),
-    "certificates": ("documents", "at_documents", "colocated_hosts", "certificate_additions", "site_certificates"),
-    "timeline": ("timed", "page_load_times"),
-    "provider changes": ("carried", "provider_changes"),
-    "evidence between hosts": ("colocation_evidence", "pair_levels"),
-    "merging by evidence": ("with_merges",),
-    "ORIGIN sets": ("misdirected_hosts", "origin_sets"),
-}
+JOBS = int(os.environ.get("ORIGINSET_BENCH_JOBS", str(os.cpu_count() or 1)))
+BESIDE = os.environ.get("ORIGINSET_BENCH_BESIDE")
+_LOOK_S = 0.05
 
 # The columns that the models read.
 SCANNED = (
@@ -51,7 +44,31 @@ SCANNED = (
     "receive_ms",
 )
 
-spent: defaultdict[str, float] = defaultdict(float)
+_OF_THAT_CHECKOUT = """
+import sys
+from pathlib import Path
+from originset.data.schema import TABLES, Stage
+from originset.data.shards import scan
+from originset.data.study import Study
+from originset.models.fill import model_tables
+from originset.models.parameters import Parameters
+study = Study(Path(sys.argv[1]))
+stages = (Stage.ROWS, Stage.RESOLVED)
+tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in stages}
+model_tables(tables, Parameters(), browsers=False)
+"""
+
+
+@dataclass
+class Cost:
+    """CPU seconds, seconds by the clock and the most memory in MiB of a command and all below it."""
+
+    cpu: float
+    clock: float
+    memory: float
+
+    def __str__(self) -> str:
+        return f"{self.cpu:9.1f} cpu-s {self.clock:9.1f} s by the clock {self.memory:8.0f} MiB at most"
 
 
 def say(line: str) -> None:
@@ -59,16 +76,33 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-@contextmanager
-def timed(name: str) -> Iterator[None]:
-    begun = time.process_time()
-    yield
-    spent[name] += time.process_time() - begun
+def cost_of(*arguments: str, python: str = sys.executable) -> Cost:
+    """What a Python with these arguments takes."""
+    command = [python, str(Path(__file__).with_name("cpu_of.py")), python, *arguments]
+    begun = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    most = [0.0]
+    watch = threading.Thread(target=_watch, args=(process, most))
+    watch.start()
+    output = process.communicate()[0]
+    watch.join()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(arguments)} failed")
+    return Cost(float(output.splitlines()[-1]), time.monotonic() - begun, most[0])
 
 
-def peak() -> float:
-    """The most memory that the process has had so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def _watch(process: subprocess.Popen[str], most: list[float]) -> None:
+    root = psutil.Process(process.pid)
+    while process.poll() is None:
+        total = 0
+        for each in root.children(recursive=True):
+            try:
+                memory = each.memory_full_info()
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+            total += memory.uss
+        most[0] = max(most[0], total / 2**20)
+        time.sleep(_LOOK_S)
 
 
 def bare_scan(study: Study) -> None:
@@ -79,54 +113,36 @@ def bare_scan(study: Study) -> None:
         connection.execute(f"SELECT {sums} FROM read_parquet(?)", [paths]).fetchall()  # noqa: S608 - names from above
 
 
-def watch(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def watched(*arguments: Any, **named: Any) -> Any:
-        with timed(name):
-            return function(*arguments, **named)
-
-    return watched
-
-
-def model(study: Study) -> None:
-    """The paper's model tables, as ``originset model`` fills them; without the browsers' rules."""
-    stages = (Stage.ROWS, Stage.RESOLVED)
-    tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in stages}
-    for step, functions in STEPS.items():
-        for function in functions:
-            setattr(fill, function, watch(getattr(fill, function), step))
-    begun = time.process_time()
-    fill.model_tables(tables, Parameters(), browsers=False)
-    # Which rows belong together, and what is between the steps.
-    spent["read"] += time.process_time() - begun - sum(spent[step] for step in STEPS)
+def model(study: Study, *, browsers: bool) -> None:
+    """The model tables, as ``originset model`` fills them."""
+    with tempfile.TemporaryDirectory(dir=study.root.parent) as folder:
+        run = Run(inputs_of(study), Parameters(), Path(folder), modelled_tables(), browsers)
+        run_models(run, side_by_side(JOBS))
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("ORIGINSET_BENCH_FOLDER")) as folder:
         study = Study(Path(folder) / "study")
-        requests = generate_apart(study)
-        say(f"originset {originset.__version__}, synthetic: {PAGES} pages, {requests} requests")
-        say(f"peak memory before {peak():.0f} MiB")
-        with timed("scan"):
-            bare_scan(study)
-        say(f"peak memory of the scan {peak():.0f} MiB")
-        model(study)
-    scan_cost = spent.pop("scan")
-    say(f"{'bare scan of 18 columns':<26} {scan_cost:8.2f} cpu-s {scan_cost / requests * 1e9:19.0f} ns/request")
-    for name, seconds in spent.items():
-        say(f"{name:<26} {seconds:8.2f} cpu-s {seconds / scan_cost:7.2f} x {seconds / requests * 1e9:7.0f} ns/request")
-    pages = sum(spent[name] for name in ("read", "page counts", "certificates", "timeline"))
-    say(f"counts, certificates, timeline {pages / scan_cost:.2f} x the scan (to be at most 4)")
-    evidence = pages + spent["evidence between hosts"] + spent["merging by evidence"]
-    say(f"with evidence between hosts, and merging by it {evidence / scan_cost:.2f} x the scan")
-    say(f"provider changes {spent['provider changes'] / scan_cost:.2f} x the scan (to be at most 4)")
-    say(f"peak memory {peak():.0f} MiB (to be at most 2048)")
-
-
-def generate_apart(study: Study) -> int:
-    """In a process of its own, so that its memory is not the models'."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(generate, (study, PAGES))
+        requests = generate(study, PAGES)
+        say(f"synthetic: {PAGES} pages, {requests} requests, {JOBS} processes")
+        nothing = cost_of(__file__, "nothing", str(study.root))
+        scan = cost_of(__file__, "scan", str(study.root))
+        steps = {"the paper's models": ("paper",), "with the browsers' rules": ("browsers",)}
+        say(f"{'bare scan of 18 columns':<28}{scan}, the start of a process included: {nothing.cpu:.1f} cpu-s")
+        own = scan.cpu - nothing.cpu
+        for name, (step,) in steps.items():
+            cost = cost_of(__file__, step, str(study.root))
+            each = (cost.cpu - nothing.cpu) / requests * 1e9
+            say(f"{name:<28}{cost} {(cost.cpu - nothing.cpu) / own:7.2f} x the scan {each:7.0f} ns a request")
+        if BESIDE is not None:
+            say(f"{'the same, other checkout':<28}{cost_of('-c', _OF_THAT_CHECKOUT, str(study.root), python=BESIDE)}")
+    say("to be at most: 12 x the scan and 2048 MiB, with the browsers' rules 20 x and 3072 MiB")
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 1:
+        main()
+    elif sys.argv[1] == "scan":
+        bare_scan(Study(Path(sys.argv[2])))
+    elif sys.argv[1] in {"paper", "browsers"}:
+        model(Study(Path(sys.argv[2])), browsers=sys.argv[1] == "browsers")

@@ -1,9 +1,9 @@
-"""What names, addresses and certificates cost: by what is distinct of them, not by requests; and peak memory.
+"""What names and addresses cost: by what is distinct of them, not by requests; and peak memory.
 
 A generated study is resolved as it is, and once more with every request five times over: what is distinct stays the
 same, so the time may grow only by what reading more rows takes, which is shown beside it. CPU seconds of the whole
 process. Pages: ``ORIGINSET_BENCH_PAGES`` (315796, the paper's number, give 36 million requests; a tenth by default).
-What evidence costs is in bench_models.
+What coverage and evidence cost is in bench_models.
 """
 
 import multiprocessing
@@ -23,7 +23,6 @@ from originset.analysis.resolution import resolve
 from originset.data.reference.snapshot import built_in
 from originset.data.shards import scan, shard_paths
 from originset.data.study import Study
-from originset.models.coverage import covered
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
 TIMES = 5
@@ -49,15 +48,6 @@ def read(study: Study) -> int:
     """Nothing but the columns of requests that resolving reads."""
     lengths = scan(study, "requests").select(pl.col("host", "server_ip").str.len_bytes().cast(pl.Int64).sum())
     return int(sum(lengths.collect(engine="streaming").row(0)))
-
-
-def coverage(study: Study) -> int:
-    """Each certificate against each host that a connection with it was opened for."""
-    tables = {name: scan(study, name) for name in ("certificates", "certificate_names")}
-    opened = scan(study, "connections").filter(pl.col("certificate_id").is_not_null())
-    pairs = opened.select("certificate_id", pl.col("first_host").alias("host")).unique().collect(engine="streaming")
-    say(f"{pairs.height:,} pairs of certificate and host, {covered(tables, pairs).sum():,} of them covered")
-    return pairs.height
 
 
 def repeat_requests(study: Study) -> None:
@@ -87,13 +77,12 @@ def main() -> None:
                 f"{PAGES:,} pages, {count:,} requests: {counts['hosts']:,} hosts and {counts['addresses']:,} addresses"
                 f" resolved in {resolving:.1f} s; nothing but reading their columns takes {reading:.1f} s"
             )
-        covering, _ = measured(lambda: coverage(study))
         (read_once, once), (read_more, more) = took
         say(
             f"{TIMES} times the requests: resolving took {more / once:.1f} times as long,"
             f" reading {read_more / read_once:.1f} times"
         )
-        say(f"coverage in {covering:.1f} s; peak memory {peak():.0f} MiB, {before:.0f} of them before")
+        say(f"peak memory {peak():.0f} MiB, {before:.0f} of them before")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ class _World:
     as_weights: _Floats  # cumulative
 
 
-def generate(study: Study, pages: int, seed: int = 1, shape: Shape | None = None) -> int:
+def generate(
+    study: Study, pages: int, seed: int = 1, shape: Shape | None = None, pages_per_shard: int = PAGES_PER_SHARD
+) -> int:
     """Write the tables of ``pages`` page loads into an empty study; the number of requests.
 
     The same arguments give the same study.
@@ -69,8 +71,8 @@ def generate(study: Study, pages: int, seed: int = 1, shape: Shape | None = None
     requests = 0
     seen_hosts: list[pl.Series] = []
     seen_addresses: list[pl.DataFrame] = []
-    for number, first in enumerate(range(0, pages, PAGES_PER_SHARD)):
-        sites = np.arange(first, min(first + PAGES_PER_SHARD, pages), dtype=np.int64)
+    for number, first in enumerate(range(0, pages, pages_per_shard)):
+        sites = np.arange(first, min(first + pages_per_shard, pages), dtype=np.int64)
         tables = _shard(np.random.default_rng([seed, 1, number]), world, shape, sites)
         for name in ("visits", "requests", "connections", "certificates", "certificate_names"):
             write_shard(study, name, f"{SYNTHETIC}-{number:04d}", _complete(name, tables[name]))

@@ -77,7 +77,8 @@ def rows(table: str, given: list[dict[str, Any]]) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    made = Study(tmp_path_factory.mktemp("plan") / "S")
+    folder = tmp_path_factory.mktemp("plan")
+    made = Study(folder / "S")
     made.create()
     write_shard(made, "visits", "x", rows("visits", VISITS))
     requests = [
@@ -97,7 +98,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         "provider_changes": rows("provider_changes", [{"provider": "Example CDN", "asn": 64500} | c for c in CHANGES]),
         "site_certificates": rows("site_certificates", [{"site": SITE, "certificate_id": "c1", "existing_names": 3}]),
     }
-    database.build(made, modelled)
+    files = {name: [folder / f"{name}.parquet"] for name in modelled}
+    for name, frame in modelled.items():
+        frame.write_parquet(*files[name])
+    database.build(made, files)
     return made
 
 

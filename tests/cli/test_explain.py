@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 import pytest
 from hand_made_har import write_har
 
-from originset.models import crowded
-
 HARS = Path(__file__).parents[1] / "fixtures" / "hars"
 HOME, NEAR = "104.20.8.1", "104.20.8.2"
 
@@ -75,18 +73,17 @@ def test_strangers_texts_stay_texts(run, tmp_path: Path) -> None:
     assert "\x1b" not in (tmp_path / "page.html").read_text()
 
 
-def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    urls = [(f"https://h{number}.site.test/", HOME, str(number)) for number in range(1, 5)]
+def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -> None:
+    urls = [(f"https://h{number}.site.test/", HOME, str(number)) for number in range(1, 1002)]
+    assert "more hosts or connections" not in said(run, write_har(tmp_path / "few.har", urls[:4]))
     har = write_har(tmp_path / "page.har", urls)
-    assert "more hosts or connections" not in said(run, har)
-    monkeypatch.setattr(crowded, "MOST", 3)
     text = said(run, har, "--out", tmp_path / "page.html")
     assert "TLS connections: no totals, as the page was with more than 1,000 hosts or connections." in text
     assert "This page has more hosts or connections than are compared" in text
     page = (tmp_path / "page.html").read_text()
     assert "1 page has more hosts or connections than are compared" in page
     assert "No connection was found" not in text + page
-    (tmp_path / "budget.toml").write_text("[budget]\nconnections = 9\nredundant_connections = 9\n")
+    (tmp_path / "budget.toml").write_text("[budget]\nconnections = 2000\nredundant_connections = 9\n")
     judged = run("check", "--budget", tmp_path / "budget.toml", har, "--format", "csv")
-    assert [row.split(",")[5] for row in judged.stdout.splitlines()[1:]] == ["4", ""]
+    assert [row.split(",")[5] for row in judged.stdout.splitlines()[1:]] == ["1001", ""]
     assert judged.returncode == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from originset.crawler.machine import private_memory, shortage
+from originset.crawler.machine import own_addresses, private_memory, shortage
 
 
 def test_nothing_is_short_of_nothing(tmp_path: Path) -> None:
@@ -42,3 +42,10 @@ def test_memory_of_a_family() -> None:
         assert both > private_memory(parent.children()) > 0
         process.communicate()
     assert private_memory([parent]) == 0, "what is gone has none"
+
+
+def test_own_addresses_are_those_of_other_interfaces_than_loopback() -> None:
+    own = own_addresses()
+    assert not own & {"127.0.0.1", "::1"}
+    listed = {a.address.partition("%")[0] for all_of in psutil.net_if_addrs().values() for a in all_of}
+    assert own <= listed

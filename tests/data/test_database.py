@@ -61,18 +61,22 @@ def test_the_last_run_is_in_it_with_utc_times(study: Study) -> None:
     assert rows == [(1, "import", 'a"b', None)]
 
 
-def test_modelled_tables_are_filled(study: Study) -> None:
-    counts = full(
-        pl.DataFrame({"visit_id": ["v"], "measured_tls": [3]}).cast({"measured_tls": pl.Int32}), "page_counts"
-    )
-    database.build(study, {"page_counts": counts})
+def test_modelled_tables_are_filled_from_all_their_files(study: Study, tmp_path: Path) -> None:
+    files = [tmp_path / "0.parquet", tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    for tls, path in enumerate(files[:2]):
+        rows = pl.DataFrame({"visit_id": [f"v{tls}"], "measured_tls": [tls]}).cast({"measured_tls": pl.Int32})
+        full(rows, "page_counts").write_parquet(path)
+    TABLES["page_counts"].polars_schema.to_frame().write_parquet(files[2])
+    assert database.build(study, {"page_counts": files}) == {"page_counts": 2}
     with database.open_database(study) as connection:
-        assert connection.execute("SELECT measured_tls, ideal_ip FROM page_counts").fetchall() == [(3, None)]
+        found = connection.execute("SELECT visit_id, measured_tls, ideal_ip FROM page_counts ORDER BY ALL").fetchall()
+    assert found == [("v0", 0, None), ("v1", 1, None)]
 
 
-def test_a_wrong_column_is_not_swallowed(study: Study) -> None:
-    with pytest.raises(pl.exceptions.PolarsError):
-        database.build(study, {"page_counts": pl.DataFrame({"visit_id": ["v"]})})
+def test_a_wrong_column_is_not_swallowed(study: Study, tmp_path: Path) -> None:
+    pl.DataFrame({"visit_id": ["v"]}).write_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(duckdb.Error, match=r"hosts|measured"):
+        database.build(study, {"page_counts": [tmp_path / "rows.parquet"]})
     assert [path.name for path in study.root.iterdir()] == ["study.json"]
 
 

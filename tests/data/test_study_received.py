@@ -103,8 +103,8 @@ def test_only_what_this_program_makes_is_swept(study: Study) -> None:
     gone = [
         ".study.json.12.tmp",
         ".ledger.leases.12.tmp",
-        ".study.duckdb.building",
-        ".study.duckdb.building.wal",
+        ".study.duckdb.building/study.duckdb.wal",
+        ".models.building/models/page_counts/000000.parquet",
         "study.duckdb.tmp/duckdb_temp_77_0_storage_S32K-0.tmp",
         "tables/rejects/.imports.parquet.12.tmp",
         "tables/rejects/..captures-ab.made-from.12.tmp",

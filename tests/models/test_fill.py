@@ -5,22 +5,8 @@ import random
 import polars as pl
 
 from originset.data.schema import TABLES, Stage
-from originset.models.fill import model_tables as modelled_tables
+from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
-
-
-def model_tables(*arguments, **named):
-    """The tables with their texts written out, which may be categories."""
-    return {
-        name: frame.cast(
-            {
-                column: kind
-                for column, kind in TABLES[name].polars_schema.items()
-                if kind in (pl.String, pl.List(pl.String)) and column in frame.columns
-            }
-        )
-        for name, frame in modelled_tables(*arguments, **named).items()
-    }
 
 
 def test_every_modelled_table_with_its_columns(example_tables) -> None:

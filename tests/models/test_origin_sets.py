@@ -1,7 +1,13 @@
 """ORIGIN sets of a small study, by hand."""
 
+import duckdb
+import polars as pl
+import pytest
+
+from originset.models.definitions import macros, models
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
+from originset.models.runner import batch_rows
 
 
 def origin_sets(tables):
@@ -38,3 +44,32 @@ def test_the_port_of_most_visits(make_tables, example_rows) -> None:
     ]
     rows = origin_sets(make_tables({**example_rows, "requests": requests}))
     assert [row["port"] for row in rows if row["host"] == "static.example.com"] == [443]
+
+
+@pytest.mark.parametrize("browsers", [True, False])
+def test_what_announcing_is_worth(example_tables, browsers) -> None:
+    """A server's own connection is what others save theirs for; what its certificate lacks, clients leave out."""
+    model = models()["origin_sets"]
+    rows = batch_rows(example_tables, model.reads)
+    hosts = rows["colocated_hosts"].select("site", "server", "host").unique()
+    rows["site_host_savings"] = hosts.with_columns(connections_saved_firefox=pl.lit(3, pl.Int64))
+    with duckdb.connect() as connection:
+        connection.execute(macros())
+        connection.execute(f"SET VARIABLE browsers = {browsers}")
+        for name, frame in rows.items():
+            connection.register(name, frame.to_arrow())
+        found = connection.sql(model.sql).pl()
+    worth = dict(found.select("host", "connections_saved_firefox").iter_rows())
+    assert worth == (
+        {
+            "www.example.com": 0,
+            "static.example.com": 3,
+            "assets.example.com": 3,
+            "cdn.other.net": 0,
+            "img.other.net": 0,
+            # Nobody knows whether its certificate covers it; but it is the server itself.
+            "www.shop.test": 0,
+        }
+        if browsers
+        else dict.fromkeys(worth)
+    )

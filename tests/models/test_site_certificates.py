@@ -3,9 +3,10 @@
 import polars as pl
 import pytest
 
-from originset.models.browsers.savings import SAVINGS
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
+
+SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
 
 
 def modelled(tables, name):
@@ -55,6 +56,16 @@ def test_a_certificate_whose_names_are_not_known(make_tables, example_rows, reco
     names = {row["name"] for row in modelled(tables, "certificate_additions")}
     assert (site["existing_names"], site["additions"]) == ((None, None) if recorded is None else (0, 5))
     assert names == (set() if recorded is None else hosts)
+
+
+@pytest.mark.parametrize(("seen", "chosen"), [("other", "other"), ("zzz", "own")])
+def test_of_two_certificates_that_as_many_visits_saw_the_least_id(make_tables, example_rows, seen, chosen) -> None:
+    connections = [
+        {**row, "certificate_id": seen} if (row["visit_id"], row["connection_id"]) == ("b", 1) else row
+        for row in example_rows["connections"]
+    ]
+    rows = modelled(make_tables({**example_rows, "connections": connections}), "site_certificates")
+    assert [row["certificate_id"] for row in rows if row["site"] == "example.com"] == [chosen]
 
 
 def test_without_the_documents_address_additions_are_not_known(make_tables, example_rows) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.scenario import Scenario
-from originset.models.browsers.planned import Deployment
+from originset.models.planned_connections import Deployment
 from originset.models.site_scenario import SiteScenario, site_scenario
 
 A, B, C = "104.16.0.1", "104.16.0.2", "151.101.1.140"

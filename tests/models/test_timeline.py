@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from timeline_oracle import Request
 
 from originset.data.schema import TABLES
-from originset.models import reconstruction, timeline, uses
-from originset.models.keys import keys
+from originset.models import reconstruction, timeline
+from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
+from originset.models.runner import batch_rows
 
 # Figure 2, before: start, then blocked, dns, connect, send, wait, receive. The site and cdnhost share a provider.
 SITE, TRACKER = 13335, 15169
@@ -30,9 +31,8 @@ PAGE_LOADED = 630
 BY_KEY = [request.key for request in FIGURE_2]
 
 
-def page_load_times(tables, parameters):
-    pages = timeline.timed(uses.pages(tables, None, *timeline.timed_by(parameters)))
-    return timeline.page_load_times(tables, pages, keys(tables, "asn").of(pages.uses), parameters)
+def page_load_times(tables, parameters, batches=1):
+    return model_tables(tables, parameters, batches, browsers=False)["page_load_times"]
 
 
 def codes(values) -> np.ndarray:
@@ -228,7 +228,7 @@ def test_what_no_reconstruction_may_do(page, load, parameters) -> None:
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(several=st.lists(pages(), min_size=1, max_size=3), parameters=PARAMETERS, data=st.data())
 def test_tables_equal_one_request_at_a_time(make_tables, several, parameters, data) -> None:
-    """From rows in any order to load times, with connection ids and without, however many are looked at together."""
+    """From rows in any order to load times, with connection ids and without, in any batches."""
     requests, addresses, expected = [], {}, {}
     for number, page in enumerate(several):
         for request in page:
@@ -254,9 +254,7 @@ def test_tables_equal_one_request_at_a_time(make_tables, several, parameters, da
         "requests": data.draw(st.permutations(requests)),
         "addresses": [{"ip": ip, "asn": asn} for ip, asn in addresses.items() if ip],
     }
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(timeline, "_BATCH", data.draw(st.sampled_from([1, 7, 2**15])))
-        table = page_load_times(make_tables(rows), parameters)
+    table = page_load_times(make_tables(rows), parameters, data.draw(st.integers(1, 3)))
     for visit, _, ip_ms, origin_ms, _, reason in table.iter_rows():
         assert reason is not None or [ip_ms, origin_ms] == expected[visit]
 
@@ -330,9 +328,8 @@ def test_figure_2_request_by_request(make_tables) -> None:
         for each in FIGURE_2
     ]  # fmt: skip
     addresses = [{"ip": f"192.0.2.{asn % 11}", "asn": asn} for asn in (SITE, TRACKER)]
-    found = timeline.request_times(
-        make_tables({"visits": [{"visit_id": "v"}], "requests": rows, "addresses": addresses}), Parameters()
-    )
+    tables = make_tables({"visits": [{"visit_id": "v"}], "requests": rows, "addresses": addresses})
+    found = timeline.request_times(batch_rows(tables, ["timeline_requests"])["timeline_requests"], Parameters())
     assert found["started"].to_list() == [each.started for each in FIGURE_2]
     assert found["started_after"].to_list() == [78, 208, 218, 218, 308, 400]
     assert found["coalesced"].to_list() == [False, True, True, False, True, False]

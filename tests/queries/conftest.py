@@ -6,24 +6,18 @@ from pathlib import Path
 import pytest
 from example_study import ROWS, tables_of
 
-from originset.data.database import build
+from originset.cli.rebuild import rebuild
 from originset.data.shards import write_shard
 from originset.data.study import Study
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
-from originset.models.sensitivity import model_sensitivity
 
 
 def _built(root: Path, rows: dict, parameters: Parameters, *, sensitivity: bool = False) -> Study:
     study = Study(root)
-    tables = tables_of(rows)
     with study.changing("model", parameters.as_dict()):
-        for name, frame in tables.items():
+        for name, frame in tables_of(rows).items():
             write_shard(study, name, "example", frame.collect())
-        modelled = model_tables(tables, parameters)
-        if sensitivity:
-            modelled["model_sensitivity"] = model_sensitivity(tables, modelled, parameters)
-        build(study, modelled)
+        rebuild(study, parameters, sensitivity=sensitivity)
     return study
 
 

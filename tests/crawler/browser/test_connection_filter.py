@@ -102,6 +102,13 @@ def test_what_is_not_public_is_refused() -> None:
 
 
 @pytest.mark.promise("pages-stay-public")
+def test_this_machines_own_public_addresses_are_refused() -> None:
+    own = {"104.20.7.1", "2606:4700::1"}
+    expected = [f"{call} {address} EACCES" for address in sorted(own) for call in CALLS]
+    assert reached(filtered(None, REFUSED, own), *sorted(own), "104.20.7.2") == expected
+
+
+@pytest.mark.promise("pages-stay-public")
 def test_name_servers_stay_open_for_names_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     places = tmp_path / "resolv.conf"
     monkeypatch.setattr(module, "_RESOLVERS", places)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from originset.models.browsers.tables import browser_tables
+from tests.fixtures.browser_models import browser_tables
 
 A, B, AWAY = "104.16.0.1", "104.16.0.2", "142.250.0.1"
 HOST, OTHER = "www.one.test", "static.one.test"

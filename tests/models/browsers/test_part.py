@@ -1,70 +1,35 @@
-"""Numbers in place of texts: rows are told apart by all that is compared, however far apart its values are."""
+"""Rows of a batch as numbers: those that are alike, and pages as they are however they are written down."""
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.models.browsers.known import Known
-from originset.models.browsers.part import earlier_alike, few, grouped, heads, in_visits, keyed, numbers, read
-from originset.models.browsers.tables import browser_tables
+from originset.models.browsers.part import earlier_alike, grouped, matched
+from tests.fixtures.browser_models import browser_tables, part_of
 
 SITE, OTHER, ADDRESS = "www.one.test", "static.one.test", "104.16.0.1"
 
+_ROWS = st.lists(st.tuples(*[st.none() | st.sampled_from((0, 1, 2**62))] * 2), max_size=12)
 
-@given(st.lists(st.tuples(*[st.sampled_from((0, 1, 2**40))] * 3), min_size=1, max_size=12))
-def test_a_key_is_the_same_just_where_all_parts_are(rows) -> None:
-    # Three parts of 41 bits are more than a number holds.
-    key = keyed(*((np.array(part, np.int64), 2**40 + 1) for part in zip(*rows, strict=True)))
-    group, firsts = grouped(key)
+
+@given(_ROWS)
+def test_rows_that_are_alike(rows) -> None:
+    keys = pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row")
+    group, firsts = grouped(keys)
     assert [rows[firsts[number]] for number in group] == rows
     assert [rows[first] for first in firsts] == list(dict.fromkeys(rows))
-    second, first = earlier_alike(key)
-    pairs = {(b, a) for b in range(len(rows)) for a in range(b) if rows[a] == rows[b]}
-    assert set(zip(second.tolist(), first.tolist(), strict=True)) == pairs
+    pairs = earlier_alike(keys.with_row_index("n"), "n", ["a", "b"])
+    assert sorted(pairs.rows()) == [(b, a) for b in range(len(rows)) for a in range(b) if rows[a] == rows[b]]
 
 
-@given(st.lists(st.none() | st.sampled_from((-(2**63), -1, 0, 5, 2**62, 2**63 - 1)), max_size=10))
-def test_numbers_of_any_size(values) -> None:
-    found, count = numbers(pl.Series(values, dtype=pl.Int64))
-    assert [found[a] == found[b] for a in range(len(values)) for b in range(len(values))] == [
-        a == b for a in values for b in values
-    ]
-    assert all(0 <= number < count for number in found)
+@given(_ROWS, _ROWS)
+def test_the_first_row_with_the_same_keys(rows, others) -> None:
+    frames = [pl.DataFrame(each, schema={"a": pl.Int64, "b": pl.Int64}, orient="row") for each in (rows, others)]
+    found = matched(frames[0], frames[1].with_row_index("n"), ["a", "b"], "n")
+    assert found["n"].to_list() == [others.index(row) if row in others and None not in row else None for row in rows]
 
 
-@given(st.lists(st.none() | st.sampled_from((0, 443, 2**30, -(2**40))), max_size=10))
-def test_a_few_numbers_however_far_apart(values) -> None:
-    found, count = few(pl.Series(values, dtype=pl.Int64))
-    assert [found[a] == found[b] for a in range(len(values)) for b in range(len(values))] == [
-        a == b for a in values for b in values
-    ]
-    assert sorted(set(found.tolist())) == list(range(count)) == list(range(len(set(values))))
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.sampled_from((1, 2, 9, 2**60))), max_size=10))
-def test_connections_of_visits(rows) -> None:
-    rows = sorted(rows, key=lambda row: row[0])
-    visit = np.array([row[0] for row in rows], np.int64)
-    found, count = in_visits(visit, pl.Series([row[1] for row in rows], dtype=pl.Int64))
-    assert [found[a] == found[b] for a in range(len(rows)) for b in range(len(rows))] == [
-        a == b for a in rows for b in rows
-    ]
-    assert all(0 <= number < count for number in found)
-
-
-@given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 6))
-def test_groups_are_the_same_whatever_seemed_likely(values, kinds) -> None:
-    key = np.array(values, np.int64)
-    # Rows of one kind may differ; the first of each kind is the first of its key if the key tells the kind too.
-    kind = key % kinds
-    group, firsts = grouped(key * 6 + kind)
-    guessed = grouped(key * 6 + kind, heads(kind))
-    assert (guessed[0].tolist(), guessed[1].tolist()) == (group.tolist(), firsts.tolist())
-
-
-# Texts of up to 12 bytes, and longer ones that begin alike.
 NAMES = ("a.test", "abcdefg.test", SITE, OTHER, "www.one.test.example", "www.one.test.example2")
 
 
@@ -88,7 +53,7 @@ def test_hosts_are_those_of_the_requests(make_tables, connections, reverse) -> N
     )  # fmt: skip
     if reverse:
         tables = {name: frame.reverse() for name, frame in tables.items()}
-    part = read(tables, Known(tables))
+    part = part_of(tables)
     found = part.requests.select(part.visits["visit_id"].gather(part.requests["visit_id"]), "request_id", "host")
     assert sorted(found.cast({"host": pl.String}).rows()) == [row[:3] for row in asked]
 
@@ -145,8 +110,6 @@ def opened(tables):
             name: tables[name].with_columns(pl.col("connection_id") * 2**59)
             for name in ("requests", "connections")
         },
-        # A host that nothing is told of is its own site; certificates cover it all the same.
-        lambda tables: tables | {"hosts": tables["hosts"].filter(pl.col("host") != OTHER)},
         # Rows of visits that are not there.
         lambda tables: tables
         | {

@@ -4,8 +4,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.models.browsers.candidates import MAYBE, NO, YES
 from originset.models.browsers.replay import SURE, opened, replayed
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES
 
 
 @st.composite

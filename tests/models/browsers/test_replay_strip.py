@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from originset.analysis.capture_tables import CaptureBatch
 from originset.analysis.hosts import registrable_domain
 from originset.data.schema import TABLES, Stage
-from originset.models.browsers.tables import browser_tables
+from tests.fixtures.browser_models import browser_tables
 
 CAPTURES = sorted((Path(__file__).parents[2] / "fixtures" / "hars" / "originset").glob("*.har"))
 

@@ -5,10 +5,8 @@ import pytest
 
 from originset.models.browsers.asked import asked, modes_of
 from originset.models.browsers.candidates import pairs
-from originset.models.browsers.known import Known
-from originset.models.browsers.part import read
 from originset.models.browsers.servers import with_servers
-from originset.models.browsers.tables import browser_tables
+from tests.fixtures.browser_models import browser_tables, part_of
 
 FIRST, SECOND, ADDRESS, ELSEWHERE = "www.one.test", "static.one.test", "104.16.0.1", "104.16.0.2"
 
@@ -71,9 +69,8 @@ def test_chromium_shares_over_http2_unless_all_records_leave_it_out(page, record
 
 
 def groups_of(tables):
-    known = Known(tables)
-    part = read(tables, known)
-    return known, with_servers(part, asked(modes_of(part)))
+    part = part_of(tables)
+    return part.facts, with_servers(part, asked(modes_of(part)))
 
 
 @pytest.mark.parametrize(
@@ -120,6 +117,6 @@ def test_http1_shares_with_nobody_not_even_its_own_host(page, protocol, found) -
         "requests": requests.vstack(again.cast(dict(requests.schema))).lazy(),
         "connections": tables["connections"].with_columns(protocol=pl.lit(protocol, pl.String)),
     }
-    known, groups = groups_of(tables)
+    facts, groups = groups_of(tables)
     assert groups.height == 3
-    assert pairs(known, groups).height == found
+    assert pairs(facts, groups).height == found

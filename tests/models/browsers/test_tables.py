@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from originset.models.browsers.tables import browser_tables
+from tests.fixtures.browser_models import browser_tables
 
 WWW, STATIC, CDN = "www.one.test", "static.one.test", "cdn.two.test"
 A, B = "104.16.0.1", "104.16.0.2"

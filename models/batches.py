@@ -1,0 +1,55 @@
+"""The tables of a study as models read them: batches of whole visits, and what belongs to the study as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from originset.data.shards import LIVE, read_shards_sql, shard_path, shard_paths
+from originset.data.study import Study
+from originset.models.definitions import PAGE_INPUTS, STUDY_INPUTS
+from originset.models.runner import Inputs
+
+#: About how many bytes of shards of requests a batch has: some million rows.
+BATCH_BYTES = 64 << 20
+
+
+def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
+    """The shards of a study, those of ``requests`` in batches of about so many bytes.
+
+    A visit's rows are in shards of one name, but for what was asked for since (``live``), which is read with every
+    batch.
+
+    Raises:
+        StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
+    """
+    shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
+    whole = {table: read_shards_sql(study, table, shard_paths(study, table)) for table in (*PAGE_INPUTS, *STUDY_INPUTS)}
+    batches = [
+        {table: _of_visits(study, table, names, shards[table]) for table in PAGE_INPUTS}
+        for names in _groups(shards, batch_bytes)
+    ]
+    return Inputs(whole, tuple(batches))
+
+
+def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Iterator[list[str]]:
+    """Names of shards that make up a batch; there is at least one batch."""
+    group: list[str] = []
+    size = 0
+    for name in sorted(shards["visits"]):
+        group.append(name)
+        size += shards["requests"][name].stat().st_size if name in shards["requests"] else 0
+        if size >= batch_bytes:
+            yield group
+            group, size = [], 0
+    if group or not shards["visits"]:
+        yield group
+
+
+def _of_visits(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> str:
+    own = read_shards_sql(study, table, [shards[name] for name in names if name in shards])
+    if LIVE not in shards or LIVE in names:
+        return own
+    since = read_shards_sql(study, table, [shards[LIVE]])
+    visits = read_shards_sql(study, "visits", [shard_path(study, "visits", name) for name in names])
+    return f"({own}) UNION ALL SELECT * FROM ({since}) WHERE visit_id IN (SELECT visit_id FROM ({visits}))"  # noqa: S608

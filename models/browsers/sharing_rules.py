@@ -1,0 +1,154 @@
+"""Whether a browser would use an earlier connection for later requests: yes, no, or not to be known.
+
+Three values, as numbers: what is not known keeps both ways open (Kleene's logic: and is the least, or the greatest).
+All are expressions over pairs (:func:`originset.models.browsers.candidates.pairs`), whose earlier one's columns end in
+``_held``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+
+from originset.data.reference.browser_rules import BrowserRules
+
+NO, MAYBE, YES = 0, 1, 2
+
+
+@cache
+def joins(rules: BrowserRules) -> pl.Expr:
+    """Whether a browser with ``rules`` would use the earlier connection, as an expression over rows of :func:`pairs`.
+
+    That its server may answer 421 is not asked.
+    """
+    permits, restricts = (over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
+    framed, listed = framed_in_time(), lists_origin()
+    by_address = pl.col("reaches")
+    if not rules.waits_for_connections_under_way:
+        by_address = pl.min_horizontal(by_address, in_time())
+    fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(by_address).cast(pl.Int8)
+    known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
+    alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
+    elsewhere = pl.min_horizontal(
+        "covers",
+        fit,
+        same_pool(rules.pool),
+        pl.when(alike | (_carries(rules) & ~pl.col("h2_denied"))).then(YES).otherwise(NO).cast(pl.Int8),
+    )
+    here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
+    return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8))
+
+
+def _carries(rules: BrowserRules) -> pl.Expr:
+    return pl.any_horizontal(pl.lit(value=False), *(other_protocol(way) for way in sorted(rules.carries_others)))
+
+
+def other_protocol(way: str) -> pl.Expr:
+    """The later one's own protocol and the earlier one's are those of ``way``, such as ``h1 over h2``."""
+    own, _, over_which = way.partition(" over ")
+    return ((pl.col("protocol") == own) & (pl.col("protocol_held") == over_which)).fill_null(value=False)
+
+
+@cache
+def shares_host(rules: BrowserRules) -> pl.Expr:
+    """Whether requests without credentials would use the connection that the same name has for those with them."""
+    if not rules.modes_share_host:
+        return pl.lit(NO, pl.Int8)
+    alike = pl.when((pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)).then(YES).otherwise(NO)
+    modes = three(pl.col("credentialed_held") & ~pl.col("credentialed"))
+    ways = [same_pool(rules.pool - {"credentials"}), modes, alike.cast(pl.Int8)]
+    return pl.when("same_host").then(pl.min_horizontal(ways)).otherwise(pl.lit(NO, pl.Int8))
+
+
+@cache
+def in_time() -> pl.Expr:
+    """Whether the earlier connection is established when the later one's name is there."""
+    return three(pl.col("connected_ms_held") <= pl.col("ready_ms"))
+
+
+@cache
+def looked_up(rules: BrowserRules) -> pl.Expr:
+    """Whether the later one's name is looked up although it uses the earlier connection."""
+    return ~(lists_origin() & over(rules.origin_skips_lookup))
+
+
+@cache
+def same_pool(pool: frozenset[str]) -> pl.Expr:
+    """Whether both are alike in all that a browser's pools of connections go by."""
+    held = {name: pl.col(f"{name}_held") for name in ("credentialed", "third_party", "top_site", "cross_site")}
+    alike = [pl.lit(YES, pl.Int8)]
+    if "credentials" in pool:
+        alike.append(three(pl.col("credentialed") == held["credentialed"]))
+    if "third_party_cookies" in pool:
+        # Without credentials there are no cookies to keep back.
+        free = (~pl.col("cookies_blocked")) | (~pl.col("credentialed") & ~held["credentialed"])
+        alike.append(three(free | (pl.col("third_party") == held["third_party"])))
+    if "top_site" in pool:
+        alike.append(three(pl.col("top_site") == held["top_site"]))
+    if "cross_site_frame" in pool:
+        alike.append(three(pl.col("cross_site") == held["cross_site"]))
+    if "home_from_foreign_frame" in pool:
+        back, held_back = pl.col("cross_site") & pl.col("at_home"), held["cross_site"] & pl.col("at_home_held")
+        alike.append(three(back == held_back))
+    return pl.min_horizontal(alike)
+
+
+def three(known: pl.Expr) -> pl.Expr:
+    """NO, MAYBE or YES for false, NULL and true."""
+    return pl.when(known).then(YES).when(~known).then(NO).otherwise(MAYBE).cast(pl.Int8)
+
+
+@cache
+def over(protocols: frozenset[str]) -> pl.Expr:
+    """Whether the connection is of one of these protocols."""
+    return pl.coalesce("protocol_held", "protocol").is_in(list(protocols)).fill_null(value=False)
+
+
+def lists_origin() -> pl.Expr:
+    """The earlier connection's ORIGIN frames list the later one's origin."""
+    return pl.col("planned") | (framed_in_time() & pl.col("in_set"))
+
+
+def framed_in_time() -> pl.Expr:
+    """The earlier connection had sent ORIGIN frames when the later one was asked for; with SETTINGS, or late."""
+    in_time = pl.col("origins_ms_held").is_null() | (pl.col("origins_ms_held") <= pl.col("ready_ms"))
+    return pl.col("origins_held").is_not_null() & in_time.fill_null(value=True)
+
+
+@cache
+def origin_of() -> pl.Expr:
+    """The later one's origin as RFC 6454 section 6.2 writes it."""
+    host, default = pl.col("host").cast(pl.String), pl.col("port") == 443
+    return pl.when(default).then("https://" + host).otherwise(pl.format("https://{}:{}", host, "port"))
+
+
+@cache
+def reaches(*, answers: bool) -> pl.Expr:
+    """Whether the earlier one's address is among the later host's answers; ``answers``: some are known."""
+    peer, peers, own = pl.col("peer_held"), pl.col("answers_held"), pl.col("answers")
+    # A connection that carried both led to an address of both, unless a frame may have made up for it.
+    by_address = (pl.col("protocol") == "h2") & pl.col("browser").ne_missing("firefox")
+    decided = (
+        pl.when((peer == pl.col("peer")).fill_null(value=False))
+        .then(YES)
+        .when(own.is_null() & pl.col("together") & by_address)
+        .then(YES)
+    )
+    if not answers:
+        return decided.otherwise(MAYBE).cast(pl.Int8)
+    both = peers.list.set_intersection(own).list.len()
+    return (
+        decided.when(own.is_null())
+        .then(MAYBE)
+        .when(peer.is_not_null())
+        .then(pl.when(own.list.contains(peer)).then(YES).otherwise(NO))
+        .when(peers.is_null())
+        .then(MAYBE)
+        .when(both == peers.list.len())
+        .then(YES)
+        .when(both > 0)
+        .then(MAYBE)
+        .otherwise(NO)
+        .cast(pl.Int8)
+    )

@@ -1,0 +1,32 @@
+-- The hosts of a page that have an AS, an address in no known AS, an organisation or an edge in common, two or more. Only
+-- pairs of such hosts are compared, not all hosts of the study with one another. Without oversized pages.
+-- page: the page
+-- hosts: the hosts, in alphabetical order
+WITH
+seen AS (
+  SELECT DISTINCT page, host, server_ip, asn
+  FROM host_connections
+  WHERE
+    host IS NOT NULL
+    AND (server_ip IS NOT NULL OR connection_id IS NOT NULL)
+    AND page NOT IN (SELECT page FROM oversized_pages)
+),
+places AS (
+  SELECT page, 'AS' AS kind, asn::VARCHAR AS place, host FROM seen WHERE asn IS NOT NULL
+  UNION
+  SELECT page, 'address', server_ip, host FROM seen WHERE asn IS NULL AND server_ip IS NOT NULL
+  UNION
+  SELECT s.page, 'organisation', a.organisation, s.host
+  FROM seen AS s
+  JOIN addresses AS a ON a.ip = s.server_ip
+  WHERE a.organisation IS NOT NULL
+  UNION
+  SELECT s.page, 'edge', h.edge, s.host
+  FROM seen AS s
+  JOIN hosts AS h ON h.host = s.host
+  WHERE h.edge IS NOT NULL
+)
+SELECT page, list_sort(list(host)) AS hosts
+FROM places
+GROUP BY page, kind, place
+HAVING count(*) > 1

@@ -1,0 +1,3 @@
+-- The different lists of cohosted_groups.
+-- hosts: hosts that some page asked for and that have something in common there, in alphabetical order
+SELECT DISTINCT hosts FROM cohosted_groups

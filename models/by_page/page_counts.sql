@@ -1,0 +1,26 @@
+-- Connections and lookups of a page, measured and at best.
+-- paper: sections 3.2 and 4.2
+-- visit_id: the visit; all columns are those of the table page_counts, which describes them
+WITH merged AS (
+  SELECT
+    u.page,
+    count(*) FILTER (u.counted = 'hosts' AND m.at_edge) AS hosts_at_edge,
+    count(*) FILTER (u.counted = 'hosts' AND m.deployable) AS hosts_deployable,
+    count(*) FILTER (u.counted = 'connections' AND m.at_edge) AS connections_at_edge,
+    count(*) FILTER (u.counted = 'connections' AND m.deployable) AS connections_deployable
+  FROM linked_units AS u
+  JOIN merged_units AS m ON m.number = u.number
+  GROUP BY u.page
+)
+SELECT
+  c.* EXCLUDE (page, addresses_known, paired_known, pairs_known, mergeable_hosts, mergeable_connections),
+  CASE WHEN addresses_known AND pairs_known THEN mergeable_hosts - coalesce(m.hosts_at_edge, 0) END AS ideal_edge,
+  CASE WHEN addresses_known AND pairs_known THEN mergeable_hosts - coalesce(m.hosts_deployable, 0) END AS ideal_deployable,
+  CASE WHEN paired_known AND pairs_known
+    THEN mergeable_connections - coalesce(m.connections_at_edge, 0) END AS paired_ideal_edge,
+  CASE WHEN paired_known AND pairs_known
+    THEN mergeable_connections - coalesce(m.connections_deployable, 0) END AS paired_ideal_deployable,
+  b.* EXCLUDE (visit_id)
+FROM page_connection_counts AS c
+LEFT JOIN merged AS m ON m.page = c.page
+LEFT JOIN browser_counts AS b ON b.visit_id = c.visit_id

@@ -1,0 +1,20 @@
+-- What several models say in the same words.
+
+-- An IP address in a URL's host, which no wildcard covers and no certificate gets as a name.
+CREATE TEMP MACRO is_ip_literal(host) AS contains(host, ':') OR regexp_full_match(host, '[0-9.]+');
+
+-- A sum that is not known if one of its terms is not.
+CREATE TEMP MACRO sum_if_all_known(term) AS CASE WHEN count(*) = count(term) THEN sum(term) END;
+
+-- h1, h2 or h3 for what the recorder calls a protocol; NULL for any other.
+CREATE TEMP MACRO http_version(protocol) AS CASE
+  WHEN protocol IN ('h2', 'h3') THEN protocol
+  WHEN protocol IN ('http/1.1', 'http/1.0') THEN 'h1'
+END;
+
+-- An answer that sends the browser elsewhere. One whose status is not known does not.
+CREATE TEMP MACRO is_redirect(status) AS coalesce(status BETWEEN 300 AND 399, false);
+
+-- What a request queues for where its connection is not known; NULL where its origin is not known either.
+CREATE TEMP MACRO queue_origin(connection_id, scheme, host, port) AS
+  CASE WHEN connection_id IS NULL THEN scheme || '://' || host || ':' || port END;

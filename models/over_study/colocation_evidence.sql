@@ -1,0 +1,104 @@
+-- Why one server may be able to answer for two hosts that some page asked for, or why not. Only of hosts of one page that have
+-- an AS, an address in no known AS, an organisation or an edge in common there; for levels 0 and 1, which most hosts of most
+-- pages have, only with the host of the page's document. A pair has one row for each kind of evidence, with the least of
+-- several sources. Level 4, tested, comes from probes alone.
+-- host_a: the host that comes first in the alphabet; all columns are those of the table colocation_evidence
+WITH
+-- Hosts, in alphabetical order, and places that several have are numbered: their texts are compared once, not for each list.
+numbered_hosts AS MATERIALIZED (
+  SELECT host, row_number() OVER (ORDER BY host)::INTEGER AS host_id FROM (SELECT DISTINCT host FROM host_places)
+),
+numbered_places AS MATERIALIZED (
+  SELECT kind, place, row_number() OVER ()::INTEGER AS place_id
+  FROM host_places
+  GROUP BY kind, place
+  HAVING count(*) > 1
+),
+placed AS MATERIALIZED (
+  SELECT p.kind, p.place_id, h.host_id, s.last_seen_at
+  FROM host_places AS s
+  JOIN numbered_places AS p ON p.kind = s.kind AND p.place = s.place
+  JOIN numbered_hosts AS h ON h.host = s.host
+),
+lists AS (
+  SELECT row_number() OVER ()::INTEGER AS list, hosts FROM (SELECT DISTINCT hosts FROM cohosted_lists)
+),
+members AS (
+  SELECT m.list, h.host_id
+  FROM (SELECT list, unnest(hosts) AS host FROM lists) AS m
+  JOIN numbered_hosts AS h ON h.host = m.host
+),
+together AS (
+  SELECT p.place_id, list_sort(list(p.host_id)) AS hosts
+  FROM members AS m
+  JOIN placed AS p ON p.host_id = m.host_id
+  WHERE p.kind IN ('same_edge', 'shared_address', 'certificate', 'owner_on_edge')
+  GROUP BY m.list, p.place_id
+  HAVING count(*) > 1
+),
+firsts AS (
+  SELECT place_id, hosts, unnest(hosts) AS a FROM (SELECT DISTINCT place_id, hosts FROM together)
+),
+pairs AS (
+  SELECT DISTINCT place_id, a, b FROM (SELECT place_id, a, unnest(hosts) AS b FROM firsts) WHERE a < b
+),
+neighbours AS (
+  SELECT DISTINCT a.host_id AS a, b.host_id AS b
+  FROM document_neighbours AS n
+  JOIN numbered_hosts AS a ON a.host = n.host_a
+  JOIN numbered_hosts AS b ON b.host = n.host_b
+),
+of_places AS (
+  SELECT a.kind, a.host_id AS a, b.host_id AS b, a.place_id, least(a.last_seen_at, b.last_seen_at) AS observed_at
+  FROM pairs AS p
+  JOIN placed AS a ON a.place_id = p.place_id AND a.host_id = p.a
+  JOIN placed AS b ON b.place_id = p.place_id AND b.host_id = p.b
+  UNION ALL
+  SELECT a.kind, a.host_id, b.host_id, a.place_id, least(a.last_seen_at, b.last_seen_at)
+  FROM neighbours AS n
+  JOIN placed AS a ON a.host_id = n.a
+  JOIN placed AS b ON b.host_id = n.b AND b.place_id = a.place_id
+  WHERE a.kind IN ('same_as', 'same_organisation')
+),
+of_hosts AS (
+  SELECT o.kind, o.a, o.b, min(p.place) AS source, max(o.observed_at) AS observed_at
+  FROM of_places AS o
+  JOIN numbered_places AS p ON p.place_id = o.place_id
+  GROUP BY o.kind, o.a, o.b
+),
+at_one_edge AS (
+  SELECT DISTINCT a, b FROM of_places WHERE kind IN ('same_edge', 'shared_address')
+),
+found AS (
+  SELECT o.kind, a.host AS host_a, b.host AS host_b, o.source, o.observed_at
+  FROM of_hosts AS o
+  JOIN numbered_hosts AS a ON a.host_id = o.a
+  JOIN numbered_hosts AS b ON b.host_id = o.b
+  WHERE o.kind <> 'owner_on_edge' OR EXISTS (FROM at_one_edge AS e WHERE e.a = o.a AND e.b = o.b)
+  UNION ALL
+  SELECT 'coalesced', host_a, host_b, first(source ORDER BY observed_at DESC NULLS LAST, source), max(observed_at)
+  FROM coalesced_pairs
+  GROUP BY host_a, host_b
+  UNION ALL
+  SELECT 'misdirected', host_a, host_b, first(source ORDER BY observed_at DESC NULLS LAST, source), max(observed_at)
+  FROM misdirected_pairs
+  GROUP BY host_a, host_b
+)
+SELECT
+  host_a,
+  host_b,
+  CASE kind
+    WHEN 'same_as' THEN 0
+    WHEN 'same_organisation' THEN 1
+    WHEN 'same_edge' THEN 2
+    WHEN 'shared_address' THEN 2
+    WHEN 'certificate' THEN 3
+    WHEN 'owner_on_edge' THEN 3
+    WHEN 'coalesced' THEN 5
+    WHEN 'misdirected' THEN 0
+  END AS level,
+  kind,
+  kind = 'misdirected' AS contradicts,
+  source,
+  observed_at
+FROM found

@@ -1,0 +1,9 @@
+-- What is known of each pair of hosts of which there is evidence of one edge or more, or evidence against it.
+-- host_a: the host that comes first in the alphabet
+-- host_b: the other
+-- level: the highest level of evidence
+-- contradicts: a server of one answered 421 for the other
+SELECT host_a, host_b, max(level) AS level, bool_or(contradicts) AS contradicts
+FROM colocation_evidence
+WHERE level >= 2 OR contradicts
+GROUP BY host_a, host_b

@@ -1,0 +1,112 @@
+"""The example study's database with every choice made otherwise, and with a second IP-to-AS table beside its own."""
+
+import polars as pl
+import pytest
+from example_study import ROWS, tables_of
+
+from originset.cli.model_batches import side_by_side
+from originset.cli.rebuild import rebuild
+from originset.data.database import open_database
+from originset.data.errors import StudyError
+from originset.data.schema import TABLES
+from originset.data.shards import write_shard
+from originset.data.study import Study
+from originset.data.study_sweep import MODELS_BUILDING
+from originset.models.parameters import Parameters
+
+
+def make_study(folder) -> Study:
+    study = Study(folder)
+    study.create()
+    for name, rows in tables_of(ROWS).items():
+        write_shard(study, name, "example", rows.collect())
+    return study
+
+
+def sensitivity_of(study) -> pl.DataFrame:
+    with open_database(study) as connection:
+        return connection.table("model_sensitivity").pl()
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory) -> pl.DataFrame:
+    study = make_study(tmp_path_factory.mktemp("sensitivity") / "study")
+    with study.changing("model", {}):
+        rebuild(study, Parameters(), sensitivity=True)
+    return sensitivity_of(study)
+
+
+def test_every_choice_once_with_one_chosen(rows) -> None:
+    assert rows.schema == TABLES["model_sensitivity"].polars_schema
+    assert rows.select("parameter", "value").is_duplicated().sum() == 0
+    assert rows.group_by("parameter").agg(pl.col("chosen").sum())["chosen"].unique().to_list() == [1]
+    assert set(rows["parameter"]) == set(Parameters().as_dict()) - {"provider_asns"}
+    # What is chosen is the same whichever parameter it is told of.
+    assert rows.filter("chosen").drop("parameter", "value").unique().height == 1
+
+
+def test_what_changes(rows) -> None:
+    found = {(row.pop("parameter"), row.pop("value")): row for row in rows.iter_rows(named=True)}
+    chosen = found["colocation", "asn"]
+    # Pages a, b, c and f: 6, 2, 2 and 0 connections against 3, 1, 1 and 0 ASes, or 4, 2, 1 and 0 addresses.
+    assert (chosen["pages"], chosen["median_measured_tls"], chosen["median_ideal_origin"]) == (4, 2.0, 1.0)
+    assert chosen["connections_saved"] == 5
+    by_address = found["colocation", "ip"]
+    assert (by_address["median_ideal_origin"], by_address["connections_saved"]) == (1.5, 3)
+    # Without wildcards static and assets.example.com and www.example.com itself are missing too.
+    assert [found[each]["additions"] for each in (("wildcards", "cover"), ("wildcards", "ignored"))] == [2, 5]
+    assert found["coverage", "ignored"]["additions"] == 0
+    # Page a deploys 4 of its 6 connections, the others 2 (one of them refused a host), 1 and 0 of 2, 2 and 0.
+    assert chosen["connections_saved_deployable"] == 3
+    assert found["coverage", "ignored"]["sites_unchanged_pct"] == 100.0
+    for (parameter, _), row in found.items():
+        if parameter in {"predecessor", "parallel_dns", "blocked_time", "ssl"}:
+            assert (row["connections_saved"], row["additions"]) == (5, 2)
+
+
+def test_the_same_and_another_ip_to_as_table(tmp_path) -> None:
+    """By a table that has all in one AS, page a needs one connection in place of three."""
+    study = make_study(tmp_path / "study")
+    own = tables_of(ROWS)["addresses"].collect()
+    one = own.with_columns(pl.lit(64500).cast(pl.Int64).alias("asn"), pl.lit([64500]).alias("asns"))
+    found = {}
+    for name, addresses in (("other.dat", one), ("same.dat", own)):
+        with study.changing("model", {}):
+            rebuild(study, Parameters(), sensitivity=True, second=(name, addresses))
+        found[name] = sensitivity_of(study).filter(parameter="ip_to_as").sort("chosen")
+    assert found["other.dat"].select("value", "chosen", "connections_saved").rows() == [
+        ("other.dat", False, 7),
+        ("the study's own", True, 5),
+    ]
+    assert found["same.dat"].drop("value", "chosen").unique().height == 1
+
+
+def test_rows_are_counted_and_nothing_is_left_behind(tmp_path) -> None:
+    study = make_study(tmp_path / "study")
+    (study.root / MODELS_BUILDING).mkdir()
+    (study.root / MODELS_BUILDING / "of a killed process").write_bytes(b"half")
+    with study.changing("model", {}):
+        counts = rebuild(study, Parameters(), side_by_side(2))
+    with open_database(study) as connection:
+        assert counts == {name: connection.table(name).shape[0] for name in counts}
+    assert counts["page_counts"] == 6
+    assert not (study.root / MODELS_BUILDING).exists()
+
+
+def test_a_damaged_shard_leaves_the_database(tmp_path) -> None:
+    study = make_study(tmp_path / "study")
+    with study.changing("model", {}):
+        rebuild(study, Parameters())
+    before = study.database_path.read_bytes()
+    shard = study.tables / "requests" / "example.parquet"
+    content = shard.read_bytes()
+    shard.write_bytes(content[: len(content) // 2])
+    with study.changing("model", {}), pytest.raises(StudyError):
+        rebuild(study, Parameters(colocation="ip"))
+    assert study.database_path.read_bytes() == before
+    assert not (study.root / MODELS_BUILDING).exists()
+    shard.write_bytes(content)
+    with study.changing("model", {}):
+        rebuild(study, Parameters(colocation="ip"))
+    with open_database(study) as connection:
+        assert connection.sql("SELECT ideal_origin FROM page_counts WHERE visit_id = 'a'").fetchall() == [(4,)]

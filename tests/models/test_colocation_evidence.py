@@ -1,0 +1,180 @@
+"""What counts as evidence that one server can answer for two hosts."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from originset.data.schema import TABLES
+from originset.models.fill import model_tables
+from originset.models.parameters import Parameters
+from originset.models.runner import batch_rows
+
+
+def colocation_evidence(tables):
+    return model_tables(tables, Parameters(), browsers=False)["colocation_evidence"]
+
+
+def level(make_tables, *, b_at="192.0.2.2", owner="b.test", name="c.test", connection=2, status=200, source="netlog"):
+    base = {"visit_id": "v", "scheme": "https", "port": 443, "status": 200, "connection_source": "netlog"}
+    tables = make_tables(
+        {
+            "visits": [{"visit_id": "v"}],
+            "requests": [
+                {**base, "request_id": 0, "host": "a.test", "server_ip": "192.0.2.1", "connection_id": 1},
+                {
+                    **base,
+                    "request_id": 1,
+                    "host": "b.test",
+                    "server_ip": b_at,
+                    "connection_id": connection,
+                    "status": status,
+                    "connection_source": source,
+                },
+            ],
+            "hosts": [
+                {"host": "a.test", "registrable_domain": "a.test"},
+                {"host": "b.test", "registrable_domain": owner},
+            ],
+            "addresses": [{"ip": "192.0.2.1", "asn": 64500}, {"ip": b_at, "asn": 64500}],
+            "certificate_names": [{"certificate_id": "x", "name": each} for each in ("a.test", name)],
+        }
+    )
+    assert colocation_evidence(tables).schema == TABLES["colocation_evidence"].polars_schema
+    levels = batch_rows(tables, ["document_server_levels"])["document_server_levels"]
+    return levels.filter(server="a.test", host="b.test").select("level", "same_owner").row(0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, (0, False)),
+        ({"owner": None}, (0, None)),
+        ({"owner": "a.test"}, (0, True)),
+        ({"b_at": "192.0.2.1"}, (2, False)),
+        ({"b_at": "192.0.2.1", "owner": "a.test"}, (3, True)),
+        ({"name": "b.test"}, (3, False)),
+        ({"connection": 1}, (5, False)),
+        ({"connection": 1, "status": 421}, (0, False)),
+        ({"connection": 1, "source": "inferred"}, (0, False)),
+        ({"b_at": "192.0.2.1", "status": 421}, (0, False)),
+    ],
+)
+def test_levels(make_tables, facts, expected) -> None:
+    assert level(make_tables, **facts) == expected
+
+
+AT = datetime(2026, 1, 2, tzinfo=UTC).replace(tzinfo=None)
+HOSTS = {"a.one.test": "one.test", "b.one.test": "one.test", "c.two.test": "two.test", "d.three.test": "three.test"}
+A, B, C, D = HOSTS
+
+
+def study(make_tables, requests, **more):
+    """``requests``: visit, host, the last number of its address, connection, status."""
+    return make_tables(
+        {
+            "visits": [{"visit_id": visit, "started_at": AT} for visit in {row[0] for row in requests}],
+            "requests": [
+                {
+                    "visit_id": visit,
+                    "request_id": number,
+                    "scheme": "https",
+                    "port": 443,
+                    "host": host,
+                    "server_ip": f"192.0.2.{last}",
+                    "connection_id": connection,
+                    "connection_source": "netlog",
+                    "status": status,
+                }
+                for number, (visit, host, last, connection, status) in enumerate(requests)
+            ],
+            "addresses": [
+                {"ip": f"192.0.2.{last}", "asn": 64500 + (last > 9), "organisation": "Org", "kind": "public"}
+                for last in {row[2] for row in requests}
+            ],
+            "hosts": [{"host": host, "registrable_domain": domain} for host, domain in HOSTS.items()],
+            **more,
+        }
+    )
+
+
+def rows(tables):
+    found = colocation_evidence(tables).rows(named=True)
+    return {
+        (row["host_a"], row["host_b"], row["kind"]): (row["level"], row["source"], row["observed_at"]) for row in found
+    }
+
+
+def test_every_kind_names_its_source(make_tables):
+    """The document is A's: levels 0 and 1 are told of A and the others."""
+    tables = study(
+        make_tables,
+        [("v", A, 1, 1, 200), ("v", B, 1, 2, 200), ("v", C, 2, 3, 200), ("v", D, 2, 3, 200)],
+        certificate_names=[{"certificate_id": "x", "name": name} for name in ("*.one.test", C)],
+    )
+    assert rows(tables) == {
+        (A, B, "same_as"): (0, "AS64500", AT),
+        (A, B, "same_organisation"): (1, "Org", AT),
+        (A, B, "shared_address"): (2, "address 192.0.2.1", AT),
+        (A, B, "certificate"): (3, "certificate x", AT),
+        (A, B, "owner_on_edge"): (3, "one.test", AT),
+        (A, C, "same_as"): (0, "AS64500", AT),
+        (A, C, "same_organisation"): (1, "Org", AT),
+        (A, C, "certificate"): (3, "certificate x", AT),
+        (B, C, "certificate"): (3, "certificate x", AT),
+        (C, D, "shared_address"): (2, "address 192.0.2.2", AT),
+        (C, D, "coalesced"): (5, "connection 3 of visit v", AT),
+        (A, D, "same_as"): (0, "AS64500", AT),
+        (A, D, "same_organisation"): (1, "Org", AT),
+    }
+
+
+def test_only_hosts_of_one_page(make_tables):
+    tables = study(make_tables, [("v", A, 1, 1, 200), ("w", B, 1, 1, 200)])
+    assert rows(tables) == {}
+
+
+def test_an_organisation_has_several_ases(make_tables):
+    tables = study(make_tables, [("v", A, 1, 1, 200), ("v", C, 11, 2, 200)])
+    assert rows(tables) == {(A, C, "same_organisation"): (1, "Org", AT)}
+
+
+def test_one_edge_and_one_owner_on_it(make_tables):
+    hosts = [{"host": host, "registrable_domain": domain, "edge": "Some CDN"} for host, domain in HOSTS.items()]
+    found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", B, 2, 2, 200), ("v", C, 11, 3, 200)], hosts=hosts))
+    assert found[A, B, "same_edge"] == (2, "Some CDN", AT)
+    assert found[A, B, "owner_on_edge"] == (3, "one.test", AT)
+    assert found[A, C, "same_edge"][0] == 2
+    assert (A, C, "owner_on_edge") not in found
+
+
+def test_a_host_with_several_cdns_is_on_no_edge_for_sure(make_tables):
+    hosts = [{"host": host, "edge": "Some CDN", "multi_cdn": host == C} for host in HOSTS]
+    found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", B, 2, 2, 200), ("v", C, 3, 3, 200)], hosts=hosts))
+    assert {key[:2] for key in found if key[2] == "same_edge"} == {(A, B)}
+
+
+def test_an_address_of_a_proxy_says_nothing(make_tables):
+    addresses = [{"ip": "192.0.2.1", "kind": "private"}]
+    found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", C, 1, 2, 200)], addresses=addresses))
+    assert found == {}
+
+
+def test_a_421_contradicts_whatever_else_was_seen(make_tables):
+    """C was refused on A's connection: the browser's log says so, while the request was then answered elsewhere."""
+    requests = [("v", A, 1, 1, 200), ("v", C, 1, 2, 200)]
+    connections = [{"visit_id": "v", "connection_id": 1, "first_host": A, "misdirected": [C]}]
+    covering = [{"certificate_id": "x", "name": name} for name in (A, C)]
+    tables = study(make_tables, requests, connections=connections, certificate_names=covering)
+    found = rows(tables)
+    assert found[A, C, "misdirected"] == (0, "connection 1 of visit v", AT)
+    assert found[A, C, "certificate"][0] == 3
+    levels = batch_rows(tables, ["document_server_levels"])["document_server_levels"]
+    assert levels.filter(server=A, host=C)["level"].to_list() == [0]
+
+
+def test_a_421_on_a_connection_speaks_against_those_that_it_answered(make_tables):
+    """Without a log: the response's status alone."""
+    found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", B, 1, 1, 200), ("v", C, 1, 1, 421)]))
+    assert {key[:2] for key in found if key[2] == "misdirected"} == {(A, C), (B, C)}
+    assert found[A, B, "coalesced"][0] == 5
+    assert (A, C, "shared_address") not in found
