@@ -1,16 +1,21 @@
 """study.duckdb: one row a key, replaced while others read, and no way out of it."""
 
+import contextlib
+import stat
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
 
 from originset.data import database
+from originset.data.database import build
 from originset.data.errors import StudyError
 from originset.data.schema import TABLES
 from originset.data.shards import scan, write_shard
 from originset.data.study import Study
+from originset.data.study_sweep import BUILDING
 
 
 @pytest.fixture
@@ -144,3 +149,25 @@ def test_damage_within_is_found_by_who_reads_it(study: Study, damage: str) -> No
     says = r"study.duckdb (is damaged|cannot be opened) .*; run: originset --study \S+ analyze$"
     with pytest.raises(StudyError, match=says), database.open_database(study) as connection:
         connection.execute("SELECT max(certificate_id || subject_cn) FROM certificates").fetchall()
+
+
+@pytest.mark.promise("databases-are-ours")
+def test_who_takes_names_away_while_a_database_is_built_gets_nothing_of_it(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write to the study's folder can put a link in the place of the folder that the database is built in."""
+    target = tmp_path / "target"
+    target.mkdir()
+    connect = duckdb.connect
+
+    def after_a_swap(place: str, **options: Any) -> duckdb.DuckDBPyConnection:
+        building = study.root / BUILDING
+        assert stat.S_IMODE(building.stat().st_mode) == 0o700
+        building.rename(tmp_path / "moved")
+        building.symlink_to(target)
+        return connect(place, **options)
+
+    monkeypatch.setattr(duckdb, "connect", after_a_swap)
+    with contextlib.suppress(OSError, StudyError):
+        build(study, {})
+    assert list(target.iterdir()) == []
