@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from originset.data.shards import LIVE, read_shards_sql, shard_path, shard_paths
+import duckdb
+
+from originset.data.database_file import SHUT_IN
+from originset.data.errors import StudyError
+from originset.data.shards import LIVE, literal, read_shards_sql, shard_path, shard_paths
 from originset.data.study import Study
 from originset.models.definitions import PAGE_INPUTS, STUDY_INPUTS
 from originset.models.runner import Inputs
@@ -21,15 +25,38 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
     batch.
 
     Raises:
-        StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
+        StudyError: a shard is damaged, was written by an earlier version and lacks what it needs, or has a visit that
+            is in another one too.
     """
     shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
     whole = {table: read_shards_sql(study, table, shard_paths(study, table)) for table in (*PAGE_INPUTS, *STUDY_INPUTS)}
+    _require_each_visit_once(study)
     batches = [
         {table: _of_visits(study, table, names, shards[table]) for table in PAGE_INPUTS}
         for names in _groups(shards, batch_bytes)
     ]
     return Inputs(whole, tuple(batches))
+
+
+def _require_each_visit_once(study: Study) -> None:
+    paths = shard_paths(study, "visits")
+    if not paths:
+        return
+    files = ", ".join(literal(str(path.absolute())) for path in paths)
+    repeated = f"""
+        SELECT visit_id, list_sort(list(DISTINCT parse_filename(filename)))
+        FROM read_parquet([{files}], filename = true, hive_partitioning = false)
+        GROUP BY visit_id
+        HAVING count(*) > 1
+        ORDER BY visit_id
+        LIMIT 1
+    """  # noqa: S608 - paths are literals
+    with duckdb.connect(config=SHUT_IN) as connection:
+        found = connection.execute(repeated).fetchone()
+    if found is not None:
+        visit, names = found
+        problem = f"visit {visit} is there more than once, in {' and '.join(names)} of tables/visits"
+        raise StudyError(study.root, problem, "remove what was copied there, or join studies with: originset merge")
 
 
 def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Iterator[list[str]]:
