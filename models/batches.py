@@ -9,7 +9,7 @@ import duckdb
 
 from originset.data.database_file import SHUT_IN
 from originset.data.errors import StudyError
-from originset.data.shards import LIVE, literal, read_shards_sql, shard_path, shard_paths
+from originset.data.shards import LIVE, RESOLVED, literal, read_shards_sql, shard_path, shard_paths
 from originset.data.study import Study
 from originset.models.definitions import PAGE_INPUTS, STUDY_INPUTS
 from originset.models.runner import Inputs
@@ -29,13 +29,21 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
             is in another one too.
     """
     shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
-    whole = {table: read_shards_sql(study, table, shard_paths(study, table)) for table in (*PAGE_INPUTS, *STUDY_INPUTS)}
+    whole = {
+        table: read_shards_sql(study, table, _resolved(shard_paths(study, table)))
+        for table in (*PAGE_INPUTS, *STUDY_INPUTS)
+    }
     _require_each_visit_once(study)
     batches = [
         {table: _of_visits(study, table, names, shards[table]) for table in PAGE_INPUTS}
         for names in _groups(shards, batch_bytes)
     ]
     return Inputs(whole, tuple(batches))
+
+
+def _resolved(paths: list[Path]) -> list[Path]:
+    """The one shard that ``analyze`` resolves hosts and addresses into, if it is there: it has all of them, once."""
+    return [path for path in paths if path.stem == RESOLVED] or paths
 
 
 def _require_each_visit_once(study: Study) -> None:
