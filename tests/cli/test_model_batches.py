@@ -24,6 +24,7 @@ from originset.cli import model_batches
 from originset.cli.main import main
 from originset.cli.model_batches import side_by_side
 from originset.data.database import open_database
+from originset.data.errors import ClusterError, UsageError
 from originset.data.schema import TABLES, Stage
 from originset.data.study import Study
 from originset.models.batches import inputs_of
@@ -145,8 +146,8 @@ def test_a_worker_that_does_not_see_the_study_is_named(generated: Study, monkeyp
         done = CliRunner().invoke(
             main, ["--study", str(generated.root), "model", "--cluster", address, *papers.options]
         )
-    assert done.exit_code == 1
-    assert "all machines need the study at the same path" in done.stderr
+    assert isinstance(done.exception, ClusterError)
+    assert "all machines need the study at the same path" in str(done.exception)
 
 
 def test_certificates_without_a_cluster_are_refused(tmp_path: Path) -> None:
@@ -154,5 +155,5 @@ def test_certificates_without_a_cluster_are_refused(tmp_path: Path) -> None:
     study.create()
     (tmp_path / "ca.pem").write_text("")
     done = CliRunner().invoke(main, ["--study", str(study.root), "analyze", "--tls-ca-file", str(tmp_path / "ca.pem")])
-    assert done.exit_code == 2
-    assert "certificates are for a cluster" in done.stderr
+    assert isinstance(done.exception, UsageError)
+    assert "certificates are for a cluster" in str(done.exception)
