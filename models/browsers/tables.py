@@ -82,7 +82,9 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
     ids = part.visits["visit_id"]
     named = {name: frame.with_columns(ids.gather(frame["visit_id"])) for name, frame in of_pages.items()}
-    named["saved_connections"] = _saved(part, groups, found, replays, rows["colocated_hosts"])
+    named["saved_connections"] = _saved(part, groups, found, replays, rows["colocated_hosts"]).sort(
+        "site", "server", "host"
+    )
     return {name: frame.select(WRITES[name].names()).cast(WRITES[name]) for name, frame in named.items()}
 
 

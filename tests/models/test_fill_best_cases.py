@@ -11,7 +11,7 @@ from originset.models.parameters import Colocation, Coverage, Parameters
 
 HOSTS = ("a.one.test", "b.one.test", "c.two.test", "d.three.test")
 RUNGS = ("measured_tls", "without_duplicates", "paired_ideal_deployable", "paired_ideal_edge", "paired_ideal_origin")
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 PLACES = st.sampled_from([None, "One", "Two"])

@@ -329,7 +329,7 @@ def test_figure_2_request_by_request(make_tables) -> None:
     ]  # fmt: skip
     addresses = [{"ip": f"192.0.2.{asn % 11}", "asn": asn} for asn in (SITE, TRACKER)]
     tables = make_tables({"visits": [{"visit_id": "v"}], "requests": rows, "addresses": addresses})
-    found = timeline.request_times(batch_rows(tables, ["timeline_requests"])["timeline_requests"], Parameters())
+    found = timeline.request_times(batch_rows(tables, timeline.REQUEST_TIMES_READS), Parameters())
     assert found["started"].to_list() == [each.started for each in FIGURE_2]
     assert found["started_after"].to_list() == [78, 208, 218, 218, 308, 400]
     assert found["coalesced"].to_list() == [False, True, True, False, True, False]
