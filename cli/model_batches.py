@@ -111,7 +111,7 @@ def _require_shared(client: Any, address: str, folder: Path) -> None:  # noqa: A
     place = folder / "shared"
     place.write_text(token)
     # A worker that was lost meanwhile answers with an error.
-    answers = client.run(_seen, str(place), on_error="return")
+    answers = client.run(_version_and_marker, str(place), on_error="return")
     answers = {worker: answer for worker, answer in answers.items() if not isinstance(answer, BaseException)}
     place.unlink()
     if not answers:
@@ -123,7 +123,7 @@ def _require_shared(client: Any, address: str, folder: Path) -> None:  # noqa: A
             raise ClusterError(worker, f"it does not see {folder}: all machines need the study at the same path")
 
 
-def _seen(place: str) -> tuple[str, str | None]:
+def _version_and_marker(place: str) -> tuple[str, str | None]:
     """The version of the program here, and what is written at a place."""
     try:
         return originset.__version__, Path(place).read_text()

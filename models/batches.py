@@ -35,7 +35,7 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
     }
     _require_each_visit_once(study)
     batches = [
-        {table: _of_visits(study, table, names, shards[table]) for table in PAGE_INPUTS}
+        {table: _batch_select(study, table, names, shards[table]) for table in PAGE_INPUTS}
         for names in _groups(shards, batch_bytes)
     ]
     return Inputs(whole, tuple(batches))
@@ -81,7 +81,7 @@ def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Itera
         yield group
 
 
-def _of_visits(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> str:
+def _batch_select(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> str:
     own = read_shards_sql(study, table, [shards[name] for name in names if name in shards])
     if LIVE not in shards or LIVE in names:
         return own

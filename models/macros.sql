@@ -18,3 +18,6 @@ CREATE TEMP MACRO is_redirect(status) AS coalesce(status BETWEEN 300 AND 399, fa
 -- What a request queues for where its connection is not known; NULL where its origin is not known either.
 CREATE TEMP MACRO queue_origin(connection_id, scheme, host, port) AS
   CASE WHEN connection_id IS NULL THEN scheme || '://' || host || ':' || port END;
+
+-- Whether what certificate_coverage has of a host and a certificate counts: wildcards may be taken to cover nothing.
+CREATE TEMP MACRO is_counted_as_covered(by_exact_name) AS by_exact_name OR getvariable('wildcards') = 'cover';

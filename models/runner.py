@@ -151,7 +151,7 @@ def _run_stage(run: Run, stage: int, selects: Selects, into: str) -> None:
                 connection.execute(f'CREATE TEMP VIEW "{table}" AS FROM {rows}')
         for model in own:
             _make(connection, model, run)
-        for table in sorted(made & _kept(run, stage)):
+        for table in sorted(made & _tables_to_write(run, stage)):
             _write(connection, table, run.folder / table / f"{into}.parquet")
 
 
@@ -159,7 +159,7 @@ def _is_of_batch(table: str, stage: int) -> bool:
     return stage % 2 == 1 and _writer(table).scope is Scope.PAGE
 
 
-def _kept(run: Run, stage: int) -> frozenset[str]:
+def _tables_to_write(run: Run, stage: int) -> frozenset[str]:
     """The tables that are wanted, or read by models of other stages."""
     others = [model for model in run.models if stages()[model.name] != stage]
     return run.read_by(others).union(run.wanted)

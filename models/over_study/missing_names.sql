@@ -35,7 +35,7 @@ missing AS (
       WHERE
         c.host = n.name
         AND c.certificate_id = o.certificate_id
-        AND (c.by_exact_name OR getvariable('wildcards') = 'cover')
+        AND is_counted_as_covered(c.by_exact_name)
     )
 ),
 servers AS (

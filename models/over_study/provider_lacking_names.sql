@@ -32,7 +32,7 @@ lacked AS (
       WHERE
         c.host = n.host
         AND c.certificate_id = n.certificate_id
-        AND (c.by_exact_name OR getvariable('wildcards') = 'cover')
+        AND is_counted_as_covered(c.by_exact_name)
     )
   GROUP BY n.id
 )

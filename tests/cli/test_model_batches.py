@@ -141,7 +141,9 @@ def test_a_cluster_gives_what_one_process_gives_though_a_worker_is_lost(generate
 def test_a_worker_that_does_not_see_the_study_is_named(generated: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     # As on a machine that has another study at this path.
     monkeypatch.setattr(model_batches.secrets, "token_hex", lambda _: "")
-    monkeypatch.setattr(model_batches, "_seen", lambda place: (originset.__version__, f"not what is in {place}"))
+    monkeypatch.setattr(
+        model_batches, "_version_and_marker", lambda place: (originset.__version__, f"not what is in {place}")
+    )
     with _cluster(1) as (address, papers, _):
         done = CliRunner().invoke(
             main, ["--study", str(generated.root), "model", "--cluster", address, *papers.options]
