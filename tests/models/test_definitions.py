@@ -19,6 +19,7 @@ from originset.models.definitions import (
     PAGE_INPUTS,
     STUDY_INPUTS,
     ModelDefinitionError,
+    macros,
     modelled_tables,
     models,
     needed_for,
@@ -30,6 +31,8 @@ from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 
 SQL_MODELS = [model for model in models().values() if isinstance(model, SqlModel)]
+#: The macros that models share, by name.
+_MACROS = {text.split("(")[0]: text for text in macros().split("CREATE TEMP MACRO ")[1:]}
 #: Where a header says that columns are those of a table.
 _OF_TABLE = re.compile(r"(?:those|a column) of the table (\w+)")
 
@@ -55,7 +58,8 @@ def test_each_model_and_each_column_is_described(model: SqlModel, results: dict[
 
 @pytest.mark.parametrize("model", SQL_MODELS, ids=lambda model: model.name)
 def test_each_parameter_that_a_model_uses_is_described(model: SqlModel) -> None:
-    used = set(re.findall(r"getvariable\('(\w+)'\)", model.sql)) - {"browsers"}
+    called = "".join(body for name, body in _MACROS.items() if re.search(rf"\b{name}\(", model.sql))
+    used = set(re.findall(r"getvariable\('(\w+)'\)", model.sql + called)) - {"browsers"}
     assert used == model.header.parameters.keys()
     assert used <= {field.name for field in fields(Parameters)}
 

@@ -1,16 +1,18 @@
 """No page leads a browser to an address that is not public, in whatever way it asks: nothing arrives there.
 
-Each way arrives with ``allow_private``, so that a test which sees nothing arrive has looked at the right place.
+Each way arrives with ``allow_private``, so that a test which sees nothing arrive has looked at the right place. Each way is
+tried in one browser, and each browser with a third of the ways; with ``ORIGINSET_SOAK=full`` every way in every browser.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,7 +28,8 @@ from originset.crawler.visits.browsers import Browser, browser_for, visit
 from originset.crawler.visits.record import VisitRequest
 from originset.data.capture import Visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.testbed]
+pytestmark = [pytest.mark.browser, pytest.mark.testbed, pytest.mark.soak]
+FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "headless-shell", "firefox")
 CODES = {"net::ERR_NETWORK_ACCESS_DENIED", "NS_ERROR_SOCKET_ADDRESS_NOT_SUPPORTED"}
@@ -90,6 +93,14 @@ loads = []
 [site."sixth.names.test"]
 loads = []
 """
+
+
+def in_browsers(ways: Iterable[str], fixture: str) -> pytest.MarkDecorator:
+    """Each way with each browser that tries it; the browser is the parameter of ``fixture``."""
+    numbers = {way: number for number, way in enumerate(WAYS)}
+    pairs = [(browser, way) for browser in BROWSERS for way in ways]
+    tried = [(browser, way) for browser, way in pairs if FULL or BROWSERS[numbers[way] % len(BROWSERS)] == browser]
+    return pytest.mark.parametrize((fixture, "way"), tried, indirect=[fixture], scope="module")
 
 
 class Pages(Quiet, BaseHTTPRequestHandler):
@@ -164,13 +175,13 @@ def inside() -> Iterator[Inside]:
         yield Inside(stack)
 
 
-@pytest.fixture(scope="module", params=BROWSERS)
+@pytest.fixture(scope="module")
 def shut_in(request: pytest.FixtureRequest, inside: Inside) -> Iterator[Browser]:
     with browser_for(VisitSettings(browser=request.param, timeout_s=8, quiet_s=0.5)) as browser:
         yield browser
 
 
-@pytest.fixture(scope="module", params=BROWSERS)
+@pytest.fixture(scope="module")
 def let_out(request: pytest.FixtureRequest, inside: Inside) -> Iterator[Browser]:
     settings = VisitSettings(browser=request.param, timeout_s=3, quiet_s=0.5, allow_private=True)
     with browser_for(settings) as browser:
@@ -188,7 +199,7 @@ def errors_inside(entries: list[dict[str, Any]]) -> set[str | None]:
 
 
 @pytest.mark.promise("pages-stay-public")
-@pytest.mark.parametrize("way", LANDINGS)
+@in_browsers(LANDINGS, "shut_in")
 def test_a_page_that_goes_inside(shut_in: Browser, inside: Inside, way: str) -> None:
     inside.arrived.clear()
     visited, entries = go(shut_in, way)
@@ -200,7 +211,7 @@ def test_a_page_that_goes_inside(shut_in: Browser, inside: Inside, way: str) -> 
 
 
 @pytest.mark.promise("pages-stay-public")
-@pytest.mark.parametrize("way", [*ASKED, "window.open"])
+@in_browsers([*ASKED, "window.open"], "shut_in")
 def test_what_a_page_asks_for_inside(shut_in: Browser, inside: Inside, way: str) -> None:
     inside.arrived.clear()
     visited, entries = go(shut_in, way)
@@ -210,7 +221,7 @@ def test_what_a_page_asks_for_inside(shut_in: Browser, inside: Inside, way: str)
     assert errors_inside(entries) <= CODES
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_browsers(WAYS, "let_out")
 def test_what_is_allowed_arrives(let_out: Browser, inside: Inside, way: str) -> None:
     inside.arrived.clear()
     go(let_out, way)
