@@ -29,8 +29,8 @@ _TABLES = {
         SELECT der_bytes FROM own LEFT JOIN certificates USING (certificate_id) ORDER BY place""",
     "requests": """
         SELECT DISTINCT scheme, host, protocol, server_ip, asn
-        FROM requests JOIN visits USING (visit_id) LEFT JOIN addresses ON ip = server_ip
-        WHERE site = ? AND scheme IN ('https', 'wss', 'http', 'ws') AND from_cache IS DISTINCT FROM true""",
+        FROM network_requests JOIN visits USING (visit_id) LEFT JOIN addresses ON ip = server_ip
+        WHERE site = ?""",
 }
 
 _BASIS = """

@@ -26,6 +26,7 @@ from originset.data.schema_modelled import (
     PROVIDER_CHANGES,
     SITE_CERTIFICATES,
 )
+from originset.data.views import view
 
 __all__ = [
     "ADDRESSES",
@@ -41,6 +42,7 @@ __all__ = [
     "HOSTS",
     "LIVE_HANDSHAKES",
     "MODEL_SENSITIVITY",
+    "NETWORK_REQUESTS",
     "ORIGIN_SETS",
     "PAGE_ADDRESSES",
     "PAGE_COUNTS",
@@ -136,6 +138,14 @@ REQUESTS = table(
     Column("bytes", "BIGINT", "response as transferred, headers included", "bytes"),
     needed="scheme host port protocol status error from_cache connection_id server_ip started_ms "
     "blocked_ms dns_ms connect_ms ssl_ms send_ms wait_ms receive_ms",
+)
+
+NETWORK_REQUESTS = view(
+    "network_requests",
+    "visit_id request_id",
+    *REQUESTS.columns,
+    Column("secure", "BOOLEAN", "over https or wss"),
+    Column("connection_known", "BOOLEAN", "the recorder gave the connection's id, which was not inferred"),
 )
 
 CONNECTIONS = table(
@@ -369,6 +379,7 @@ TABLES: dict[str, Table] = {
         PAGE_LOAD_TIMES,
         MODEL_SENSITIVITY,
         REJECTS,
+        NETWORK_REQUESTS,
         RUNS,
     )
 }

@@ -18,6 +18,7 @@ import duckdb
 
 from originset.data.schema import TABLES, Stage
 from originset.data.sql_header import read_header
+from originset.data.views import view_sql
 from originset.models.functions import FUNCTIONS
 from originset.models.model import FunctionModel, Model, Scope, SqlModel, written_by
 
@@ -46,6 +47,7 @@ def models() -> dict[str, Model]:
     """
     found: list[Model] = [
         *(_read(file, scope) for folder, scope in _FOLDERS.items() for file in sorted(_files(folder))),
+        *(_read((name, view_sql(name)), scope) for name, scope in _SHARED.items()),
         *FUNCTIONS,
     ]
     return {model.name: model for model in _in_order(found)}
@@ -95,6 +97,9 @@ def modelled_tables() -> tuple[str, ...]:
 
 
 _FOLDERS = {"by_page": Scope.PAGE, "over_study": Scope.STUDY}
+
+#: Views of the study that models read too.
+_SHARED = {"network_requests": Scope.PAGE}
 
 
 def _files(folder: str) -> list[tuple[str, str]]:

@@ -15,12 +15,8 @@ SELECT
   100.0 * count(*) / sum(count(*)) OVER () AS requests_pct,
   count(DISTINCT r.host) AS hosts,
   count(DISTINCT r.visit_id) AS visits
-FROM requests AS r
+FROM network_requests AS r
 LEFT JOIN addresses AS a ON a.ip = r.server_ip
-WHERE
-  coalesce(r.from_cache, false) = false
-  AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
-  AND r.scheme IN ('https', 'wss', 'http', 'ws')
 GROUP BY a.asn
 ORDER BY requests DESC, a.asn NULLS LAST
 LIMIT $top

@@ -48,12 +48,10 @@ documents AS (
 served AS (
     SELECT r.visit_id, a.asn, r.server_ip,
         coalesce(h.registrable_domain, h.host) IS DISTINCT FROM d.domain AS third_party
-    FROM requests AS r
+    FROM network_requests AS r
     JOIN documents AS d USING (visit_id)
     LEFT JOIN hosts AS h ON h.host = r.host
     LEFT JOIN addresses AS a ON a.ip = r.server_ip
-    WHERE r.scheme IN ('https', 'http', 'wss', 'ws') AND r.from_cache IS DISTINCT FROM true
-        AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
 ),
 of_as AS (
     -- An address in no known AS is one of its own.

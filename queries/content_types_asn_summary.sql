@@ -12,12 +12,8 @@
 WITH
 counted AS (
   SELECT a.asn, any_value(a.as_name) AS as_name, r.mime_type, count(*) AS requests
-  FROM requests AS r
+  FROM network_requests AS r
   LEFT JOIN addresses AS a ON a.ip = r.server_ip
-  WHERE
-    coalesce(r.from_cache, false) = false
-    AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
-    AND r.scheme IN ('https', 'wss', 'http', 'ws')
   GROUP BY a.asn, r.mime_type
 ),
 ranked AS (

@@ -15,11 +15,7 @@ SELECT
   sum(r.bytes)::BIGINT AS bytes,
   count(DISTINCT r.host) AS hosts,
   count(DISTINCT r.visit_id) AS visits
-FROM requests AS r
-WHERE
-  coalesce(r.from_cache, false) = false
-  AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
-  AND r.scheme IN ('https', 'wss', 'http', 'ws')
+FROM network_requests AS r
 GROUP BY r.mime_type
 ORDER BY requests DESC, r.mime_type NULLS LAST
 LIMIT $top

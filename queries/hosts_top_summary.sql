@@ -14,12 +14,8 @@ SELECT
   count(DISTINCT r.visit_id) AS visits,
   count(DISTINCT r.server_ip) AS addresses,
   count(DISTINCT a.asn) AS asns
-FROM requests AS r
+FROM network_requests AS r
 LEFT JOIN addresses AS a ON a.ip = r.server_ip
-WHERE
-  coalesce(r.from_cache, false) = false
-  AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
-  AND r.scheme IN ('https', 'wss', 'http', 'ws')
 GROUP BY r.host
 ORDER BY requests DESC, r.host
 LIMIT $top

@@ -9,10 +9,6 @@ SELECT
   r.scheme IN ('https', 'wss') AS secure,
   count(*) AS requests,
   100.0 * count(*) / sum(count(*)) OVER () AS requests_pct
-FROM requests AS r
-WHERE
-  coalesce(r.from_cache, false) = false
-  AND (r.status IS NOT NULL OR r.connection_id IS NOT NULL)
-  AND r.scheme IN ('https', 'wss', 'http', 'ws')
+FROM network_requests AS r
 GROUP BY ALL
 ORDER BY requests DESC, r.protocol NULLS LAST, secure

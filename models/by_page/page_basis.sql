@@ -1,0 +1,54 @@
+-- Which visits count for which question, and why the others do not. Everything that answers one of these questions counts these
+-- visits and no others.
+-- visit_id: the visit; all columns are those of the table page_basis
+-- reason: the first that applies
+WITH judged AS (
+  SELECT
+    l.visit_id,
+    coalesce(l.not_whole, l.not_fresh) AS not_comparable,
+    l.not_whole,
+    CASE
+      WHEN c.measured_tls IS NULL THEN 'without connection ids'
+      WHEN o.page IS NOT NULL THEN 'with more than 1,000 hosts or connections'
+      WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address'
+    END AS connections_unknown,
+    CASE WHEN c.chromium_tls_high IS NULL THEN 'modelled without the browsers'' rules' END AS browsers_unknown,
+    CASE
+      WHEN l.has_warm_sockets THEN 'with connections from before their first use, and so lookups'
+      WHEN c.measured_dns IS NULL THEN 'without recorded lookups'
+      WHEN c.ideal_origin IS NULL THEN 'without any known address'
+      WHEN c.left_out > 0 THEN 'with a request to an unknown address'
+    END AS lookups_unknown,
+    CASE WHEN c.ideal_origin IS NULL THEN 'without any known address' END AS servers_unknown,
+    CASE WHEN d.page IS NULL THEN 'without a document from the network' END AS document_unknown,
+    CASE
+      WHEN p.load_ms IS NULL OR p.load_ms <= 0 THEN 'without a load event'
+      WHEN t.page IS NULL THEN 'without a request of known start'
+      WHEN NOT t.has_address THEN 'without any known address'
+      WHEN NOT t.has_handshake THEN 'without a DNS or connect phase'
+      WHEN NOT t.has_request_before_load THEN 'without a request before the load event'
+    END AS times_unknown
+  FROM recording_limits AS l
+  JOIN pages AS p ON p.page = l.page
+  JOIN page_counts AS c ON c.visit_id = l.visit_id
+  LEFT JOIN oversized_pages AS o ON o.page = l.page
+  LEFT JOIN documents AS d ON d.page = l.page
+  LEFT JOIN modelled_load_times AS t ON t.page = l.page
+),
+reasons AS (
+  SELECT
+    visit_id,
+    unnest(
+      [
+        {'question': 'connections', 'reason': coalesce(not_comparable, connections_unknown)},
+        {'question': 'browsers', 'reason': coalesce(not_comparable, connections_unknown, browsers_unknown)},
+        {'question': 'lookups', 'reason': coalesce(not_comparable, lookups_unknown)},
+        {'question': 'servers', 'reason': coalesce(not_whole, servers_unknown)},
+        {'question': 'certificates', 'reason': coalesce(not_whole, document_unknown)},
+        {'question': 'load_times', 'reason': coalesce(not_comparable, times_unknown)}
+      ],
+      recursive := true
+    )
+  FROM judged
+)
+SELECT visit_id, question, reason IS NULL AS counted, reason FROM reasons
