@@ -19,8 +19,10 @@ from originset.data.schema_browsers import (
 from originset.data.schema_modelled import (
     CERTIFICATE_ADDITIONS,
     COLOCATION_EVIDENCE,
+    DOCUMENTS,
     MODEL_SENSITIVITY,
     ORIGIN_SETS,
+    PAGE_BASIS,
     PAGE_COUNTS,
     PAGE_LOAD_TIMES,
     PROVIDER_CHANGES,
@@ -30,6 +32,7 @@ from originset.data.views import view
 
 __all__ = [
     "ADDRESSES",
+    "BASIS_SUMMARY",
     "BROWSER_COUNTS",
     "BROWSER_PREDICTIONS",
     "CERTIFICATES",
@@ -37,7 +40,9 @@ __all__ = [
     "CERTIFICATE_NAMES",
     "COLOCATION_EVIDENCE",
     "CONNECTIONS",
+    "COUNTED_VISITS",
     "DNS_QUERIES",
+    "DOCUMENTS",
     "EXPOSURES",
     "HOSTS",
     "LIVE_HANDSHAKES",
@@ -45,6 +50,7 @@ __all__ = [
     "NETWORK_REQUESTS",
     "ORIGIN_SETS",
     "PAGE_ADDRESSES",
+    "PAGE_BASIS",
     "PAGE_COUNTS",
     "PAGE_LOAD_TIMES",
     "PAGE_NAMES",
@@ -54,6 +60,7 @@ __all__ = [
     "REJECTS",
     "REQUESTS",
     "RUNS",
+    "SELECTED_VISITS",
     "SITE_CERTIFICATES",
     "TABLES",
     "VANTAGES",
@@ -146,6 +153,47 @@ NETWORK_REQUESTS = view(
     *REQUESTS.columns,
     Column("secure", "BOOLEAN", "over https or wss"),
     Column("connection_known", "BOOLEAN", "the recorder gave the connection's id, which was not inferred"),
+)
+
+_VISIT = (
+    Column("vantage", "VARCHAR", "its vantage"),
+    Column("browser", "VARCHAR", "its browser"),
+    Column("site", "VARCHAR", "its site; the visit itself where it has none"),
+    Column("page", "VARCHAR", "its page: the URL that was asked for, else the document's"),
+)
+
+SELECTED_VISITS = view(
+    "selected_visits",
+    "visit_id",
+    VISIT_ID,
+    *_VISIT,
+    Column("page_kind", "VARCHAR", "landing or internal"),
+    Column("rank", "INTEGER", "the site's rank in its list"),
+)
+
+_QUESTION = Column("question", "VARCHAR", "as in page_basis")
+
+COUNTED_VISITS = view(
+    "counted_visits",
+    "question visit_id",
+    _QUESTION,
+    VISIT_ID,
+    *_VISIT,
+    Column("rank", "INTEGER", "the site's rank in its list"),
+    Column("weight", "DOUBLE", "its share of its site, from its vantage and browser"),
+)
+
+BASIS_SUMMARY = view(
+    "basis_summary",
+    "question vantage browser",
+    _QUESTION,
+    Column("vantage", "VARCHAR", "the vantage"),
+    Column("browser", "VARCHAR", "the browser"),
+    Column("sites", "BIGINT", "sites with a page that counts"),
+    Column("pages", "BIGINT", "pages that count: a page counts if one of its visits does"),
+    Column("visits", "BIGINT", "visits that count"),
+    Column("left_out", "BIGINT", "pages of which no visit counts"),
+    Column("left_out_why", "VARCHAR", "how many of these for which reason; NULL for none"),
 )
 
 CONNECTIONS = table(
@@ -365,8 +413,10 @@ TABLES: dict[str, Table] = {
         ADDRESSES,
         PROVIDERS,
         VANTAGES,
+        DOCUMENTS,
         COLOCATION_EVIDENCE,
         PAGE_COUNTS,
+        PAGE_BASIS,
         REDUNDANT_CONNECTIONS,
         BROWSER_PREDICTIONS,
         PAGE_NAMES,
@@ -380,6 +430,9 @@ TABLES: dict[str, Table] = {
         MODEL_SENSITIVITY,
         REJECTS,
         NETWORK_REQUESTS,
+        SELECTED_VISITS,
+        COUNTED_VISITS,
+        BASIS_SUMMARY,
         RUNS,
     )
 }

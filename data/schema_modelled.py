@@ -5,6 +5,41 @@ from __future__ import annotations
 from originset.data.columns import VISIT_ID, Column, Stage, table
 from originset.data.schema_browsers import BROWSER_COUNTS
 
+QUESTIONS = ("connections", "browsers", "lookups", "servers", "load_times", "certificates")
+
+PAGE_BASIS = table(
+    "page_basis",
+    Stage.MODELLED,
+    "visit_id question",
+    "Which visits count for which question, and why the others do not.",
+    VISIT_ID,
+    Column(
+        "question",
+        "VARCHAR",
+        "connections (how many TLS connections, and how many at best), browsers (how many by the browsers' rules), "
+        "lookups (how many DNS lookups), servers (in how many networks the page's servers are), load_times (measured "
+        "and modelled) or certificates (which names they lack)",
+    ),
+    Column("counted", "BOOLEAN", "the visit counts for the question"),
+    Column("reason", "VARCHAR", "why it does not, the first reason that applies: it was ...; NULL if it counts"),
+)
+
+DOCUMENTS = table(
+    "documents",
+    Stage.MODELLED,
+    "visit_id",
+    "The document of each visit of which one came over the network: the first response that is no redirect and has the "
+    "visit's final URL; without such a URL the first of type document; without types the first.",
+    VISIT_ID,
+    Column("request_id", "INTEGER", "the request that it answered"),
+    Column("host", "VARCHAR", "its host"),
+    Column("secure", "BOOLEAN", "it came over https"),
+    Column("server_ip", "VARCHAR", "the server's address"),
+    Column("asn", "BIGINT", "the AS of this address"),
+    Column("connection_id", "BIGINT", "its connection"),
+    Column("certificate_id", "VARCHAR", "the leaf certificate shown on that connection; NULL where not recorded"),
+)
+
 COLOCATION_EVIDENCE = table(
     "colocation_evidence",
     Stage.MODELLED,

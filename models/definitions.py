@@ -99,7 +99,7 @@ def modelled_tables() -> tuple[str, ...]:
 _FOLDERS = {"by_page": Scope.PAGE, "over_study": Scope.STUDY}
 
 #: Views of the study that models read too.
-_SHARED = {"network_requests": Scope.PAGE}
+_SHARED = {"network_requests": Scope.PAGE, "selected_visits": Scope.STUDY, "counted_visits": Scope.STUDY}
 
 
 def _files(folder: str) -> list[tuple[str, str]]:

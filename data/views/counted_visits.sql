@@ -2,6 +2,7 @@
 -- pooled: each of them has weights of its own. The visits of one page share the weight of the page, the pages of one site that
 -- of the site, which is 1. So `sum(weight * n)` over all is the sum of n over sites, each with its average page; over one site it
 -- is the mean of that site's pages.
+-- kept as: view
 -- question: connections, lookups, servers, load_times, certificates or browsers
 -- visit_id: the visit
 -- vantage: its vantage

@@ -1,6 +1,7 @@
--- The visits that a question is asked of: of landing pages, or those of the variable selected_visits, a list of visit ids
--- (`SET VARIABLE selected_visits = (SELECT list(visit_id) FROM visits WHERE vantage = 'ams')`). A visit is one load of a
+-- The visits that a question is asked of: those of landing pages, or those of the variable selected_visits, a list of visit
+-- ids: `SET VARIABLE selected_visits = (SELECT list(visit_id) FROM visits WHERE vantage = 'ams')`. A visit is one load of a
 -- page, a page is a URL of a site.
+-- kept as: view
 -- visit_id: the visit
 -- vantage: its vantage
 -- browser: its browser

@@ -4,7 +4,7 @@
 WITH neighbours AS (
   SELECT d.server, unnest(g.hosts) AS host
   FROM cohosted_groups AS g
-  JOIN documents AS d ON d.page = g.page
+  JOIN site_documents AS d ON d.page = g.page
   WHERE list_contains(g.hosts, d.server)
 )
 SELECT DISTINCT least(server, host) AS host_a, greatest(server, host) AS host_b

@@ -18,5 +18,5 @@ SELECT
   d.asn AS server_asn,
   d.connection_id AS document_connection_id
 FROM host_connections AS h
-JOIN documents AS d ON d.page = h.page AND d.server_key = h.server_key
+JOIN site_documents AS d ON d.page = h.page AND d.server_key = h.server_key
 WHERE d.secure AND h.secure

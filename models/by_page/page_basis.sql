@@ -32,7 +32,7 @@ WITH judged AS (
   JOIN pages AS p ON p.page = l.page
   JOIN page_counts AS c ON c.visit_id = l.visit_id
   LEFT JOIN oversized_pages AS o ON o.page = l.page
-  LEFT JOIN documents AS d ON d.page = l.page
+  LEFT JOIN page_documents AS d ON d.page = l.page
   LEFT JOIN modelled_load_times AS t ON t.page = l.page
 ),
 reasons AS (

@@ -3,7 +3,7 @@
 -- site: the site; all columns are those of the table origin_sets
 WITH
 located AS (
-  SELECT * FROM documents WHERE secure AND server_key IS NOT NULL
+  SELECT * FROM site_documents WHERE secure AND server_key IS NOT NULL
 ),
 server_certificates AS (
   SELECT site, server, first(certificate_id ORDER BY visits DESC, certificate_id) AS certificate_id

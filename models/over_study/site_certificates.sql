@@ -10,7 +10,7 @@ sites AS (
     count(*) AS visits,
     count(DISTINCT vantage) AS vantages,
     bool_or(secure AND server_key IS NOT NULL) AS located
-  FROM documents
+  FROM site_documents
   GROUP BY site
 ),
 existing AS (

@@ -3,7 +3,7 @@
 -- certificate_id: the certificate
 WITH seen AS (
   SELECT site, certificate_id, count(*) AS visits
-  FROM documents
+  FROM site_documents
   WHERE secure AND certificate_id IS NOT NULL
   GROUP BY site, certificate_id
 )
