@@ -26,6 +26,7 @@ from originset.data.schema_modelled import (
     PROVIDER_CHANGES,
     SITE_CERTIFICATES,
 )
+from originset.data.schema_views import SELECTED_VISITS
 
 __all__ = [
     "ADDRESSES",
@@ -52,6 +53,7 @@ __all__ = [
     "REJECTS",
     "REQUESTS",
     "RUNS",
+    "SELECTED_VISITS",
     "SITE_CERTIFICATES",
     "TABLES",
     "VANTAGES",
@@ -370,5 +372,6 @@ TABLES: dict[str, Table] = {
         MODEL_SENSITIVITY,
         REJECTS,
         RUNS,
+        SELECTED_VISITS,
     )
 }
