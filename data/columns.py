@@ -9,13 +9,14 @@ import polars as pl
 
 
 class Stage(Enum):
-    """Which step of the way of the data writes a table."""
+    """Which step of the way of the data writes a table, if any does."""
 
     ROWS = "import and analyze, from captures and HARs"
     RESOLVED = "analyze, once per distinct value of the study"
     MODELLED = "analyze and model, from the tables above"
     VIEW = "no command: a view over the tables above"
     STUDY = "every command that changes the study"
+    VIEW = "nobody, as it is a view of other tables"
 
 
 @dataclass(frozen=True, slots=True)

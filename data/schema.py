@@ -28,7 +28,7 @@ from originset.data.schema_modelled import (
     PROVIDER_CHANGES,
     SITE_CERTIFICATES,
 )
-from originset.data.views import view
+from originset.data.schema_views import BASIS_SUMMARY, COUNTED_VISITS, SELECTED_VISITS, view
 
 __all__ = [
     "ADDRESSES",
@@ -151,49 +151,8 @@ NETWORK_REQUESTS = view(
     "network_requests",
     "visit_id request_id",
     *REQUESTS.columns,
-    Column("secure", "BOOLEAN", "over https or wss"),
-    Column("connection_known", "BOOLEAN", "the recorder gave the connection's id, which was not inferred"),
-)
-
-_VISIT = (
-    Column("vantage", "VARCHAR", "its vantage"),
-    Column("browser", "VARCHAR", "its browser"),
-    Column("site", "VARCHAR", "its site; the visit itself where it has none"),
-    Column("page", "VARCHAR", "its page: the URL that was asked for, else the document's"),
-)
-
-SELECTED_VISITS = view(
-    "selected_visits",
-    "visit_id",
-    VISIT_ID,
-    *_VISIT,
-    Column("page_kind", "VARCHAR", "landing or internal"),
-    Column("rank", "INTEGER", "the site's rank in its list"),
-)
-
-_QUESTION = Column("question", "VARCHAR", "as in page_basis")
-
-COUNTED_VISITS = view(
-    "counted_visits",
-    "question visit_id",
-    _QUESTION,
-    VISIT_ID,
-    *_VISIT,
-    Column("rank", "INTEGER", "the site's rank in its list"),
-    Column("weight", "DOUBLE", "its share of its site, from its vantage and browser"),
-)
-
-BASIS_SUMMARY = view(
-    "basis_summary",
-    "question vantage browser",
-    _QUESTION,
-    Column("vantage", "VARCHAR", "the vantage"),
-    Column("browser", "VARCHAR", "the browser"),
-    Column("sites", "BIGINT", "sites with a page that counts"),
-    Column("pages", "BIGINT", "pages that count: a page counts if one of its visits does"),
-    Column("visits", "BIGINT", "visits that count"),
-    Column("left_out", "BIGINT", "pages of which no visit counts"),
-    Column("left_out_why", "VARCHAR", "how many of these for which reason; NULL for none"),
+    secure="BOOLEAN",
+    connection_known="BOOLEAN",
 )
 
 CONNECTIONS = table(

@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 
 from originset.data.schema import TABLES, Stage
+from originset.data.schema_views import view_sql
 from originset.data.sql_header import read_header
-from originset.data.views import view_sql
 from originset.models.functions import FUNCTIONS
 from originset.models.model import FunctionModel, Model, Scope, SqlModel, written_by
 

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
 from originset.data import database, schema_page
-from originset.data.schema import TABLES
+from originset.data.schema import TABLES, Stage
+from originset.data.schema_views import view_sql
+from originset.data.shards import write_shard
+from originset.data.sql_header import read_header
 from originset.data.study import Study
 
 
@@ -67,3 +71,34 @@ def test_page_escapes_markdown() -> None:
 
 def test_unknown_types_are_a_programming_error() -> None:
     assert isinstance(TABLES["addresses"].polars_schema["asns"], pl.List)
+
+
+def test_a_view_describes_the_columns_that_it_has() -> None:
+    for table in (table for table in TABLES.values() if table.stage is Stage.VIEW):
+        header = read_header(view_sql(table.name))
+        assert (table.description, table.view) == (header.description, view_sql(table.name))
+        assert {column.name: column.description for column in table.columns} == header.columns
+
+
+def test_visits_are_selected_by_a_variable_else_landing_pages(study: Study) -> None:
+    rows = [
+        ("a", "s", "https://s/", None, "landing"),
+        ("b", None, None, "https://s/b", "internal"),
+        ("c",) + (None,) * 4,
+    ]
+    named = ("visit_id", "site", "url", "final_url", "page_kind")
+    schema = TABLES["visits"].polars_schema
+    visits = pl.DataFrame([{**dict.fromkeys(schema), **dict(zip(named, row, strict=True))} for row in rows], schema)
+    write_shard(study, "visits", "example", visits)
+    database.build(study, {})
+    for opened in (lambda: database.open_database(study), lambda: duckdb.connect(study.database_path, read_only=True)):
+        with opened() as connection:
+            assert _selected(connection) == [("a", "s", "https://s/"), ("c", "c", "c")]
+            connection.execute("SET VARIABLE selected_visits = (SELECT list(visit_id) FROM visits WHERE url IS NULL)")
+            assert _selected(connection) == [("b", "b", "https://s/b"), ("c", "c", "c")]
+            connection.execute("SET VARIABLE selected_visits = []")
+            assert _selected(connection) == []
+
+
+def _selected(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
+    return connection.execute("SELECT visit_id, site, page FROM selected_visits ORDER BY visit_id").fetchall()
