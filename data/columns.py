@@ -14,7 +14,6 @@ class Stage(Enum):
     ROWS = "import and analyze, from captures and HARs"
     RESOLVED = "analyze, once per distinct value of the study"
     MODELLED = "analyze and model, from the tables above"
-    VIEW = "no command: a view over the tables above"
     STUDY = "every command that changes the study"
     VIEW = "nobody, as it is a view of other tables"
 

@@ -28,7 +28,7 @@ from originset.data.schema_modelled import (
     PROVIDER_CHANGES,
     SITE_CERTIFICATES,
 )
-from originset.data.schema_views import BASIS_SUMMARY, COUNTED_VISITS, SELECTED_VISITS, view
+from originset.data.schema_views import BASIS_SUMMARY, COUNTED_VISITS, HOST_OWNERS, PAGE_RUNGS, SELECTED_VISITS, view
 
 __all__ = [
     "ADDRESSES",
@@ -45,6 +45,7 @@ __all__ = [
     "DOCUMENTS",
     "EXPOSURES",
     "HOSTS",
+    "HOST_OWNERS",
     "LIVE_HANDSHAKES",
     "MODEL_SENSITIVITY",
     "NETWORK_REQUESTS",
@@ -54,6 +55,7 @@ __all__ = [
     "PAGE_COUNTS",
     "PAGE_LOAD_TIMES",
     "PAGE_NAMES",
+    "PAGE_RUNGS",
     "PROVIDERS",
     "PROVIDER_CHANGES",
     "REDUNDANT_CONNECTIONS",
@@ -388,10 +390,12 @@ TABLES: dict[str, Table] = {
         PAGE_LOAD_TIMES,
         MODEL_SENSITIVITY,
         REJECTS,
+        RUNS,
+        HOST_OWNERS,
         NETWORK_REQUESTS,
         SELECTED_VISITS,
         COUNTED_VISITS,
         BASIS_SUMMARY,
-        RUNS,
+        PAGE_RUNGS,
     )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from originset.data.columns import VISIT_ID, Column, Stage, table
 from originset.data.schema_browsers import BROWSER_COUNTS
 
-QUESTIONS = ("connections", "browsers", "lookups", "servers", "load_times", "certificates")
+QUESTIONS = ("connections", "browsers", "causes", "lookups", "servers", "load_times", "certificates")
 
 PAGE_BASIS = table(
     "page_basis",
@@ -17,7 +17,7 @@ PAGE_BASIS = table(
         "question",
         "VARCHAR",
         "connections (how many TLS connections, and how many at best), browsers (how many by the browsers' rules), "
-        "lookups (how many DNS lookups), servers (in how many networks the page's servers are), load_times (measured "
+        "causes (why the redundant ones were opened), lookups (how many DNS lookups), servers (in how many networks the page's servers are), load_times (measured "
         "and modelled) or certificates (which names they lack)",
     ),
     Column("counted", "BOOLEAN", "the visit counts for the question"),
@@ -244,27 +244,30 @@ PROVIDER_CHANGES = table(
 MODEL_SENSITIVITY = table(
     "model_sensitivity",
     Stage.MODELLED,
-    "parameter value",
-    "The results with one choice of the model changed at a time; filled by originset model --sensitivity.",
+    "vantage browser parameter value",
+    "The results with one choice of the model changed at a time, of landing pages; filled by originset model "
+    "--sensitivity. Numbers are of each site's average page.",
+    Column("vantage", "VARCHAR", "the vantage; each stands by itself"),
+    Column("browser", "VARCHAR", "the browser; each stands by itself"),
     Column("parameter", "VARCHAR", "the choice: colocation, wildcards, coverage, predecessor, ..."),
     Column("value", "VARCHAR", "what was chosen"),
     Column("chosen", "BOOLEAN", "as in this study's other tables"),
-    Column("pages", "BIGINT", "pages with a measured and an ideal count of the same requests"),
+    Column("pages", "BIGINT", "pages counted for connections (page_basis)"),
     Column("median_measured_tls", "DOUBLE", "their TLS connections, median", "connections"),
     Column("median_ideal_origin", "DOUBLE", "their ORIGIN ideal, median", "connections"),
-    Column("connections_saved", "BIGINT", "measured less ideal, over these pages", "connections"),
+    Column("connections_saved", "DOUBLE", "measured less ideal, over their sites", "connections"),
     Column(
         "connections_saved_deployable",
-        "BIGINT",
-        "measured less paired_ideal_deployable, over these pages",
+        "DOUBLE",
+        "measured less paired_ideal_deployable, over their sites",
         "connections",
     ),
     Column("sites_unchanged_pct", "DOUBLE", "sites whose certificate needs no addition", "percent of known"),
     Column("additions", "BIGINT", "names missing from certificates, over all sites", "names"),
-    Column("timelines", "BIGINT", "pages whose load time was modelled"),
+    Column("timelines", "BIGINT", "pages counted for load times (page_basis)"),
     Column("median_load_ms", "DOUBLE", "their load event as measured, median", "ms"),
     Column("median_origin_ms", "DOUBLE", "their load event under ORIGIN coalescing, median", "ms"),
-    Column("load_saved_ms", "DOUBLE", "measured less modelled load events, over these pages", "ms"),
+    Column("load_saved_ms", "DOUBLE", "measured less modelled load events, over their sites", "ms"),
 )
 
 PAGE_LOAD_TIMES = table(

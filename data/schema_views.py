@@ -63,3 +63,16 @@ BASIS_SUMMARY = view(
     left_out="BIGINT",
     left_out_why="VARCHAR",
 )
+
+PAGE_RUNGS = view(
+    "page_rungs",
+    "question step visit_id",
+    question="VARCHAR",
+    step="INTEGER",
+    rung="VARCHAR",
+    aside="BOOLEAN",
+    visit_id="VARCHAR",
+    n="INTEGER",
+)
+
+HOST_OWNERS = view("host_owners", "host", host="VARCHAR", owner_domain="VARCHAR")

@@ -347,7 +347,7 @@ def _warnings(
     return warnings
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: float, noun: str) -> str:
     """``1 visit``, ``2 visits``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

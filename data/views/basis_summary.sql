@@ -1,6 +1,6 @@
 -- On how many sites, pages and visits the answer to each question rests, and which pages were left out and why. A page counts
 -- if one of its visits does.
--- question: connections, lookups, servers, load_times, certificates or browsers
+-- question: connections, browsers, causes, lookups, servers, load_times or certificates
 -- vantage: the vantage
 -- browser: the browser
 -- sites: sites with a page that counts

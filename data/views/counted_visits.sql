@@ -1,9 +1,8 @@
--- For each question (page_basis) the selected visits that count for it, with their weights. Vantages and browsers are never
--- pooled: each of them has weights of its own. The visits of one page share the weight of the page, the pages of one site that
--- of the site, which is 1. So `sum(weight * n)` over all is the sum of n over sites, each with its average page; over one site it
--- is the mean of that site's pages.
+-- For each question (page_basis) the selected visits that count for it, with their weights. Vantages and browsers stand by
+-- themselves. The visits of one page share the weight of the page, the pages of one site share that of the site, which is 1. So
+-- sum(weight * n) over a site is the mean of its pages, and over a study the sum over sites, each with its average page.
 -- kept as: view
--- question: connections, lookups, servers, load_times, certificates or browsers
+-- question: connections, browsers, causes, lookups, servers, load_times or certificates
 -- visit_id: the visit
 -- vantage: its vantage
 -- browser: its browser

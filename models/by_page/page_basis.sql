@@ -5,13 +5,14 @@
 WITH judged AS (
   SELECT
     l.visit_id,
-    coalesce(l.not_whole, l.not_fresh) AS not_comparable,
-    l.not_whole,
+    l.not_the_page,
+    coalesce(l.not_the_page, l.not_whole) AS not_whole,
+    coalesce(l.not_the_page, l.not_whole, l.not_fresh) AS not_comparable,
     CASE
       WHEN c.measured_tls IS NULL THEN 'without connection ids'
       WHEN o.page IS NOT NULL THEN 'with more than 1,000 hosts or connections'
-      WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address'
-    END AS connections_unknown,
+    END AS pairs_unknown,
+    CASE WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address' END AS addresses_unknown,
     CASE WHEN c.chromium_tls_high IS NULL THEN 'modelled without the browsers'' rules' END AS browsers_unknown,
     CASE
       WHEN l.has_warm_sockets THEN 'with connections from before their first use, and so lookups'
@@ -40,11 +41,12 @@ reasons AS (
     visit_id,
     unnest(
       [
-        {'question': 'connections', 'reason': coalesce(not_comparable, connections_unknown)},
-        {'question': 'browsers', 'reason': coalesce(not_comparable, connections_unknown, browsers_unknown)},
+        {'question': 'connections', 'reason': coalesce(not_comparable, pairs_unknown, addresses_unknown)},
+        {'question': 'browsers', 'reason': coalesce(not_comparable, pairs_unknown, addresses_unknown, browsers_unknown)},
+        {'question': 'causes', 'reason': coalesce(not_the_page, pairs_unknown, browsers_unknown)},
         {'question': 'lookups', 'reason': coalesce(not_comparable, lookups_unknown)},
         {'question': 'servers', 'reason': coalesce(not_whole, servers_unknown)},
-        {'question': 'certificates', 'reason': coalesce(not_whole, document_unknown)},
+        {'question': 'certificates', 'reason': coalesce(not_the_page, document_unknown)},
         {'question': 'load_times', 'reason': coalesce(not_comparable, times_unknown)}
       ],
       recursive := true

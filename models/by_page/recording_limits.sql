@@ -2,7 +2,8 @@
 -- challenges are read.
 -- visit_id: the visit
 -- page: its page
--- not_whole: why the requests that were seen are not those of a whole page, or not to its servers; NULL if they are
+-- not_the_page: why the connections that were seen are not the page's own; NULL if they are
+-- not_whole: why the requests that were seen are not those of the whole page; NULL if they are
 -- not_fresh: why connections, lookups and times are not those of a fresh browser; NULL if they are
 -- has_warm_sockets: a connection was open before its first use
 SELECT
@@ -11,9 +12,11 @@ SELECT
   CASE
     WHEN v.challenge THEN 'with a bot challenge in place of the page'
     WHEN v.status = 'failed' THEN 'failed'
+    WHEN list_contains(v.quality, 'proxied') THEN 'recorded through a proxy'
+  END AS not_the_page,
+  CASE
     WHEN list_contains(v.quality, 'truncated') THEN 'in a file that was cut off'
     WHEN v.status = 'partial' OR list_contains(v.quality, 'partial') THEN 'recorded in part'
-    WHEN list_contains(v.quality, 'proxied') THEN 'recorded through a proxy'
     WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
   END AS not_whole,
   CASE

@@ -1,0 +1,51 @@
+-- What each visit needs at each rung of the ladder: TLS connections and DNS lookups as measured, without what is needed
+-- twice, by the browsers' rules with servers as they are, and at best. All rungs for TLS count the same requests: https and wss
+-- requests with a known connection. All rungs for DNS count the same hosts: those of the page's requests that were looked up.
+-- question: connections or lookups: the visits that count for it (page_basis) are those of which all rungs are known
+-- step: the order of rungs
+-- rung: the step in words
+-- aside: true for a rung that is no step between its neighbours, but shown for comparison
+-- visit_id: the visit
+-- n: how many; NULL where not known, as for the browsers' rungs if the models ran without the browsers' rules
+WITH
+colocation AS (
+  SELECT coalesce(
+    (SELECT parameters ->> '$.colocation' FROM runs WHERE command IN ('analyze', 'model') ORDER BY run_id DESC LIMIT 1),
+    'asn'
+  ) AS name
+),
+best AS (
+  SELECT CASE name
+    WHEN 'asn' THEN 'same AS (the paper''s ideal ORIGIN)'
+    WHEN 'ip' THEN 'same address'
+    ELSE 'same ' || name
+  END AS rung
+  FROM colocation
+),
+rungs AS (
+  SELECT
+    c.visit_id,
+    unnest([
+      {'question': 'connections', 'step': 1, 'rung': 'measured', 'aside': false, 'n': c.measured_tls},
+      {'question': 'connections', 'step': 2, 'rung': 'without same-host duplicates', 'aside': false, 'n': c.without_duplicates},
+      {'question': 'connections', 'step': 3, 'rung': 'Chromium with servers as they are, at most', 'aside': true,
+        'n': c.chromium_tls_high},
+      {'question': 'connections', 'step': 4, 'rung': 'Chromium with servers as they are, at least', 'aside': true,
+        'n': c.chromium_tls_low},
+      {'question': 'connections', 'step': 5, 'rung': 'Firefox with servers as they are, at most', 'aside': true,
+        'n': c.firefox_tls_high},
+      {'question': 'connections', 'step': 6, 'rung': 'Firefox with servers as they are, at least', 'aside': true,
+        'n': c.firefox_tls_low},
+      {'question': 'connections', 'step': 7, 'rung': 'same address (the paper''s ideal IP)', 'aside': true,
+        'n': c.paired_ideal_ip},
+      {'question': 'connections', 'step': 8, 'rung': 'deployable: same tenant', 'aside': false,
+        'n': c.paired_ideal_deployable},
+      {'question': 'connections', 'step': 9, 'rung': 'same edge', 'aside': false, 'n': c.paired_ideal_edge},
+      {'question': 'connections', 'step': 10, 'rung': b.rung, 'aside': false, 'n': c.paired_ideal_origin},
+      {'question': 'lookups', 'step': 1, 'rung': 'measured', 'aside': false, 'n': c.measured_dns},
+      {'question': 'lookups', 'step': 2, 'rung': 'same address (the paper''s ideal IP)', 'aside': true, 'n': c.ideal_ip},
+      {'question': 'lookups', 'step': 3, 'rung': b.rung, 'aside': false, 'n': c.ideal_origin}
+    ], recursive := true)
+  FROM page_counts AS c, best AS b
+)
+SELECT question, step, rung, aside, visit_id, n FROM rungs
