@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import duckdb
 import polars as pl
 
@@ -9,18 +11,43 @@ from originset.queries.catalogue import rows_of, run
 
 _MOST, _LEAST = ", at most", ", at least"
 
+#: The columns by which no result is pooled.
+GROUP = ("vantage", "browser")
+
+#: One vantage and one browser.
+Group: TypeAlias = tuple[str | None, str | None]
+
 
 def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """The rungs for TLS connections, then those for DNS lookups: columns as in ladder_tls_summary.sql.
+    """The rungs for TLS connections, then those for DNS lookups, of each vantage and browser.
 
-    What a browser needs at most and at least is one rung where both are the same. Where no page counts, one row without
-    a rung says why.
+    Columns as in ladder_summary.sql. What a browser needs at most and at least is one rung where both are the same.
+    Where no page counts, one row without a rung says why.
     """
-    rows = pl.concat([rows_of(connection, name) for name in ("ladder_tls_summary", "ladder_dns_summary")])
+    rows = rows_of(connection, "ladder_summary")
     known = pl.col("rung").str.strip_suffix(_MOST).str.strip_suffix(_LEAST)
-    same = (pl.len().over("counts", known) == 2) & (pl.col("total").n_unique().over("counts", known) == 1)
+    ladders = (*GROUP, "counts")
+    same = (pl.len().over(*ladders, known) == 2) & (pl.col("total").n_unique().over(*ladders, known) == 1)
     named_once = rows.with_columns(pl.when(same).then(known).otherwise("rung").alias("rung"))
-    return named_once.unique(["counts", "rung"], keep="first", maintain_order=True)
+    return named_once.unique([*ladders, "rung"], keep="first", maintain_order=True)
+
+
+def groups(rows: pl.DataFrame) -> list[Group]:
+    """The vantages and browsers that rows are of, each pair once, in the order of the rows."""
+    return rows.select(GROUP).unique(maintain_order=True).rows()
+
+
+def of_group(rows: pl.DataFrame, group: Group) -> pl.DataFrame:
+    """The rows of one vantage and browser; all of rows that are of none."""
+    if not set(GROUP) <= set(rows.columns):
+        return rows
+    return rows.filter(*(pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(GROUP, group, strict=True)))
+
+
+def group_name(group: Group) -> str:
+    """What one vantage and browser are called."""
+    vantage, browser = group
+    return f"{browser or 'unknown browser'}{'' if vantage is None else f' at {vantage}'}"
 
 
 def colocation(connection: duckdb.DuckDBPyConnection) -> str:
@@ -34,19 +61,24 @@ def colocation(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def rests_on(rows: pl.DataFrame) -> list[str]:
-    """A sentence for each half of the ladder: over how many pages it is, how many are left out, and why.
+    """A sentence for each ladder: over how many pages it is, how many are left out, and why.
 
     None for a single page that counts.
 
     ``rows``: as :func:`ladder` gives them.
     """
+    several = len(groups(rows)) > 1
+    basis = rows.select(*GROUP, "counts", "sites", "pages", "visits", "left_out", "left_out_why")
     sentences = []
-    for counts, pages, out, why in (
-        rows.select("counts", "pages", "left_out", "left_out_why").unique(maintain_order=True).iter_rows()
-    ):
-        if pages + out > 1:
-            sentence = f"{counts}: {pages or 'none'} of {pages + out} pages"
-            sentences.append(f"{sentence}; left out: {why}" if out else sentence)
-        elif out:
-            sentences.append(f"{counts}: no totals, as the page was {why.removeprefix('1 ')}")
+    for vantage, browser, counts, sites, pages, visits, left_out, why in basis.unique(maintain_order=True).iter_rows():
+        what = f"{group_name((vantage, browser))}, {counts}" if several else counts
+        if pages + left_out > 1:
+            sentence = f"{what}: {pages or 'none'} of {pages + left_out} pages"
+            if sites != pages:
+                sentence += f", of {sites} {'site' if sites == 1 else 'sites'}"
+            if visits != pages:
+                sentence += f", {visits} visits"
+            sentences.append(f"{sentence}; left out: {why}" if left_out else sentence)
+        elif left_out:
+            sentences.append(f"{what}: no totals, as the page was {why.removeprefix('1 ')}")
     return sentences

@@ -1,0 +1,106 @@
+-- The ladder: TLS connections and DNS lookups rung by rung, as measured, without what is needed twice, as the rules of Chromium
+-- and Firefox have it with servers as they are (a range, for what recorders left out), deployable, same edge (or an address in
+-- common), and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was seen never
+-- merge above the AS. A browser that coalesces by address still looks every name up. Numbers are of each site's average page: the
+-- mean over its pages, each the mean over its visits.
+-- paper: table 1 and figure 3 as totals
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
+-- counts: TLS connections or DNS lookups
+-- rung: the step; NULL, in the one row that says why, where no page counts
+-- aside: true for a rung that is shown for comparison alone
+-- total: over all sites counted [connections or lookups]
+-- median: per site [connections or lookups]
+-- saved: less than measured, over all sites counted [connections or lookups]
+-- saved_pct: the same [percent of measured]
+-- saved_pct_low: lower bound of its 95 % interval over sites; NULL with fewer than two sites [percent]
+-- saved_pct_high: upper bound likewise [percent]
+-- site_saved_pct: the part of its own connections or lookups that a site saves, median over sites [percent]
+-- site_saved_pct_q1: first quartile likewise [percent]
+-- site_saved_pct_q3: third quartile likewise [percent]
+-- site_saved_pct_low: lower bound of the median's 95 % interval; NULL with fewer than six sites [percent]
+-- site_saved_pct_high: upper bound likewise [percent]
+-- saved_pct_least: saved_pct if the sites that were left out had saved nothing [percent]
+-- saved_pct_most: saved_pct if they had saved as the best tenth of those counted does at least [percent]
+-- saved_pct_by_rank: saved_pct with sites weighed by 1 / rank; NULL where a site has no rank [percent]
+-- sites: sites counted
+-- pages: pages counted
+-- visits: visits counted
+-- left_out: pages not counted
+-- left_out_why: how many for which reason
+WITH
+of_sites AS (
+  SELECT
+    v.question, v.vantage, v.browser, r.step, r.rung, r.aside, v.site,
+    min(v.rank) AS rank,
+    CASE WHEN count(r.n) = count(*) THEN sum(v.weight * r.n ORDER BY v.visit_id) END AS n
+  FROM counted_visits AS v
+  JOIN page_rungs AS r ON r.visit_id = v.visit_id AND r.question = v.question
+  GROUP BY ALL
+),
+compared AS (
+  SELECT
+    *,
+    first(n) OVER (PARTITION BY question, vantage, browser, site ORDER BY step) AS measured,
+    100.0 * (measured - n) / nullif(measured, 0) AS saved_pct
+  FROM of_sites
+),
+totals AS (
+  SELECT
+    question, vantage, browser, step, rung, aside,
+    sum(n ORDER BY site) AS total,
+    median(n) AS median,
+    sum(measured - n ORDER BY site) AS saved,
+    100.0 * sum(measured - n ORDER BY site) / nullif(sum(measured ORDER BY site), 0) AS saved_pct,
+    saved_pct_interval(list(measured ORDER BY site), list(n ORDER BY site)) AS bounds,
+    quantile_cont(saved_pct, [0.25, 0.5, 0.75, 0.9]) AS quartiles,
+    median_interval(list(saved_pct)) AS median_bounds,
+    CASE WHEN count(rank) = count(*)
+      THEN 100.0 * sum((measured - n) / rank ORDER BY site) / nullif(sum(measured / rank ORDER BY site), 0) END AS by_rank
+  FROM compared
+  GROUP BY ALL
+  HAVING count(n) = count(*)
+),
+left_out AS (
+  SELECT b.question, v.vantage, v.browser, v.site
+  FROM selected_visits AS v
+  JOIN page_basis AS b ON b.visit_id = v.visit_id
+  GROUP BY ALL
+  HAVING NOT bool_or(b.counted)
+),
+left_out_sites AS (
+  SELECT question, vantage, browser, count(*) AS sites FROM left_out GROUP BY ALL
+)
+SELECT
+  b.vantage,
+  b.browser,
+  CASE b.question WHEN 'connections' THEN 'TLS connections' ELSE 'DNS lookups' END AS counts,
+  t.rung,
+  t.aside,
+  round(t.total, 2) AS total,
+  round(t.median, 2) AS median,
+  round(t.saved, 2) AS saved,
+  round(t.saved_pct, 2) AS saved_pct,
+  round(t.bounds[1], 2) AS saved_pct_low,
+  round(t.bounds[2], 2) AS saved_pct_high,
+  round(t.quartiles[2], 2) AS site_saved_pct,
+  round(t.quartiles[1], 2) AS site_saved_pct_q1,
+  round(t.quartiles[3], 2) AS site_saved_pct_q3,
+  round(t.median_bounds[1], 2) AS site_saved_pct_low,
+  round(t.median_bounds[2], 2) AS site_saved_pct_high,
+  round(t.saved_pct * b.sites / (b.sites + coalesce(o.sites, 0)), 2) AS saved_pct_least,
+  round((t.saved_pct * b.sites + t.quartiles[4] * coalesce(o.sites, 0)) / (b.sites + coalesce(o.sites, 0)), 2)
+    AS saved_pct_most,
+  round(t.by_rank, 2) AS saved_pct_by_rank,
+  b.sites,
+  b.pages,
+  b.visits,
+  b.left_out,
+  b.left_out_why
+FROM basis_summary AS b
+LEFT JOIN totals AS t
+  ON t.question = b.question AND t.vantage IS NOT DISTINCT FROM b.vantage AND t.browser IS NOT DISTINCT FROM b.browser
+LEFT JOIN left_out_sites AS o
+  ON o.question = b.question AND o.vantage IS NOT DISTINCT FROM b.vantage AND o.browser IS NOT DISTINCT FROM b.browser
+WHERE b.question IN ('connections', 'lookups')
+ORDER BY b.sites DESC, b.vantage NULLS LAST, b.browser NULLS LAST, b.question, t.step
