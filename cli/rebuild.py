@@ -23,6 +23,10 @@ from originset.models.runner import Inputs, Run, RunBatches, one_after_another, 
 from originset.models.sensitivity import variants
 
 
+# Columns of model_sensitivity that say what was chosen; the others are those of results_summary.
+_CHOICE = ("parameter", "value", "chosen")
+
+
 def rebuild(
     study: Study,
     parameters: Parameters,
@@ -68,30 +72,37 @@ def _workspace(study: Study) -> Iterator[Path]:
 def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches: RunBatches) -> pl.DataFrame:
     """Rows of ``model_sensitivity``."""
     own = _summary(run, "own", run_batches)
-    rows = []
+    found = []
     for variant in variants(run.parameters):
         name = f"{variant.parameter}-{variant.value}"
         changed = replace(run, parameters=variant.parameters)
         results = own if variant.chosen else _summary(changed, name, run_batches)
-        rows.append({"parameter": variant.parameter, "value": variant.value, "chosen": variant.chosen, **results})
+        found.append(_of_choice(results, variant.parameter, variant.value, chosen=variant.chosen))
     if second is not None:
         name, addresses = second
         path = run.folder.parent / "addresses.parquet"
         addresses.write_parquet(path)
         study = {**run.inputs.study, "addresses": f"FROM read_parquet({literal(str(path))})"}
         other = replace(run, inputs=Inputs(study, run.inputs.batches))
-        rows += [
-            {"parameter": "ip_to_as", "value": "the study's own", "chosen": True, **own},
-            {"parameter": "ip_to_as", "value": name, "chosen": False, **_summary(other, "ip_to_as", run_batches)},
+        found += [
+            _of_choice(own, "ip_to_as", "the study's own", chosen=True),
+            _of_choice(_summary(other, "ip_to_as", run_batches), "ip_to_as", name, chosen=False),
         ]
-    return pl.DataFrame(rows, schema=MODEL_SENSITIVITY.polars_schema)
+    return pl.concat(found)
 
 
-def _summary(run: Run, name: str, run_batches: RunBatches) -> dict[str, float | None]:
-    """The one row of results_summary."""
+def _of_choice(results: pl.DataFrame, parameter: str, value: str, *, chosen: bool) -> pl.DataFrame:
+    choice = {"parameter": pl.lit(parameter), "value": pl.lit(value), "chosen": pl.lit(chosen)}
+    return results.with_columns(**choice).select(MODEL_SENSITIVITY.polars_schema.names())
+
+
+def _summary(run: Run, name: str, run_batches: RunBatches) -> pl.DataFrame:
+    """Rows of results_summary."""
     folder = run.folder.parent / name
     alone = replace(run, folder=folder, wanted=("results_summary",), browsers=False)
     run_models(alone, run_batches)
-    (row,) = pl.read_parquet(alone.files("results_summary")).rows(named=True)
+    rows = pl.read_parquet(alone.files("results_summary")).cast(
+        {column: kind for column, kind in MODEL_SENSITIVITY.polars_schema.items() if column not in _CHOICE}
+    )
     shutil.rmtree(folder)
-    return row
+    return rows

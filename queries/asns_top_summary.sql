@@ -1,22 +1,28 @@
--- The ASes that most requests went to; only requests that reached the network. One row, without a number, is for
--- servers whose AS or address is not known.
+-- The ASes that most requests went to; only requests that reached the network. One row of a vantage and browser, without a
+-- number, is for servers whose AS or address is not known.
 -- paper: table 2
--- parameter top = 100: rows at most
+-- parameter top = 100: rows at most, of each vantage and browser
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- asn: the AS
 -- as_name: its name
--- requests: requests to it
+-- requests: requests to it, over all sites, each with its average page
 -- requests_pct: the same [percent of all]
 -- hosts: distinct hosts in it
--- visits: visits that used it
+-- pages: pages that used it
 SELECT
+  v.vantage,
+  v.browser,
   a.asn,
   any_value(a.as_name) AS as_name,
-  count(*) AS requests,
-  100.0 * count(*) / sum(count(*)) OVER () AS requests_pct,
+  round(sum(v.weight), 2) AS requests,
+  round(100.0 * sum(v.weight) / sum(sum(v.weight)) OVER (PARTITION BY v.vantage, v.browser), 6) AS requests_pct,
   count(DISTINCT r.host) AS hosts,
-  count(DISTINCT r.visit_id) AS visits
-FROM network_requests AS r
+  count(DISTINCT (v.site, v.page)) AS pages
+FROM counted_visits AS v
+JOIN network_requests AS r ON r.visit_id = v.visit_id
 LEFT JOIN addresses AS a ON a.ip = r.server_ip
-GROUP BY a.asn
-ORDER BY requests DESC, a.asn NULLS LAST
-LIMIT $top
+WHERE v.question = 'servers'
+GROUP BY v.vantage, v.browser, a.asn
+QUALIFY row_number() OVER (PARTITION BY v.vantage, v.browser ORDER BY requests DESC, a.asn NULLS LAST) <= $top
+ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, requests DESC, a.asn NULLS LAST

@@ -1,6 +1,8 @@
 -- What Chromium and Firefox need for all pages, with servers as they are and after a plan: the document's server announces,
--- and its certificate names, every host in its AS that is its own or covered already.
--- browser: chromium or firefox
+-- and its certificate names, every host in its AS that is its own or covered already. Over all sites, each with its average page.
+-- vantage: the vantage; each stands by itself
+-- recorded_by: the browser that was recorded; each stands by itself
+-- browser: the browser whose rules are applied: chromium or firefox
 -- model: today or planned
 -- tls_low: connections, at least [connections]
 -- tls_high: connections, at most [connections]
@@ -9,7 +11,8 @@
 -- handshake_bytes: certificates sent, of pages where that is known under both models [bytes]
 -- round_trips: round trips of these handshakes, likewise
 -- handshake_pages: pages where both are known
--- pages: pages
+-- sites: sites counted
+-- pages: pages counted
 WITH
 known AS (
   SELECT
@@ -21,17 +24,24 @@ known AS (
   GROUP BY visit_id, browser
 )
 SELECT
+  v.vantage,
+  v.browser AS recorded_by,
   p.browser,
   p.model,
-  sum(p.tls_low)::BIGINT AS tls_low,
-  sum(p.tls_high)::BIGINT AS tls_high,
-  (sum(p.dns) FILTER (WHERE k.has_dns))::BIGINT AS dns,
-  count(*) FILTER (WHERE k.has_dns) AS dns_pages,
-  (sum(p.handshake_bytes) FILTER (WHERE k.has_handshakes))::BIGINT AS handshake_bytes,
-  (sum(p.round_trips) FILTER (WHERE k.has_handshakes))::BIGINT AS round_trips,
-  count(*) FILTER (WHERE k.has_handshakes) AS handshake_pages,
-  count(*) AS pages
-FROM browser_predictions AS p
-JOIN known AS k USING (visit_id, browser)
-GROUP BY p.browser, p.model
-ORDER BY p.browser, p.model DESC
+  round(sum(v.weight * p.tls_low), 2) AS tls_low,
+  round(sum(v.weight * p.tls_high), 2) AS tls_high,
+  round(sum(v.weight * p.dns) FILTER (k.has_dns), 2) AS dns,
+  count(DISTINCT (v.site, v.page)) FILTER (k.has_dns) AS dns_pages,
+  round(sum(v.weight * p.handshake_bytes) FILTER (k.has_handshakes), 2) AS handshake_bytes,
+  round(sum(v.weight * p.round_trips) FILTER (k.has_handshakes), 2) AS round_trips,
+  count(DISTINCT (v.site, v.page)) FILTER (k.has_handshakes) AS handshake_pages,
+  any_value(b.sites) AS sites,
+  any_value(b.pages) AS pages
+FROM counted_visits AS v
+JOIN browser_predictions AS p ON p.visit_id = v.visit_id
+JOIN known AS k ON k.visit_id = p.visit_id AND k.browser = p.browser
+JOIN basis_summary AS b
+  ON b.question = v.question AND b.vantage IS NOT DISTINCT FROM v.vantage AND b.browser IS NOT DISTINCT FROM v.browser
+WHERE v.question = 'browsers'
+GROUP BY v.vantage, v.browser, p.browser, p.model
+ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, p.browser, p.model DESC

@@ -1,19 +1,30 @@
 -- Why TLS connections that an earlier one of their page could have served were opened: the first cause that applies to
 -- each, and who could do something about it. NOT_DECIDABLE: the recorder left out what decides. UNKNOWN: no known rule
 -- forbade it.
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- cause: the code, as in redundant_connections
 -- detail: what it is more exactly; NULL where there is nothing more
 -- fixable_by: site, host_owner, cdn, browser or nobody; NULL where the cause is not known
--- connections: redundant connections of which it is the first cause [connections]
+-- connections: redundant connections of which it is the first cause, over all sites, each with its average page [connections]
 -- redundant_pct: the same [percent of all redundant connections]
 -- pages: pages that have one
+-- of_pages: pages counted
 SELECT
-  cause,
-  detail,
-  fixable_by,
-  count(*) AS connections,
-  100.0 * count(*) / sum(count(*)) OVER () AS redundant_pct,
-  count(DISTINCT visit_id) AS pages
-FROM redundant_connections
-GROUP BY cause, detail, fixable_by
-ORDER BY connections DESC, cause, detail NULLS LAST, fixable_by NULLS LAST
+  v.vantage,
+  v.browser,
+  r.cause,
+  r.detail,
+  r.fixable_by,
+  round(sum(v.weight), 2) AS connections,
+  round(100.0 * sum(v.weight) / sum(sum(v.weight)) OVER (PARTITION BY v.vantage, v.browser), 6) AS redundant_pct,
+  count(DISTINCT (v.site, v.page)) AS pages,
+  any_value(b.pages) AS of_pages
+FROM counted_visits AS v
+JOIN redundant_connections AS r ON r.visit_id = v.visit_id
+JOIN basis_summary AS b
+  ON b.question = v.question AND b.vantage IS NOT DISTINCT FROM v.vantage AND b.browser IS NOT DISTINCT FROM v.browser
+WHERE v.question = 'causes'
+GROUP BY v.vantage, v.browser, r.cause, r.detail, r.fixable_by
+ORDER BY
+  v.vantage NULLS LAST, v.browser NULLS LAST, connections DESC, r.cause, r.detail NULLS LAST, r.fixable_by NULLS LAST

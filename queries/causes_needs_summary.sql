@@ -1,16 +1,40 @@
 -- What recorders left out that would have decided why a connection was not shared: of connections without a certain
 -- cause.
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- need: what was missing: certificate names, DNS answers, credentials, closing times, ...
--- connections: connections for whose cause it is needed [connections]
+-- connections: connections for whose cause it is needed, over all sites, each with its average page [connections]
 -- not_decidable_pct: the same [percent of all connections without a certain cause]
 -- redundant_pct: the same [percent of all redundant connections]
 -- pages: pages that have one
+-- of_pages: pages counted
+WITH
+redundant AS (
+  SELECT v.vantage, v.browser, v.site, v.page, v.weight, r.cause, r.needs
+  FROM counted_visits AS v
+  JOIN redundant_connections AS r ON r.visit_id = v.visit_id
+  WHERE v.question = 'causes'
+),
+totals AS (
+  SELECT vantage, browser, sum(weight) AS redundant, sum(weight) FILTER (cause = 'NOT_DECIDABLE') AS undecidable
+  FROM redundant
+  GROUP BY ALL
+),
+needed AS (
+  SELECT vantage, browser, site, page, weight, unnest(needs) AS need FROM redundant WHERE cause = 'NOT_DECIDABLE'
+)
 SELECT
-  need,
-  count(*) AS connections,
-  100.0 * count(*) / (SELECT count(*) FROM redundant_connections WHERE cause = 'NOT_DECIDABLE') AS not_decidable_pct,
-  100.0 * count(*) / (SELECT count(*) FROM redundant_connections) AS redundant_pct,
-  count(DISTINCT visit_id) AS pages
-FROM (SELECT visit_id, unnest(needs) AS need FROM redundant_connections WHERE cause = 'NOT_DECIDABLE')
-GROUP BY need
-ORDER BY connections DESC, need
+  n.vantage,
+  n.browser,
+  n.need,
+  round(sum(n.weight), 2) AS connections,
+  round(100.0 * sum(n.weight) / any_value(t.undecidable), 6) AS not_decidable_pct,
+  round(100.0 * sum(n.weight) / any_value(t.redundant), 6) AS redundant_pct,
+  count(DISTINCT (n.site, n.page)) AS pages,
+  any_value(b.pages) AS of_pages
+FROM needed AS n
+JOIN totals AS t ON t.vantage IS NOT DISTINCT FROM n.vantage AND t.browser IS NOT DISTINCT FROM n.browser
+JOIN basis_summary AS b
+  ON b.question = 'causes' AND b.vantage IS NOT DISTINCT FROM n.vantage AND b.browser IS NOT DISTINCT FROM n.browser
+GROUP BY n.vantage, n.browser, n.need
+ORDER BY n.vantage NULLS LAST, n.browser NULLS LAST, connections DESC, n.need

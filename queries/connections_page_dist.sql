@@ -1,20 +1,31 @@
--- Lookups and connections of each page, measured and at the paper's best, one row a page, without saying which. Pages
--- that failed are not in it, nor pages of which connections or addresses are not known, nor pages of which the recording
--- shows only a part (cut off, through a proxy, in a warm browser).
+-- Lookups and connections of each site's average page, measured and at the paper's best, one row a site, without saying which.
+-- Connections are NULL where no page of the site counts for them, lookups likewise.
 -- paper: figure 3
--- dns: lookups measured; NULL where not known [lookups]
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
+-- dns: lookups measured [lookups]
 -- tls: TLS connections measured [connections]
--- ip_dns_tls: lookups and connections at best with IP coalescing: distinct addresses
--- origin_dns_tls: lookups and connections at best with ORIGIN coalescing: distinct ASes
+-- ip_dns_tls: connections at best with IP coalescing: distinct addresses [connections]
+-- origin_dns_tls: connections at best with ORIGIN coalescing: distinct ASes [connections]
+WITH of_sites AS (
+  SELECT
+    v.question, v.vantage, v.browser, v.site,
+    sum(v.weight * c.measured_dns ORDER BY v.visit_id) AS dns,
+    sum(v.weight * c.measured_tls ORDER BY v.visit_id) AS tls,
+    sum(v.weight * c.paired_ideal_ip ORDER BY v.visit_id) AS ip_dns_tls,
+    sum(v.weight * c.paired_ideal_origin ORDER BY v.visit_id) AS origin_dns_tls
+  FROM counted_visits AS v
+  JOIN page_counts AS c ON c.visit_id = v.visit_id
+  WHERE v.question IN ('connections', 'lookups')
+  GROUP BY ALL
+)
 SELECT
-  c.measured_dns AS dns,
-  c.measured_tls AS tls,
-  c.ideal_ip AS ip_dns_tls,
-  c.ideal_origin AS origin_dns_tls
-FROM page_counts AS c
-JOIN visits AS v USING (visit_id)
-WHERE v.status IS DISTINCT FROM 'failed' AND c.measured_tls IS NOT NULL AND c.ideal_origin IS NOT NULL
-  AND NOT coalesce(
-    list_has_any(v.quality, ['truncated', 'partial', 'proxied', 'warm_start', 'preserved_log', 'cached_hosts']), false
-  )
+  vantage,
+  browser,
+  any_value(dns) FILTER (question = 'lookups') AS dns,
+  any_value(tls) FILTER (question = 'connections') AS tls,
+  any_value(ip_dns_tls) FILTER (question = 'connections') AS ip_dns_tls,
+  any_value(origin_dns_tls) FILTER (question = 'connections') AS origin_dns_tls
+FROM of_sites
+GROUP BY vantage, browser, site
 ORDER BY ALL NULLS FIRST

@@ -1,32 +1,45 @@
 -- What the ASes that most requests went to serve: the most frequent content types of each; only requests that reached the
 -- network. Servers whose AS is not known are one row's group, without a number.
 -- paper: table 6
--- parameter ases = 10: how many ASes
--- parameter top = 5: how many content types of each
+-- parameter ases = 10: how many ASes of each vantage and browser
+-- parameter top = 5: how many content types of each AS
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- asn: the AS
 -- as_name: its name
--- as_requests: requests to it
+-- as_requests: requests to it, over all sites, each with its average page
 -- mime_type: content type without parameters; NULL where none was named
--- requests: requests for it there
+-- requests: requests for it there, likewise
 -- of_as_pct: the same [percent of as_requests]
 WITH
 counted AS (
-  SELECT a.asn, any_value(a.as_name) AS as_name, r.mime_type, count(*) AS requests
-  FROM network_requests AS r
+  SELECT
+    v.vantage, v.browser, a.asn,
+    any_value(a.as_name) AS as_name,
+    r.mime_type,
+    round(sum(v.weight), 2) AS requests
+  FROM counted_visits AS v
+  JOIN network_requests AS r ON r.visit_id = v.visit_id
   LEFT JOIN addresses AS a ON a.ip = r.server_ip
-  GROUP BY a.asn, r.mime_type
+  WHERE v.question = 'servers'
+  GROUP BY v.vantage, v.browser, a.asn, r.mime_type
 ),
 ranked AS (
   SELECT
     *,
-    sum(requests) OVER (PARTITION BY asn)::BIGINT AS as_requests,
-    row_number() OVER (PARTITION BY asn ORDER BY requests DESC, mime_type NULLS LAST) AS type_rank
+    round(sum(requests) OVER (PARTITION BY vantage, browser, asn), 2) AS as_requests,
+    row_number() OVER (PARTITION BY vantage, browser, asn ORDER BY requests DESC, mime_type NULLS LAST) AS type_rank
   FROM counted
 ),
 largest AS (
-  SELECT *, dense_rank() OVER (ORDER BY as_requests DESC, asn NULLS LAST) AS as_rank FROM ranked
+  SELECT
+    *,
+    dense_rank() OVER (PARTITION BY vantage, browser ORDER BY as_requests DESC, asn NULLS LAST) AS as_rank
+  FROM ranked
 )
 SELECT
+  vantage,
+  browser,
   asn,
   as_name,
   as_requests,
@@ -35,4 +48,4 @@ SELECT
   100.0 * requests / as_requests AS of_as_pct
 FROM largest
 WHERE as_rank <= $ases AND type_rank <= $top
-ORDER BY as_rank, type_rank
+ORDER BY vantage NULLS LAST, browser NULLS LAST, as_rank, type_rank

@@ -1,21 +1,27 @@
--- Requests by content type; only requests that reached the network. One row, without a type, is for responses that named
--- none and for requests without a response.
+-- Requests by content type; only requests that reached the network. One row of a vantage and browser, without a type, is for
+-- responses that named none and for requests without a response.
 -- paper: table 5
--- parameter top = 100: rows at most
+-- parameter top = 100: rows at most, of each vantage and browser
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- mime_type: content type without parameters
--- requests: requests
+-- requests: requests, over all sites, each with its average page
 -- requests_pct: the same [percent of all]
--- bytes: responses as transferred, of those whose size is known; NULL where none is [bytes]
+-- bytes: responses as transferred, likewise, of those whose size is known; NULL where none is [bytes]
 -- hosts: distinct hosts that served it
--- visits: visits with such a request
+-- pages: pages with such a request
 SELECT
+  v.vantage,
+  v.browser,
   r.mime_type,
-  count(*) AS requests,
-  100.0 * count(*) / sum(count(*)) OVER () AS requests_pct,
-  sum(r.bytes)::BIGINT AS bytes,
+  round(sum(v.weight), 2) AS requests,
+  round(100.0 * sum(v.weight) / sum(sum(v.weight)) OVER (PARTITION BY v.vantage, v.browser), 6) AS requests_pct,
+  round(sum(v.weight * r.bytes), 2) AS bytes,
   count(DISTINCT r.host) AS hosts,
-  count(DISTINCT r.visit_id) AS visits
-FROM network_requests AS r
-GROUP BY r.mime_type
-ORDER BY requests DESC, r.mime_type NULLS LAST
-LIMIT $top
+  count(DISTINCT (v.site, v.page)) AS pages
+FROM counted_visits AS v
+JOIN network_requests AS r ON r.visit_id = v.visit_id
+WHERE v.question = 'servers'
+GROUP BY v.vantage, v.browser, r.mime_type
+QUALIFY row_number() OVER (PARTITION BY v.vantage, v.browser ORDER BY requests DESC, r.mime_type NULLS LAST) <= $top
+ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, requests DESC, r.mime_type NULLS LAST

@@ -1,33 +1,34 @@
--- Names and addresses that an observer on the path sees, by where and under which model, over pages that did not fail. What
--- is encrypted (DNS over HTTPS, Encrypted Client Hello) is told but not seen.
+-- Names and addresses that an observer on the path sees, by where and under which model. What is encrypted (DNS over HTTPS,
+-- Encrypted Client Hello) is told but not seen.
+-- vantage: the vantage; each stands by itself
+-- browser: the browser that was recorded; each stands by itself
 -- model: measured, chromium, firefox, planned_chromium, planned_firefox or best_case
 -- channel: dns, sni or ip
--- names: names (of ip: addresses) told, over all pages
+-- names: names (of ip: addresses) told, over all sites, each with its average page
 -- clear: those of them that are readable on the path
 -- unknown: those of which that, or whether they are told at all, is not known
--- clear_per_page: readable ones a page, mean
--- pages: pages counted: without those of too many hosts or connections
-WITH
-pages AS (
-  SELECT visit_id
-  FROM visits
-  JOIN page_counts USING (visit_id)
-  WHERE status != 'failed' AND chromium_tls_high IS NOT NULL
-)
+-- clear_per_page: readable ones of a site's average page, mean over sites
+-- sites: sites counted
+-- pages: pages counted
 SELECT
+  v.vantage,
+  v.browser,
   e.model,
   e.channel,
-  count(*) AS names,
-  count(*) FILTER (WHERE e.clear) AS clear,
-  count(*) FILTER (WHERE e.clear IS NULL) AS unknown,
-  count(*) FILTER (WHERE e.clear) / (SELECT count(*) FROM pages)::DOUBLE AS clear_per_page,
-  (SELECT count(*) FROM pages) AS pages
-FROM exposures AS e
-JOIN pages USING (visit_id)
-GROUP BY e.model, e.channel
+  round(sum(v.weight), 2) AS names,
+  round(coalesce(sum(v.weight) FILTER (e.clear), 0), 2) AS clear,
+  round(coalesce(sum(v.weight) FILTER (e.clear IS NULL), 0), 2) AS unknown,
+  round(coalesce(sum(v.weight) FILTER (e.clear), 0) / any_value(b.sites), 6) AS clear_per_page,
+  any_value(b.sites) AS sites,
+  any_value(b.pages) AS pages
+FROM counted_visits AS v
+JOIN exposures AS e ON e.visit_id = v.visit_id
+JOIN basis_summary AS b
+  ON b.question = v.question AND b.vantage IS NOT DISTINCT FROM v.vantage AND b.browser IS NOT DISTINCT FROM v.browser
+WHERE v.question = 'browsers'
+GROUP BY v.vantage, v.browser, e.model, e.channel
 ORDER BY
-  list_position(
-    ['measured', 'chromium', 'firefox', 'planned_chromium', 'planned_firefox', 'best_case'],
-    e.model
-  ),
+  v.vantage NULLS LAST,
+  v.browser NULLS LAST,
+  list_position(['measured', 'chromium', 'firefox', 'planned_chromium', 'planned_firefox', 'best_case'], e.model),
   e.channel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from originset.data.errors import UsageError
 from originset.queries import experiment_figures, page_figures
-from originset.queries.catalogue import catalogue, rows_of
+from originset.queries.catalogue import catalogue, rows_of, run
 from originset.queries.distribution import Distribution
 from originset.queries.drawing import context, panels, save, save_rows
-from originset.queries.ladder import colocation
+from originset.queries.ladder import GROUP, Group, colocation, group_name, groups, of_group
 from originset.queries.paper_figure import Data, PaperFigure
 
 FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key=lambda figure: figure.name))
@@ -29,9 +29,14 @@ _KEYS = {"asn": "ASes", "org": "organisations", "edge": "edges", "tenant": "tena
 
 _THEM, _US = "the authors", "this study"
 
+# What is of no vantage and browser: certificates are the site's, and the authors had one of each.
+_NO_GROUP: Group = (None, None)
+
 NUMBERS = pl.Schema(
     {
         "figure": pl.String(),
+        "vantage": pl.String(),
+        "browser": pl.String(),
         "number": pl.String(),
         "unit": pl.String(),
         "authors": pl.Float64(),
@@ -58,7 +63,8 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
 
     ``connection``: a study, or None to draw the authors' alone; ``paper``: the folder of the authors' data, or None. Of
     each figure PDF, SVG, PNG and the CSV behind it, under the authors' names of columns; what is drawn of the authors'
-    has a CSV of its own; ``numbers.csv`` has what figures stand for. CSV and SVG are the same bytes for the same rows.
+    has a CSV of its own; ``numbers.csv`` has what figures stand for. Of several vantages or browsers each has its figures
+    in a folder of its own; tables have them all. CSV and SVG are the same bytes for the same rows.
 
     Raises:
         OSError: a file cannot be written.
@@ -67,32 +73,58 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
     """
     theirs = {} if paper is None else _theirs(paper)
     keys = "ASes" if connection is None else _KEYS.get(colocation(connection), "servers")
+    folders = {} if connection is None else _folders(connection, out)
     paths: list[Path] = []
     remarks: list[str] = []
     numbers = NUMBERS.to_frame()
     for figure in FIGURES:
-        sides: dict[str, Data] = {}
+        of_authors: dict[str, Data] = {}
         if figure.name in theirs:
-            sides[_THEM] = theirs[figure.name]
-            paths.append(_write_theirs(figure, sides[_THEM], out))
-            if isinstance(sides[_THEM], dict) and any(curve.counts is None for curve in sides[_THEM].values()):
+            of_authors[_THEM] = theirs[figure.name]
+            paths.append(_write_theirs(figure, of_authors[_THEM], out))
+            if isinstance(of_authors[_THEM], dict) and any(c.counts is None for c in of_authors[_THEM].values()):
                 remarks.append(f"{figure.name}: the authors' curves were read back from their published figure")
         rows = None if connection is None or figure.query is None else rows_of(connection, figure.query)
-        if rows is not None and not rows.is_empty():
-            sides[_US] = figure.from_rows(rows)
-            paths.append(
-                _write(rows.select(pl.col(ours).alias(name) for ours, name in figure.columns.items()), out, figure.name)
-            )
-        elif connection is not None and not (figure.query is None and sides):
-            why = "it comes from a live experiment" if figure.query is None else f"{figure.query} gives no rows"
-            remarks.append(f"{figure.name}: not drawn for this study, {why}")
-        if sides:
-            paths.extend(_draw(figure, sides, out, keys))
-            numbers.extend(_compare(figure, sides))
+        if rows is None or rows.is_empty():
+            if connection is not None and not (figure.query is None and of_authors):
+                why = "it comes from a live experiment" if figure.query is None else f"{figure.query} gives no rows"
+                remarks.append(f"{figure.name}: not drawn for this study, {why}")
+            if of_authors:
+                paths.extend(_draw(figure, of_authors, out, keys))
+                numbers.extend(_compare(figure, of_authors, _NO_GROUP))
+            continue
+        for group, of_one in _parts(rows, folders):
+            folder = folders.get(group, out)
+            folder.mkdir(exist_ok=True)
+            columns = [pl.col(ours).alias(name) for ours, name in figure.columns.items()]
+            paths.append(_write(of_one.select(columns), folder, figure.name))
+            sides = {**of_authors, _US: figure.from_rows(of_one)}
+            paths.extend(_draw(figure, sides, folder, keys))
+            numbers.extend(_compare(figure, sides, group))
     if connection is not None:
         paths.extend(_write(rows_of(connection, query), out, table) for table, query in tables().items())
     paths.append(_write(numbers, out, "numbers"))
     return Drawn(paths, remarks, numbers)
+
+
+def _folders(connection: duckdb.DuckDBPyConnection, out: Path) -> dict[Group, Path]:
+    """Where the figures of each vantage and browser go: to ``out``, or below it if there are several."""
+    sql = "SELECT DISTINCT vantage, browser FROM basis_summary WHERE sites > 0 ORDER BY ALL NULLS LAST"
+    found = groups(run(connection, sql))
+    if len(found) < 2:
+        return dict.fromkeys(found, out)
+    # Names of vantages are the user's, and may be anything.
+    names = [re.sub(r"[^A-Za-z0-9-]+", "-", group_name(group)).strip("-")[:60] for group in found]
+    unique = [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
+    return {group: out / name for group, name in zip(found, unique, strict=True)}
+
+
+def _parts(rows: pl.DataFrame, folders: Mapping[Group, Path]) -> list[tuple[Group, pl.DataFrame]]:
+    """A query's rows for each vantage and browser; as they are, where they are of none."""
+    if not set(GROUP) <= set(rows.columns):
+        return [(_NO_GROUP, rows)]
+    parts = [(group, of_group(rows, group)) for group in folders]
+    return [(group, part) for group, part in parts if not part.is_empty()]
 
 
 def draw_own(data: Sequence[tuple[PaperFigure, Data]], out: Path) -> Drawn:
@@ -102,7 +134,7 @@ def draw_own(data: Sequence[tuple[PaperFigure, Data]], out: Path) -> Drawn:
     for figure, rows in data:
         paths.append(_write(rows, out, figure.name))
         paths.extend(_draw(figure, {_US: rows}, out, ""))
-        numbers.extend(_compare(figure, {_US: rows}))
+        numbers.extend(_compare(figure, {_US: rows}, _NO_GROUP))
     paths.append(_write(numbers, out, "numbers"))
     return Drawn(paths, [], numbers)
 
@@ -142,14 +174,14 @@ def _heading(figure: PaperFigure, who: str, data: Data) -> str:
     return f"{figure.title}{'' if who == _US else f', {who}'} ({figure.size(data)})"
 
 
-def _compare(figure: PaperFigure, sides: dict[str, Data]) -> pl.DataFrame:
+def _compare(figure: PaperFigure, sides: dict[str, Data], group: Group) -> pl.DataFrame:
     of_side = {who: {(n.what, n.unit): n for n in figure.numbers(data)} for who, data in sides.items()}
     rows = []
     for key, digits in {key: n.digits for found in of_side.values() for key, n in found.items()}.items():
         both = (of_side.get(who, {}).get(key) for who in (_THEM, _US))
         theirs, ours = (None if number is None else number.rounded for number in both)
         difference = None if theirs is None or ours is None else round(ours - theirs, digits)
-        rows.append((figure.name, *key, theirs, ours, difference))
+        rows.append((figure.name, *group, *key, theirs, ours, difference))
     return pl.DataFrame(rows, schema=NUMBERS, orient="row")
 
 

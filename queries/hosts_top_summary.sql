@@ -1,21 +1,27 @@
 -- The hosts that most requests went to; only requests that reached the network.
 -- paper: table 7
--- parameter top = 100: rows at most
+-- parameter top = 100: rows at most, of each vantage and browser
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- host: the host
--- requests: requests to it
+-- requests: requests to it, over all sites, each with its average page
 -- requests_pct: the same [percent of all]
--- visits: visits that used it
+-- pages: pages that used it
 -- addresses: distinct addresses it was seen at
 -- asns: distinct ASes of these
 SELECT
+  v.vantage,
+  v.browser,
   r.host,
-  count(*) AS requests,
-  100.0 * count(*) / sum(count(*)) OVER () AS requests_pct,
-  count(DISTINCT r.visit_id) AS visits,
+  round(sum(v.weight), 2) AS requests,
+  round(100.0 * sum(v.weight) / sum(sum(v.weight)) OVER (PARTITION BY v.vantage, v.browser), 6) AS requests_pct,
+  count(DISTINCT (v.site, v.page)) AS pages,
   count(DISTINCT r.server_ip) AS addresses,
   count(DISTINCT a.asn) AS asns
-FROM network_requests AS r
+FROM counted_visits AS v
+JOIN network_requests AS r ON r.visit_id = v.visit_id
 LEFT JOIN addresses AS a ON a.ip = r.server_ip
-GROUP BY r.host
-ORDER BY requests DESC, r.host
-LIMIT $top
+WHERE v.question = 'servers'
+GROUP BY v.vantage, v.browser, r.host
+QUALIFY row_number() OVER (PARTITION BY v.vantage, v.browser ORDER BY requests DESC, r.host) <= $top
+ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, requests DESC, r.host

@@ -1,16 +1,21 @@
 -- Who issued the certificates of TLS connections that carried requests.
 -- paper: table 4
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- issuer: organisation of the issuer, its common name where there is no organisation; NULL where not recorded
 -- certificates: distinct certificates seen
--- connections: connections that showed one of them
+-- connections: connections that showed one of them, over all sites, each with its average page
 -- connections_pct: the same [percent of all]
 SELECT
+  v.vantage,
+  v.browser,
   coalesce(c.issuer_org, c.issuer_cn) AS issuer,
   count(DISTINCT n.certificate_id) AS certificates,
-  count(*) AS connections,
-  100.0 * count(*) / sum(count(*)) OVER () AS connections_pct
-FROM connections AS n
-LEFT JOIN certificates AS c USING (certificate_id)
-WHERE coalesce(n.tls, false) AND coalesce(n.used, true)
-GROUP BY issuer
-ORDER BY connections DESC, issuer NULLS LAST
+  round(sum(v.weight), 2) AS connections,
+  round(100.0 * sum(v.weight) / sum(sum(v.weight)) OVER (PARTITION BY v.vantage, v.browser), 6) AS connections_pct
+FROM counted_visits AS v
+JOIN connections AS n ON n.visit_id = v.visit_id
+LEFT JOIN certificates AS c ON c.certificate_id = n.certificate_id
+WHERE v.question = 'certificates' AND coalesce(n.tls, false) AND coalesce(n.used, true)
+GROUP BY v.vantage, v.browser, issuer
+ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, connections DESC, issuer NULLS LAST

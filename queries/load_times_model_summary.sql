@@ -1,30 +1,44 @@
 -- Page load times, measured and modelled by the paper's timeline: a model, not a measurement; the authors' own live test
--- found no effect on load time. Over the pages that could be modelled, the same for every row.
+-- found no effect on load time. Of each site's average page, the same sites for every row.
 -- paper: figure 9a
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- model: measured, IP coalescing, ORIGIN coalescing, or ORIGIN coalescing at one provider alone
--- pages: pages
+-- sites: sites
 -- p25: first quartile [ms]
 -- p50: median [ms]
 -- p75: third quartile [ms]
 -- p90: 90th percentile [ms]
 -- p99: 99th percentile [ms]
-WITH times AS (
-  SELECT 1 AS step, 'measured' AS model, measured_ms AS ms FROM page_load_times WHERE left_out_reason IS NULL
-  UNION ALL
-  SELECT 2, 'IP coalescing', ip_ms FROM page_load_times WHERE left_out_reason IS NULL
-  UNION ALL
-  SELECT 3, 'ORIGIN coalescing', origin_ms FROM page_load_times WHERE left_out_reason IS NULL
-  UNION ALL
-  SELECT 4, 'ORIGIN coalescing, one provider', provider_ms FROM page_load_times WHERE provider_ms IS NOT NULL
+WITH
+times AS (
+  SELECT
+    visit_id,
+    unnest([
+      {'step': 1, 'model': 'measured', 'ms': measured_ms},
+      {'step': 2, 'model': 'IP coalescing', 'ms': ip_ms},
+      {'step': 3, 'model': 'ORIGIN coalescing', 'ms': origin_ms},
+      {'step': 4, 'model': 'ORIGIN coalescing, one provider', 'ms': provider_ms}
+    ], recursive := true)
+  FROM page_load_times
+),
+of_sites AS (
+  SELECT v.vantage, v.browser, v.site, t.step, t.model, sum(v.weight * t.ms ORDER BY v.visit_id) AS ms
+  FROM counted_visits AS v
+  JOIN times AS t ON t.visit_id = v.visit_id
+  WHERE v.question = 'load_times' AND t.ms IS NOT NULL
+  GROUP BY ALL
 )
 SELECT
+  vantage,
+  browser,
   model,
-  count(*) AS pages,
+  count(*) AS sites,
   quantile_cont(ms, 0.25) AS p25,
   quantile_cont(ms, 0.50) AS p50,
   quantile_cont(ms, 0.75) AS p75,
   quantile_cont(ms, 0.90) AS p90,
   quantile_cont(ms, 0.99) AS p99
-FROM times
-GROUP BY step, model
-ORDER BY step
+FROM of_sites
+GROUP BY vantage, browser, step, model
+ORDER BY vantage NULLS LAST, browser NULLS LAST, step

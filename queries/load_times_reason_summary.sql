@@ -1,8 +1,19 @@
 -- Pages whose load time could not be modelled, by reason.
 -- paper: figure 9a (its pages that were not modelled)
--- left_out_reason: why; NULL for pages that were modelled
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
+-- reason: why no visit of the page counts; NULL for pages that were modelled
 -- pages: pages
-SELECT left_out_reason, count(*) AS pages
-FROM page_load_times
-GROUP BY left_out_reason
-ORDER BY left_out_reason NULLS FIRST
+WITH of_pages AS (
+  SELECT
+    v.vantage, v.browser, v.site, v.page,
+    CASE WHEN NOT bool_or(b.counted) THEN min(b.reason) END AS reason
+  FROM selected_visits AS v
+  JOIN page_basis AS b ON b.visit_id = v.visit_id
+  WHERE b.question = 'load_times'
+  GROUP BY ALL
+)
+SELECT vantage, browser, reason, count(*) AS pages
+FROM of_pages
+GROUP BY ALL
+ORDER BY vantage NULLS LAST, browser NULLS LAST, reason NULLS FIRST

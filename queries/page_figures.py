@@ -25,12 +25,12 @@ def largest(sides: list[Curves]) -> float:
     return max((float(curve.values[-1]) for side in sides for curve in side.values()), default=1.0)
 
 
-def _pages(data: Curves) -> str:
-    return f"n = {max(curve.total or 0 for curve in data.values()):,} pages"
+def _sites(data: Curves) -> str:
+    return f"n = {max(curve.total or 0 for curve in data.values()):,} sites"
 
 
 def _figure_1_rows(rows: pl.DataFrame) -> Curves:
-    return {"ASes": Distribution.counted(rows["asns"].to_numpy(), rows["pages"].to_numpy())}
+    return {"ASes": Distribution.counted(rows["asns"].to_numpy(), rows["sites"].to_numpy())}
 
 
 def _draw_1(axes: Axes, data: Curves, keys: str) -> None:
@@ -41,7 +41,7 @@ def _draw_1(axes: Axes, data: Curves, keys: str) -> None:
     axes.plot(curve.values, shares, color=colour, linewidth=0.8, marker="o", markersize=2.5, label="just that many")
     below(axes)
     axes.set_xlabel(f"{keys} that a page needs (logarithmic above 1)")
-    axes.set_ylabel("share of pages")
+    axes.set_ylabel("share of sites")
 
 
 def _draw_3(axes: Axes, data: Curves, keys: str) -> None:
@@ -53,7 +53,7 @@ def _draw_3(axes: Axes, data: Curves, keys: str) -> None:
     )
     cumulative(axes, data, lines, max(curve.total or 0 for curve in data.values()))
     axes.set_xlabel("per page (logarithmic above 1)")
-    axes.set_ylabel("share of pages (cumulative)")
+    axes.set_ylabel("share of sites (cumulative)")
 
 
 def _draw_4(axes: Axes, data: pl.DataFrame, keys: str) -> None:
@@ -121,11 +121,11 @@ def _draw_9a(axes: Axes, data: Curves, keys: str) -> None:
         lines.append(Line("cf_only_page_load_times", "ORIGIN at one provider (model)", 1))
     cumulative(axes, data, lines, max(curve.total or 0 for curve in data.values()))
     axes.set_xlabel("page load time in ms (logarithmic)")
-    axes.set_ylabel("share of pages (cumulative)")
+    axes.set_ylabel("share of sites (cumulative)")
 
 
 def _size_9a(data: Curves) -> str:
-    return _pages(data) if all(curve.counts is not None for curve in data.values()) else "as published"
+    return _sites(data) if all(curve.counts is not None for curve in data.values()) else "as published"
 
 
 def _scale_9a(axes: Axes, sides: list[Curves]) -> None:
@@ -144,7 +144,7 @@ FIGURES = (
         theirs=authors.figure_1,
         draw=_draw_1,
         numbers=page_numbers.figure_1,
-        size=_pages,
+        size=_sites,
         query="asns_page_pct",
         columns={"asns": "ASes", "pct": "Count"},
         from_rows=_figure_1_rows,
@@ -156,7 +156,7 @@ FIGURES = (
         theirs=authors.figure_3,
         draw=_draw_3,
         numbers=page_numbers.figure_3,
-        size=_pages,
+        size=_sites,
         query="connections_page_dist",
         columns={name: name for name in _AS_COUNTED},
         from_rows=partial(curves, columns=_AS_COUNTED),

@@ -15,6 +15,7 @@ _COUNTED = {
     "ip_dns_tls": "ideal IP",
     "origin_dns_tls": "ideal ORIGIN",
 }
+_MEASURED = {"dns": "DNS lookups", "tls": "TLS connections"}
 _LOADS = {
     "page_load_times": "measured",
     "ip_page_load_times": "ideal IP",
@@ -28,7 +29,7 @@ def figure_1(data: Curves) -> list[Number]:
     """Shares of pages by number of ASes."""
     curve = data["ASes"]
     return [
-        Number("pages", "pages", curve.total),
+        Number("sites", "sites", curve.total),
         *(Number(f"pages that need {n} AS{'es' * (n > 1)}", "%", 100 * curve.share(n), 2) for n in (1, 2, 3)),
         *(Number(f"pages that need {n} ASes or fewer", "%", 100 * curve.share_up_to(n), 1) for n in (3, 6, 10, 20)),
         Number("most ASes of a page", "ASes", curve.values[-1]),
@@ -38,6 +39,11 @@ def figure_1(data: Curves) -> list[Number]:
 def figure_3(data: Curves) -> list[Number]:
     """Quantiles of the four counts, and by how much the ideals are below at the median."""
     found = [
+        Number(f"sites counted, {label}", "sites", data[column].total)
+        for column, label in _MEASURED.items()
+        if column in data
+    ]
+    found += [
         Number(f"{label}, {name}", "per page", data[column].quantile(q) if column in data else None, 1)
         for column, label in _COUNTED.items()
         for name, q in _QUARTILES.items()

@@ -1,23 +1,64 @@
--- The dataset by rank of the site: visits, those that loaded, and medians over these. A last row without a bucket is for
--- sites without a rank.
+-- The dataset by rank of the site: visits, sites that count, and medians over these, each of a site's average page. A last row
+-- without a bucket is for sites without a rank.
 -- paper: table 1
 -- parameter bucket = 100000: ranks in a bucket
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- ranks_from: first rank of the bucket
--- visits: visits
--- loaded: visits that did not fail
+-- visits: visits, those that do not count included
 -- requests: median of requests that reached the network
+-- requests_sites: sites counted for it: those whose servers are known
 -- load_ms: median of the load event [ms]
+-- load_sites: sites counted for it: those of figure 9a
 -- dns: median of lookups measured [lookups]
+-- dns_sites: sites counted for it: those of the ladder of DNS lookups
 -- tls: median of TLS connections measured [connections]
+-- tls_sites: sites counted for it: those of the ladder of TLS connections
+WITH
+of_sites AS (
+  SELECT
+    v.vantage, v.browser, (v.rank - 1) // $bucket * $bucket + 1 AS ranks_from, v.question, v.site,
+    sum(v.weight * c.requests ORDER BY v.visit_id) AS requests,
+    sum(v.weight * t.measured_ms ORDER BY v.visit_id) AS load_ms,
+    sum(v.weight * c.measured_dns ORDER BY v.visit_id) AS dns,
+    sum(v.weight * c.measured_tls ORDER BY v.visit_id) AS tls
+  FROM counted_visits AS v
+  JOIN page_counts AS c ON c.visit_id = v.visit_id
+  JOIN page_load_times AS t ON t.visit_id = v.visit_id
+  GROUP BY ALL
+),
+medians AS (
+  SELECT
+    vantage, browser, ranks_from,
+    median(requests) FILTER (question = 'servers') AS requests,
+    count(*) FILTER (question = 'servers') AS requests_sites,
+    median(load_ms) FILTER (question = 'load_times') AS load_ms,
+    count(*) FILTER (question = 'load_times') AS load_sites,
+    median(dns) FILTER (question = 'lookups') AS dns,
+    count(*) FILTER (question = 'lookups') AS dns_sites,
+    median(tls) FILTER (question = 'connections') AS tls,
+    count(*) FILTER (question = 'connections') AS tls_sites
+  FROM of_sites
+  GROUP BY ALL
+),
+visited AS (
+  SELECT vantage, browser, (rank - 1) // $bucket * $bucket + 1 AS ranks_from, count(*) AS visits
+  FROM selected_visits
+  GROUP BY ALL
+)
 SELECT
-  (v.rank - 1) // $bucket * $bucket + 1 AS ranks_from,
-  count(*) AS visits,
-  count(*) FILTER (v.status IS DISTINCT FROM 'failed') AS loaded,
-  median(c.requests) FILTER (v.status IS DISTINCT FROM 'failed') AS requests,
-  median(v.load_ms) FILTER (v.status IS DISTINCT FROM 'failed') AS load_ms,
-  median(c.measured_dns) FILTER (v.status IS DISTINCT FROM 'failed') AS dns,
-  median(c.measured_tls) FILTER (v.status IS DISTINCT FROM 'failed') AS tls
-FROM visits AS v
-JOIN page_counts AS c USING (visit_id)
-GROUP BY ranks_from
-ORDER BY ranks_from NULLS LAST
+  n.vantage, n.browser, n.ranks_from, n.visits,
+  m.requests,
+  coalesce(m.requests_sites, 0) AS requests_sites,
+  m.load_ms,
+  coalesce(m.load_sites, 0) AS load_sites,
+  m.dns,
+  coalesce(m.dns_sites, 0) AS dns_sites,
+  m.tls,
+  coalesce(m.tls_sites, 0) AS tls_sites
+FROM visited AS n
+LEFT JOIN medians AS m
+  ON m.vantage IS NOT DISTINCT FROM n.vantage
+  AND m.browser IS NOT DISTINCT FROM n.browser
+  AND m.ranks_from IS NOT DISTINCT FROM n.ranks_from
+ORDER BY n.vantage NULLS LAST, n.browser NULLS LAST, n.ranks_from NULLS LAST

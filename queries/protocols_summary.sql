@@ -1,14 +1,20 @@
 -- Requests by HTTP version and by whether they were secure; only requests that reached the network.
 -- paper: table 3
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- protocol: http/1.0, http/1.1, h2, h3 or other; NULL where not recorded
 -- secure: over https or wss
--- requests: requests
+-- requests: requests, over all sites, each with its average page
 -- requests_pct: the same [percent of all]
 SELECT
+  v.vantage,
+  v.browser,
   r.protocol,
-  r.scheme IN ('https', 'wss') AS secure,
-  count(*) AS requests,
-  100.0 * count(*) / sum(count(*)) OVER () AS requests_pct
-FROM network_requests AS r
-GROUP BY ALL
-ORDER BY requests DESC, r.protocol NULLS LAST, secure
+  r.secure,
+  round(sum(v.weight), 2) AS requests,
+  round(100.0 * sum(v.weight) / sum(sum(v.weight)) OVER (PARTITION BY v.vantage, v.browser), 6) AS requests_pct
+FROM counted_visits AS v
+JOIN network_requests AS r ON r.visit_id = v.visit_id
+WHERE v.question = 'servers'
+GROUP BY v.vantage, v.browser, r.protocol, r.secure
+ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, requests DESC, r.protocol NULLS LAST, r.secure

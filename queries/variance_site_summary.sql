@@ -1,66 +1,68 @@
 -- How much visits of one page differ from one another, and pages from one another: the variance within and between the
--- pages of a study, over all its vantages, rounds and repeats (one-way random effects, from the means of squares).
+-- pages of a study, over its rounds and repeats (one-way random effects, from the means of squares).
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- counts: what is counted: TLS connections or DNS lookups
--- sites: pages that were visited twice or more
--- visits: their visits
+-- pages: pages of which two visits or more count
+-- visits: these visits
 -- within_variance: between visits of one page
 -- between_variance: between pages, without what comes from visits alone; at least 0
 -- between_pct: of both together [percent]
 WITH
-counted AS (
+of_pages AS (
   SELECT
-    unnest([
-      {'counts': 'TLS connections', 'n': c.measured_tls},
-      {'counts': 'DNS lookups', 'n': c.measured_dns}
-    ], recursive := true),
-    coalesce(v.site, '') || chr(10) || coalesce(v.url, '') AS page
-  FROM visits AS v
-  JOIN page_counts AS c USING (visit_id)
-  WHERE v.status IS DISTINCT FROM 'failed'
+    v.vantage, v.browser,
+    CASE v.question WHEN 'connections' THEN 'TLS connections' ELSE 'DNS lookups' END AS counts,
+    v.site, v.page,
+    CASE v.question WHEN 'connections' THEN c.measured_tls ELSE c.measured_dns END AS n
+  FROM counted_visits AS v
+  JOIN page_counts AS c ON c.visit_id = v.visit_id
+  WHERE v.question IN ('connections', 'lookups')
 ),
-pages AS (
-  SELECT counts, page, count(*) AS visits, avg(n) AS mean, var_samp(n) AS variance
-  FROM counted
-  WHERE n IS NOT NULL
-  GROUP BY counts, page
+repeated AS (
+  SELECT vantage, browser, counts, site, page, count(*) AS visits, avg(n) AS mean, var_samp(n) AS variance
+  FROM of_pages
+  GROUP BY ALL
   HAVING count(*) >= 2
 ),
 squares AS (
   SELECT
-    counts,
-    count(*) AS sites,
+    vantage, browser, counts,
+    count(*) AS pages,
     sum(visits)::BIGINT AS visits,
     sum((visits - 1) * variance) / sum(visits - 1) AS within_mean,
     sum(visits * mean) / sum(visits) AS grand_mean,
     (sum(visits) - sum(visits * visits) / sum(visits)) / nullif(count(*) - 1, 0) AS visits_a_page
-  FROM pages
-  GROUP BY counts
+  FROM repeated
+  GROUP BY ALL
 ),
 between_pages AS (
   SELECT
-    counts,
-    sum(p.visits * (p.mean - s.grand_mean) ** 2) / nullif(any_value(s.sites) - 1, 0) AS between_mean
-  FROM pages AS p
-  JOIN squares AS s USING (counts)
-  GROUP BY counts
+    s.vantage, s.browser, s.counts,
+    sum(r.visits * (r.mean - s.grand_mean) ** 2) / nullif(any_value(s.pages) - 1, 0) AS between_mean
+  FROM repeated AS r
+  JOIN squares AS s
+    ON s.counts = r.counts AND s.vantage IS NOT DISTINCT FROM r.vantage AND s.browser IS NOT DISTINCT FROM r.browser
+  GROUP BY ALL
 ),
 components AS (
   SELECT
-    counts,
-    sites,
-    visits,
-    within_mean AS within_variance,
-    CASE WHEN between_mean IS NOT NULL THEN greatest(0, (between_mean - within_mean) / visits_a_page) END
+    s.vantage, s.browser, s.counts, s.pages, s.visits,
+    s.within_mean AS within_variance,
+    CASE WHEN b.between_mean IS NOT NULL THEN greatest(0, (b.between_mean - s.within_mean) / s.visits_a_page) END
       AS between_variance
-  FROM squares
-  JOIN between_pages USING (counts)
+  FROM squares AS s
+  JOIN between_pages AS b
+    ON b.counts = s.counts AND b.vantage IS NOT DISTINCT FROM s.vantage AND b.browser IS NOT DISTINCT FROM s.browser
 )
 SELECT
+  vantage,
+  browser,
   counts,
-  sites,
+  pages,
   visits,
   within_variance,
   between_variance,
   100 * between_variance / nullif(within_variance + between_variance, 0) AS between_pct
 FROM components
-ORDER BY counts DESC
+ORDER BY vantage NULLS LAST, browser NULLS LAST, counts DESC
