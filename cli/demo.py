@@ -121,7 +121,8 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
     columns = ["checked against the testbed's logs", "servers saw", "captures say", "equal"]
     write_rows(pl.DataFrame(checks, schema=columns, orient="row"), "table")
     click.echo("")
-    write_rows(rows.drop("pages", "left_out", "left_out_why"), "table")
+    shown = rows.select("counts", "rung", "total", "median", "saved", "saved_pct", "saved_pct_low", "saved_pct_high")
+    write_rows(shown, "table")
     for sentence in rests_on(rows):
         click.echo(sentence)
     for reason in drawn.remarks:

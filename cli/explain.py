@@ -56,7 +56,9 @@ def command(
 
 def _lines(made: Contents) -> list[str]:
     lines = [_text(_page(page.facts)) for page in made.pages]
-    lines += _ladder(made.ladder)
+    for name, rungs in made.ladders:
+        lines += [name] if name else []
+        lines += _ladder(rungs)
     lines += [_text(f"{sentence}.") for sentence in made.rests_on]
     if made.live.as_of is not None:
         found = (
@@ -85,7 +87,7 @@ def _ladder(rows: pl.DataFrame) -> list[str]:
         if total is None:
             continue
         percent = "" if saved is None or rung == "measured" else f"  ({saved:.0f} % less)"
-        lines.append(f"  {total:>5}  {counts}, {rung}{percent}")
+        lines.append(f"  {total:>5g}  {counts}, {rung}{percent}")
     return lines
 
 

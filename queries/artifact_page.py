@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from originset.data.printable import printable
+from originset.queries.ladder import GROUP, group_name, groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +99,22 @@ certificates are in it: they are the data.
 
 def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
-    for (figure,), numbers in bundle.numbers.group_by("figure", maintain_order=True):
+    of_figures = bundle.numbers.group_by("figure", *GROUP, maintain_order=True)
+    several = len(groups(bundle.ladder)) > 1
+    for (figure, vantage, browser), numbers in of_figures:
         telling = pl.col("number").str.contains("median") | (pl.col("unit") == "%")
         known = numbers.filter(telling, pl.col("ours").is_not_null()).head(_QUOTED)
         quoted = "; ".join(f"{what}: {value:,g} {unit}" for what, unit, value in known["number", "unit", "ours"].rows())
-        claim = f"{_WHAT.get(str(figure), str(figure))}: {quoted}"
+        whose = f", {group_name((vantage, browser))}" if several and (vantage, browser) != (None, None) else ""
+        claim = f"{_WHAT.get(str(figure), str(figure))}{whose}: {quoted}"
         rows.append((claim, "`originset --study study figures --out figures`", f"`expected/{figure}.csv`, `.svg`"))
-    for counts, rung, total, pages in (
-        bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
-        .select("counts", "rung", "total", "pages")
-        .rows()
-    ):
-        query = f"`originset --study study query {_LADDERS[counts]}`"
-        rows.append((f"{counts}, {rung}: {total:,} over {pages:,} pages", query, f"{total} as `total` of that rung"))
+    steps = bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
+    for vantage, browser, counts, rung, total, pages in steps.select(*GROUP, "counts", "rung", "total", "pages").rows():
+        whose = f", {group_name((vantage, browser))}" if several else ""
+        query = "`originset --study study query ladder_summary`"
+        claim = f"{counts}, {rung}{whose}: {total:,g} over {pages:,} pages"
+        rows.append((claim, query, f"{total:g} as `total` of that rung"))
     return rows
-
-
-_LADDERS = {"TLS connections": "ladder_tls_summary", "DNS lookups": "ladder_dns_summary"}
 
 
 def _facts(bundle: Bundle) -> list[tuple[str, ...]]:

@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 
 from originset.queries.catalogue import named, run
-from originset.queries.ladder import ladder, rests_on
+from originset.queries.ladder import group_name, groups, ladder, of_group, rests_on
 from originset.queries.report.sentences import as_of, who, why
 from originset.queries.report.text import shown
 
@@ -26,31 +26,38 @@ _TABLE_ROWS = 100
 _WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 
 _ADVICE = """
-SELECT fixable_by, fix, any_value(cause) AS cause, count(*) AS connections, count(DISTINCT visit_id) AS pages,
-    bool_or(based_on_live) AS live, count(*) FILTER (len(causes) > 1) AS more,
-    count(*) FILTER (len(needs) > 0) AS unsure
-FROM redundant_connections WHERE fix IS NOT NULL AND fixable_by <> 'nobody'
-GROUP BY fixable_by, fix ORDER BY connections DESC, fix
+SELECT r.fixable_by, r.fix, any_value(r.cause) AS cause, round(sum(v.weight), 2) AS connections,
+    count(DISTINCT (v.site, v.page)) AS pages, bool_or(r.based_on_live) AS live,
+    round(coalesce(sum(v.weight) FILTER (len(r.causes) > 1), 0), 2) AS more,
+    round(coalesce(sum(v.weight) FILTER (len(r.needs) > 0), 0), 2) AS unsure
+FROM counted_visits AS v JOIN redundant_connections AS r USING (visit_id)
+WHERE v.question = 'causes' AND r.fix IS NOT NULL AND r.fixable_by <> 'nobody'
+GROUP BY r.fixable_by, r.fix ORDER BY connections DESC, r.fix
 """
 
 _UNDECIDED = """
-SELECT what, count(*) AS connections FROM (
-    SELECT unnest(needs) AS what
-    FROM redundant_connections WHERE cause = 'NOT_DECIDABLE'
+SELECT what, round(sum(weight), 2) AS connections FROM (
+    SELECT v.weight, unnest(r.needs) AS what
+    FROM counted_visits AS v JOIN redundant_connections AS r USING (visit_id)
+    WHERE v.question = 'causes' AND r.cause = 'NOT_DECIDABLE'
 ) GROUP BY what ORDER BY connections DESC, what
 """
 
 _NO_CAUSE = """
-SELECT count(*) FILTER (cause = 'NOT_DECIDABLE'), count(*) FILTER (cause = 'UNKNOWN'),
-    count(*) FILTER (fixable_by = 'nobody'), count(*)
-FROM redundant_connections
+SELECT coalesce(round(sum(v.weight) FILTER (r.cause = 'NOT_DECIDABLE'), 2), 0),
+    coalesce(round(sum(v.weight) FILTER (r.cause = 'UNKNOWN'), 2), 0),
+    coalesce(round(sum(v.weight) FILTER (r.fixable_by = 'nobody'), 2), 0),
+    coalesce(round(sum(v.weight), 2), 0)
+FROM counted_visits AS v JOIN redundant_connections AS r USING (visit_id)
+WHERE v.question = 'causes'
 """
 
 _PAGES = """
 SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.load_ms, v.recorder, v.browser,
     v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.left_out_reason
-FROM visits AS v LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
-ORDER BY c.measured_tls - c.ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
+FROM selected_visits AS s JOIN visits AS v USING (visit_id)
+LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
+ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
 LIMIT $pages
 """
 
@@ -71,16 +78,26 @@ WHERE n.visit_id = $visit ORDER BY coalesce(n.opened_ms, q.first_ms), n.connecti
 """
 
 _BY = """
-SELECT {by} AS name, count(*) AS visits, median(c.measured_dns) AS dns, median(c.measured_tls) AS tls,
-    median(c.ideal_deployable) AS deployable, median(c.ideal_origin) AS origin
-FROM visits AS v JOIN page_counts AS c USING (visit_id) WHERE v.status IS DISTINCT FROM 'failed' AND {by} IS NOT NULL
-GROUP BY ALL HAVING count(*) > 0 ORDER BY {by}
+WITH of_sites AS (
+    SELECT v.question, v.vantage, v.browser, p.{by} AS name, v.site,
+        avg(c.measured_dns) AS dns, avg(c.measured_tls) AS tls,
+        avg(c.paired_ideal_deployable) AS deployable, avg(c.paired_ideal_origin) AS origin
+    FROM counted_visits AS v JOIN visits AS p USING (visit_id) JOIN page_counts AS c USING (visit_id)
+    WHERE v.question IN ('connections', 'lookups') AND p.{by} IS NOT NULL
+    GROUP BY ALL
+)
+SELECT name, browser, count(DISTINCT site) AS sites, median(dns) FILTER (question = 'lookups') AS dns,
+    median(tls) FILTER (question = 'connections') AS tls,
+    median(deployable) FILTER (question = 'connections') AS deployable,
+    median(origin) FILTER (question = 'connections') AS origin
+FROM of_sites GROUP BY ALL ORDER BY name, browser
 """
 
 _SUMS = """
-SELECT count(*), count(*) FILTER (status = 'failed'), count(DISTINCT site), min(started_at), max(started_at),
-    list_distinct(list(vantage)), list_distinct(list(recorder))
-FROM visits
+SELECT count(*), count(*) FILTER (b.reason = 'failed'), count(DISTINCT v.site), min(v.started_at), max(v.started_at),
+    list_distinct(list(v.vantage)), list_distinct(list(v.recorder))
+FROM selected_visits AS s JOIN visits AS v USING (visit_id)
+JOIN page_basis AS b ON b.visit_id = v.visit_id AND b.question = 'causes'
 """
 
 
@@ -96,14 +113,10 @@ SELECT count(DISTINCT h.certificate_id) FILTER (h.recorded),
 FROM live_handshakes AS h
 """
 
-# The browsers' rules compare all connections of a page.
-_CROWDED = """
-SELECT count(*) FROM page_counts WHERE measured_tls IS NOT NULL AND chromium_tls_high IS NULL
-"""
-
-_WITHOUT_CONNECTIONS = """
-SELECT count(*) FROM page_counts JOIN visits USING (visit_id)
-WHERE measured_tls IS NULL AND status IS DISTINCT FROM 'failed' AND ideal_ip > 0
+_NOT_COMPARED = """
+SELECT count(DISTINCT (s.site, s.page)) FILTER (b.reason = 'without connection ids'),
+    count(DISTINCT (s.site, s.page)) FILTER (b.reason = 'with more than 1,000 hosts or connections')
+FROM selected_visits AS s JOIN page_basis AS b USING (visit_id) WHERE b.question = 'causes'
 """
 
 
@@ -118,26 +131,26 @@ class Advice:
     who: str
     fix: str
     cause: str
-    connections: int
+    connections: float
     pages: int
     live: bool
-    more: int
-    unsure: int
+    more: float
+    unsure: float
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
     """Of ``redundant`` connections those without advice: cause not known, or between hosts that are strangers.
 
-    ``lacking``: what the recordings left out, and for how many; ``without_connections``: pages of which it is not
+    Numbers are over all sites, each with its average page. ``lacking``: what the recordings left out, and for how many; ``without_connections``: pages of which it is not
     recorded what travelled over which connection; ``crowded``: pages of too many connections to compare them all.
     """
 
-    undecidable: int
-    unknown: int
-    strangers: int
-    redundant: int
-    lacking: list[tuple[str, int]]
+    undecidable: float
+    unknown: float
+    strangers: float
+    redundant: float
+    lacking: list[tuple[str, float]]
     without_connections: int
     crowded: int
 
@@ -181,14 +194,14 @@ class Contents:
 
     title: str
     facts: dict[str, Any]
-    ladder: pl.DataFrame
+    ladders: list[tuple[str | None, pl.DataFrame]]
     rests_on: list[str]
     advice: dict[str, list[Advice]]
     undecided: Undecided
     live: Live
     pages: list[Page]
     all_pages: int
-    distribution: list[tuple[float, float, float]]
+    distributions: list[tuple[str, list[tuple[float, float, float]]]]
     groups: dict[str, list[dict[str, Any]]]
     tables: list[Table]
     rejects: list[tuple[str, str]]
@@ -211,14 +224,14 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
             "vantages": [shown(one) for one in sorted(filter(None, vantages or []))],
             "recorders": [shown(one) for one in sorted(filter(None, recorders or []))],
         },
-        ladder=rungs,
+        ladders=_ladders(rungs),
         rests_on=rests_on(rungs),
         advice=_advice(connection),
         undecided=_undecided(connection),
         live=live,
         pages=[_page(connection, row, live.as_of) for row in _dicts(connection, _PAGES, {"pages": most_pages})],
         all_pages=visits,
-        distribution=_distribution(connection),
+        distributions=_distributions(connection),
         groups={by: _groups(connection, by) for by in ("vantage", "round")},
         tables=[table for table in (_table(connection, name) for name in _TABLES) if table.rows],
         rejects=[
@@ -230,20 +243,30 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
     )
 
 
+def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
+    """The ladder of each vantage and browser, with what these are called if there are several."""
+    found = groups(rungs)
+    return [(shown(group_name(group)) if len(found) > 1 else None, of_group(rungs, group)) for group in found]
+
+
 def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
     found: dict[str, list[Advice]] = {}
     for row in _dicts(connection, _ADVICE):
         by = row["fixable_by"]
-        facts = {name: row[name] for name in ("cause", "connections", "pages", "live", "more", "unsure")}
+        facts = {name: _whole(row[name]) for name in ("cause", "connections", "pages", "live", "more", "unsure")}
         found.setdefault(by, []).append(Advice(who(by) or by, shown(row["fix"], 400), **facts))
     return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
 
 
+def _whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
+    """A number without a fraction as an integer, as most are: they have one only where visits of a page differ."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
-    undecidable, unknown, strangers, redundant = connection.execute(_NO_CAUSE).fetchall()[0]
-    lacking = [(what, count) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
-    (without_connections,) = connection.execute(_WITHOUT_CONNECTIONS).fetchall()[0]
-    (crowded,) = connection.execute(_CROWDED).fetchall()[0]
+    undecidable, unknown, strangers, redundant = map(_whole, connection.execute(_NO_CAUSE).fetchall()[0])
+    lacking = [(what, _whole(count)) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
+    without_connections, crowded = connection.execute(_NOT_COMPARED).fetchall()[0]
     return Undecided(undecidable, unknown, strangers, redundant, lacking, without_connections, crowded)
 
 
@@ -261,21 +284,30 @@ def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live
     return Page(row, rows)
 
 
-def _distribution(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, float, float]]:
-    """Quantiles of measured and best TLS connections a page: share, measured, ORIGIN; none below five pages."""
-    rows = run(connection, named("connections_page_dist").sql)
-    if rows.height < 5:
-        return []
+def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, list[tuple[float, float, float]]]]:
+    """Of each vantage and browser quantiles of measured and best TLS connections: share, measured, ORIGIN.
+
+    None below five sites.
+    """
+    rows = run(connection, named("connections_page_dist").sql).filter(pl.col("tls").is_not_null())
     shares = [step / 50 for step in range(51)]
-    return [
-        (share, float(rows["tls"].quantile(share) or 0), float(rows["origin_dns_tls"].quantile(share) or 0))
-        for share in shares
-    ]
+    found = []
+    for group in groups(rows):
+        of_one = of_group(rows, group)
+        if of_one.height >= 5:
+            points = [
+                (share, float(of_one["tls"].quantile(share) or 0), float(of_one["origin_dns_tls"].quantile(share) or 0))
+                for share in shares
+            ]
+            found.append((shown(group_name(group)), points))
+    return found
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, by: str) -> list[dict[str, Any]]:
-    rows = _dicts(connection, _BY.format(by=f"v.{by}"))
-    return [{**row, "name": shown(str(row["name"]))} for row in rows] if len(rows) > 1 else []
+    rows = _dicts(connection, _BY.format(by=by))
+    several = len({row["browser"] for row in rows}) > 1
+    names = [f"{row['name']}, {row['browser'] or 'unknown browser'}" if several else str(row["name"]) for row in rows]
+    return [{**row, "name": shown(name)} for row, name in zip(rows, names, strict=True)] if len(rows) > 1 else []
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> Table:
