@@ -21,36 +21,23 @@ WITHIN, OVER, UNKNOWN = "within", "over", "unknown"
 _VALUES = """
 WITH
 pages AS (
-    SELECT v.visit_id, v.site, coalesce(v.url, v.final_url) AS url, v.status, c.measured_tls,
-        c.measured_tls IS NOT NULL AND c.chromium_tls_high IS NULL AS crowded,
-        CASE
-            WHEN v.challenge THEN 'a bot challenge came in place of the page'
-            WHEN v.status = 'failed' THEN 'the page failed'
-            WHEN list_has_any(v.quality, ['partial', 'truncated']) THEN 'the page was recorded in part'
-            WHEN list_contains(v.quality, 'proxied') THEN 'the page was recorded through a proxy'
-            WHEN list_has_any(v.quality, ['warm_start', 'preserved_log', 'cached_hosts'])
-                THEN 'the page was not loaded afresh'
-            WHEN c.measured_tls IS NULL THEN 'the recording does not tell which connection each request used'
-        END AS why
-    FROM visits AS v LEFT JOIN page_counts AS c USING (visit_id)
-),
-documents AS (
-    SELECT p.visit_id, coalesce(h.registrable_domain, h.host) AS domain
-    FROM pages AS p
-    JOIN requests AS r ON r.visit_id = p.visit_id
-    JOIN hosts AS h ON h.host = r.host
-    WHERE r.status IS NOT NULL AND r.status NOT BETWEEN 300 AND 399 AND r.scheme IN ('https', 'http')
-    QUALIFY row_number() OVER (
-        PARTITION BY p.visit_id
-        ORDER BY coalesce(r.resource_type, 'document') <> 'document', r.request_id
-    ) = 1
+    SELECT v.visit_id, v.site, coalesce(v.url, v.final_url) AS url, c.measured_tls,
+        any_value(b.reason) FILTER (b.question = 'connections') AS connections_why,
+        any_value(b.reason) FILTER (b.question = 'causes') AS causes_why,
+        any_value(b.reason) FILTER (b.question = 'certificates') AS certificates_why,
+        any_value(b.reason) FILTER (b.question = 'servers') AS servers_why
+    FROM visits AS v
+    JOIN page_counts AS c ON c.visit_id = v.visit_id
+    JOIN page_basis AS b ON b.visit_id = v.visit_id
+    GROUP BY ALL
 ),
 served AS (
     SELECT r.visit_id, a.asn, r.server_ip,
-        coalesce(h.registrable_domain, h.host) IS DISTINCT FROM d.domain AS third_party
+        h.owner_domain IS DISTINCT FROM o.owner_domain AS third_party
     FROM network_requests AS r
     JOIN documents AS d USING (visit_id)
-    LEFT JOIN hosts AS h ON h.host = r.host
+    JOIN host_owners AS o ON o.host = d.host
+    LEFT JOIN host_owners AS h ON h.host = r.host
     LEFT JOIN addresses AS a ON a.ip = r.server_ip
 ),
 of_as AS (
@@ -67,20 +54,21 @@ unlocated AS (
 redundant AS (
     SELECT visit_id, count(*) AS least FROM redundant_connections GROUP BY visit_id
 )
-SELECT p.visit_id, p.site, p.url, 'connections' AS measure, p.measured_tls::BIGINT AS least, p.why FROM pages AS p
+SELECT p.visit_id, p.site, p.url, 'connections' AS measure, p.measured_tls::BIGINT AS least, p.connections_why AS why
+FROM pages AS p
 UNION ALL
 SELECT p.visit_id, p.site, p.url, 'redundant_connections',
-    CASE WHEN p.measured_tls IS NOT NULL AND NOT p.crowded THEN coalesce(r.least, 0) END,
-    coalesce(p.why, CASE WHEN p.crowded THEN 'the page has more hosts or connections than are compared' END)
+    CASE WHEN p.causes_why IS NULL THEN coalesce(r.least, 0) END, coalesce(p.causes_why, p.connections_why)
 FROM pages AS p LEFT JOIN redundant AS r USING (visit_id)
 UNION ALL
 SELECT p.visit_id, p.site, p.url, 'missing_names', s.additions,
-    CASE WHEN p.why IS NOT NULL AND p.measured_tls IS NOT NULL THEN p.why
-        WHEN s.additions IS NULL THEN 'the names of the site''s certificate are not recorded' END
+    coalesce(
+        p.certificates_why,
+        CASE WHEN s.additions IS NULL THEN 'the names of the site''s certificate are not recorded' END)
 FROM pages AS p LEFT JOIN site_certificates AS s USING (site)
 UNION ALL
 SELECT p.visit_id, p.site, p.url, 'third_party_ases', t.least,
-    CASE WHEN p.why IS NOT NULL AND p.measured_tls IS NOT NULL THEN p.why
+    CASE WHEN p.servers_why IS NOT NULL THEN p.servers_why
         WHEN u.requests > 0 THEN u.requests || ' requests went to addresses that are not recorded'
         WHEN t.least IS NULL THEN 'no address is recorded' END
 FROM pages AS p LEFT JOIN third_parties AS t USING (visit_id) LEFT JOIN unlocated AS u USING (visit_id)

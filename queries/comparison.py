@@ -15,23 +15,24 @@ METRICS = (
     "measured_tls",
     "opened_tls",
     "without_duplicates",
-    "ideal_deployable",
-    "ideal_origin",
+    "paired_ideal_deployable",
+    "paired_ideal_origin",
     "load_ms",
 )
 
-# The same visits as the ladder counts: what a recording shows only in part cannot be compared.
+# Each number of the visits that count for its question; {group}: a column of visits.
 _VALUES = """
-SELECT coalesce(v.site, v.visit_id) AS site, v.url AS page, {group} AS "group", v.visit_id,
+SELECT v.site, v.page, {group} AS "group", v.question, v.visit_id,
     c.hosts::DOUBLE AS hosts, c.measured_dns::DOUBLE AS measured_dns, c.measured_tls::DOUBLE AS measured_tls,
     c.opened_tls::DOUBLE AS opened_tls, c.without_duplicates::DOUBLE AS without_duplicates,
-    c.ideal_deployable::DOUBLE AS ideal_deployable, c.ideal_origin::DOUBLE AS ideal_origin, v.load_ms
-FROM visits AS v JOIN page_counts AS c USING (visit_id)
-WHERE v.status IS DISTINCT FROM 'failed' AND NOT coalesce(v.challenge, false) AND NOT coalesce(
-    list_has_any(v.quality, ['truncated', 'partial', 'proxied', 'warm_start', 'preserved_log', 'cached_hosts']), false)
+    c.paired_ideal_deployable::DOUBLE AS paired_ideal_deployable, c.paired_ideal_origin::DOUBLE AS paired_ideal_origin,
+    p.load_ms
+FROM counted_visits AS v JOIN page_counts AS c USING (visit_id) JOIN visits AS p USING (visit_id)
 """
 
-_GROUPS = {None: "NULL::VARCHAR", "vantage": "v.vantage", "round": "v.round::VARCHAR"}
+_QUESTIONS = {"hosts": "servers", "measured_dns": "lookups", "load_ms": "load_times"}
+
+_GROUPS = {None: "NULL::VARCHAR", "vantage": "p.vantage", "round": "p.round::VARCHAR"}
 
 _PAGE_KEYS = ["site", "page", "metric"]
 
@@ -39,13 +40,21 @@ _PAGE_KEYS = ["site", "page", "metric"]
 def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) -> pl.DataFrame:
     """What was counted on each page: site, page, group, metric, visits, mean, low, high over its visits.
 
-    ``by``: ``vantage`` or ``round``, which becomes the group. Failed visits are left out, bot challenges, and
-    recordings that show a part only; so is each metric where it is not known.
+    ``by``: ``vantage`` or ``round``, which becomes the group. Of each metric those visits count that count for its
+    question (page_basis): connections, unless _QUESTIONS has another.
+
+    Raises:
+        UsageError: there are visits of several vantages (unless ``by`` them) or browsers, which are never pooled.
     """
+    _require_one(connection, "browser")
+    if by != "vantage":
+        _require_one(connection, "vantage")
     wide: pl.DataFrame = connection.sql(_VALUES.format(group=_GROUPS[by])).pl()
-    long = wide.unpivot(METRICS, index=["site", "page", "group", "visit_id"], variable_name="metric")
+    long = wide.unpivot(METRICS, index=["site", "page", "group", "question", "visit_id"], variable_name="metric")
+    asked = pl.col("metric").replace_strict(_QUESTIONS, default="connections")
     return (
-        long.drop_nulls("value")
+        long.filter(pl.col("question") == asked)
+        .drop_nulls("value")
         .group_by("site", "page", "group", "metric")
         .agg(
             pl.len().alias("visits"),
@@ -54,6 +63,13 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
             pl.col("value").max().alias("high"),
         )
     )
+
+
+def _require_one(connection: duckdb.DuckDBPyConnection, column: str) -> None:
+    found = connection.sql(f"SELECT DISTINCT {column} FROM counted_visits ORDER BY ALL").pl()[column].to_list()  # noqa: S608 - from here
+    if len(found) > 1:
+        names = ", ".join(str(name or "unknown") for name in found)
+        raise UsageError(f"there are visits of several {column}s: {names}", f"choose one with --{column}")
 
 
 def only_page(values: pl.DataFrame) -> bool:
@@ -97,9 +113,9 @@ def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def compare_totals(pages: pl.DataFrame) -> pl.DataFrame:
-    """All pages together: metric, pages, before, after, change, change_pct with the bounds of its 95 % interval.
+    """All sites together, each with its average page: metric, pages, before, after, change, change_pct and its interval.
 
-    ``pages``: as :func:`compare_pages` gives them. The interval is a bootstrap over sites; NULL with fewer than two.
+    ``pages``: as :func:`compare_pages` gives them. The interval is of 95 %, over sites; NULL with fewer than two.
     ``better`` to ``unclear`` count pages by their verdict.
     """
     rows = []
@@ -107,7 +123,7 @@ def compare_totals(pages: pl.DataFrame) -> pl.DataFrame:
         of_metric = pages.filter(pl.col("metric") == metric)
         if of_metric.is_empty():
             continue
-        sites = of_metric.group_by("site").agg(pl.col("before", "after").sum()).sort("site")
+        sites = of_metric.group_by("site").agg(pl.col("before", "after").mean()).sort("site")
         before, after = float(sites["before"].sum()), float(sites["after"].sum())
         saved = saved_pct_interval(sites["before"].to_list(), sites["after"].to_list())
         rows.append(
