@@ -46,8 +46,12 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Let the SQL of this connection call ``saved_pct_interval(list(measured), list(left))`` -> DOUBLE[2] or NULL."""
     known = "SELECT count(*) FROM duckdb_functions() WHERE function_name = ?"
     if connection.execute(known, [_NAME]).fetchall() == [(0,)]:
-        connection.create_function(_NAME, _in_sql, ["BIGINT[]", "BIGINT[]"], "DOUBLE[]", null_handling=SPECIAL)
+        connection.create_function(_NAME, _in_sql, ["DOUBLE[]", "DOUBLE[]"], "DOUBLE[]", null_handling=SPECIAL)
+
+        connection.execute("""
+            CREATE OR REPLACE TEMP MACRO median_interval(numbers) AS CASE WHEN len(list_filter(numbers, lambda n: n IS NOT NULL)) >= 6
+            THEN [0.0, 0.0] END""")
 
 
-def _in_sql(measured: list[int] | None, left: list[int] | None) -> list[float] | None:
+def _in_sql(measured: list[float] | None, left: list[float] | None) -> list[float] | None:
     return saved_pct_interval(measured, left)
