@@ -10,6 +10,7 @@ import shlex
 import tarfile
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import fields
 from filecmp import cmp
 from importlib import metadata
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import duckdb
 
 import originset
 from originset.cli.files import require_no_link
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
+from originset.cli.selection import apply_selection, selection_options
 from originset.data.database import open_database
 from originset.data.errors import StudyError, UsageError
 from originset.data.files import disk_fault
@@ -35,6 +38,7 @@ from originset.queries.artifact_page import Bundle, Step, page
 from originset.queries.catalogue import catalogue, run
 from originset.queries.figures import MEMORY, draw
 from originset.queries.ladder import ladder
+from originset.queries.selection import Selection, select_visits
 
 NAME = "originset-artifact"
 
@@ -55,12 +59,14 @@ _SAME_BYTES = (".csv", ".svg")
     show_default=True,
     help="The bundle; one that is there is replaced.",
 )
+@selection_options
 @click.pass_obj
-def command(study: Study, out: Path) -> None:
+def command(study: Study, out: Path, selection: Selection) -> None:
     """Write a bundle to publish: tables, SQL, figures, checksums, versions, and ARTIFACT.md with claims and commands.
 
     Paths and query strings of addresses, names of local files and captures are not in it; host names are. The models
-    are run again on what is left, and nothing is written unless they give the same figures as the study's.
+    are run again on what is left, and nothing is written unless they give the same figures as the study's. The bundle
+    has every visit of the study; figures and claims are of those that are selected.
 
     Example: originset --study S artifact --out coalescing-2026.tar.gz
     """
@@ -71,7 +77,7 @@ def command(study: Study, out: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".artifact-", dir=out.absolute().parent) as folder:
             top = Path(folder) / NAME
             top.mkdir()
-            size = _fill(study, top)
+            size = _fill(study, top, selection)
             _pack(top, out)
     except Exception as error:
         fault = disk_fault(error)
@@ -85,24 +91,26 @@ def command(study: Study, out: Path) -> None:
     click.echo(out)
 
 
-def _fill(study: Study, top: Path) -> int:
+def _fill(study: Study, top: Path, selection: Selection) -> int:
     """Everything but the archive, in the folder ``top``; its size in bytes."""
     bare, expected = Study(top / "study"), top / "expected"
     for folder in (bare.root, expected, top / "queries"):
         folder.mkdir()
     with open_database(study, MEMORY) as connection:
+        apply_selection(connection, selection)
+        selected = _selected(connection)
         numbers = draw(connection, expected).numbers
         visits = dict(run(connection, _VISITS).rows())
         rungs = ladder(connection)
     _strip(study, bare)
     manifest = stripped_manifest(study.manifest())
-    steps = _rehearse(study, bare, manifest, expected)
+    steps = _rehearse(study, bare, manifest, expected, selection=selection, selected=selected)
     _write(bare.manifest_path, _json(manifest))
     for query in catalogue().values():
         _write(top / "queries" / f"{query.name}.sql", query.sql)
     _write(top / "SCHEMA.md", schema_page())
     size = sum(path.stat().st_size for path in _files(top))
-    _write(top / "ARTIFACT.md", page(Bundle(manifest, _versions(), visits, numbers, rungs, steps, size)))
+    _write(top / "ARTIFACT.md", page(Bundle(manifest, _versions(), visits, selection, numbers, rungs, steps, size)))
     _write(top / "SHA256SUMS", "".join(f"{_sha256(path)}  {path.relative_to(top)}\n" for path in _files(top)))
     return size
 
@@ -125,11 +133,14 @@ def _strip(study: Study, bare: Study) -> None:
             write_shard(bare, name, f"{number:06d}", kept[name](rows) if name in kept else rows)
 
 
-def _rehearse(study: Study, bare: Study, manifest: dict[str, Any], expected: Path) -> list[Step]:
+def _rehearse(
+    study: Study, bare: Study, manifest: dict[str, Any], expected: Path, *, selection: Selection, selected: set[str]
+) -> list[Step]:
     """Do what a reader of the bundle will do, and see that it gives what is expected.
 
     Raises:
         StudyError: it gives something else.
+        UsageError: the selection leads to other visits than those ``selected``.
     """
     _write(bare.manifest_path, _json(manifest))
     chosen = manifest.get("models", {})
@@ -140,6 +151,13 @@ def _rehearse(study: Study, bare: Study, manifest: dict[str, Any], expected: Pat
     rebuild(bare, parameters, sensitivity=sensitivity)
     modelled = time.monotonic()
     with tempfile.TemporaryDirectory(dir=expected.parent) as folder, open_database(bare, MEMORY) as connection:
+        with suppress(UsageError):  # no visit of the bundle is selected
+            select_visits(connection, selection)
+        if _selected(connection) != selected:
+            raise UsageError(
+                f"{selection.description}: selects other visits in the bundle, which has no paths of URLs",
+                "name columns of visits other than url, final_url and source",
+            )
         draw(connection, Path(folder))
         drawn = time.monotonic()
         other = [
@@ -164,9 +182,18 @@ def _rehearse(study: Study, bare: Study, manifest: dict[str, Any], expected: Pat
             modelled - begun,
             written,
         ),
-        Step("originset --study study figures --out figures", "figures, tables, numbers", drawn - modelled, pictures),
+        Step(
+            selection.asked_of("originset --study study figures --out figures"),
+            "figures, tables, numbers",
+            drawn - modelled,
+            pictures,
+        ),
         Step("diff -r -x '*.pdf' -x '*.png' expected figures", "compares with the study's own", 1, 0),
     ]
+
+
+def _selected(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    return {visit for (visit,) in connection.execute("SELECT visit_id FROM selected_visits").fetchall()}
 
 
 def _model_command(parameters: Parameters, *, sensitivity: bool) -> str:

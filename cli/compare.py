@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -12,19 +12,30 @@ import polars as pl
 
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.scratch_study import study_of
+from originset.cli.selection import apply_selection, selection_options
 from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
 from originset.queries.comparison import compare_pages, compare_totals, only_page, page_values
+from originset.queries.selection import Selection
 
 
 @click.command()
 @click.argument("sides", nargs=-1, metavar="[A B]", type=click.Path(exists=True, path_type=Path))
 @click.option("--by", type=click.Choice(["vantage", "round"]), help="Compare the vantages or rounds of one study.")
 @click.option("--pages", "each_page", is_flag=True, help="Page by page instead of in total.")
+@selection_options
 @format_option
 @click.pass_obj
-def command(study: Study, sides: tuple[Path, ...], by: str | None, each_page: bool, output_format: str) -> None:
+def command(
+    study: Study,
+    sides: tuple[Path, ...],
+    by: str | None,
+    *,
+    each_page: bool,
+    selection: Selection,
+    output_format: str,
+) -> None:
     """Compare two studies or two HARs, before and after; or, with --by, the vantages or rounds of one study.
 
     Only pages on both sides count. Fewer and faster is better; a page with several visits is better or worse only where
@@ -33,9 +44,9 @@ def command(study: Study, sides: tuple[Path, ...], by: str | None, each_page: bo
     Example: originset compare before.har after.har
     """
     if by is not None and not sides:
-        rows = _within(study, by, each_page=each_page)
+        rows = _within(study, by, selection, each_page=each_page)
     elif by is None and len(sides) == 2:
-        with _opened(sides[0]) as first, _opened(sides[1]) as second:
+        with _opened(sides[0], selection) as first, _opened(sides[1], selection) as second:
             before, after = page_values(first), page_values(second)
         _remark(before, after)
         rows = _compared(before, after, each_page=each_page)
@@ -45,13 +56,14 @@ def command(study: Study, sides: tuple[Path, ...], by: str | None, each_page: bo
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    if path.is_dir() and Study(path).manifest_path.exists():
-        with open_database(Study(path)) as connection:
-            yield connection
-    else:
-        with study_of([path]) as made, open_database(made) as connection:
-            yield connection
+def _opened(path: Path, selection: Selection) -> Iterator[duckdb.DuckDBPyConnection]:
+    is_study = path.is_dir() and Study(path).manifest_path.exists()
+    with (
+        nullcontext(Study(path)) if is_study else study_of([path]) as study,
+        open_database(study) as connection,
+    ):
+        apply_selection(connection, selection, f"{path}: ")
+        yield connection
 
 
 def _compared(before: pl.DataFrame, after: pl.DataFrame, *, each_page: bool) -> pl.DataFrame:
@@ -59,9 +71,10 @@ def _compared(before: pl.DataFrame, after: pl.DataFrame, *, each_page: bool) -> 
     return pages if each_page else compare_totals(pages)
 
 
-def _within(study: Study, by: str, *, each_page: bool) -> pl.DataFrame:
+def _within(study: Study, by: str, selection: Selection, *, each_page: bool) -> pl.DataFrame:
     """Each vantage or round against the first of them."""
     with open_database(study) as connection:
+        apply_selection(connection, selection)
         values = page_values(connection, by)
     unnamed = values.filter(pl.col("group").is_null()).select("site", "page").n_unique()
     values = values.drop_nulls("group")

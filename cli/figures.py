@@ -9,10 +9,12 @@ import click
 
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.page_timeline import draw_page
+from originset.cli.selection import apply_selection, selection_options
 from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
 from originset.queries.figures import MEMORY, draw
+from originset.queries.selection import Selection
 
 
 @click.command()
@@ -29,9 +31,12 @@ from originset.queries.figures import MEMORY, draw
     help="The authors' data, drawn beside this study; alone where there is no study.",
 )
 @click.option("--page", help="Also figure 2, the waterfall before and after, of this page: visit_id, site or address.")
+@selection_options
 @format_option
 @click.pass_obj
-def command(study: Study, out: Path, paper: Path | None, page: str | None, output_format: str) -> None:
+def command(
+    study: Study, out: Path, paper: Path | None, page: str | None, *, selection: Selection, output_format: str
+) -> None:
     """Draw the paper's figures (PDF, SVG, PNG, and the CSV behind each) and write its tables.
 
     Prints the numbers that the figures stand for; with --paper the authors' numbers, ours, and ours less theirs.
@@ -40,8 +45,11 @@ def command(study: Study, out: Path, paper: Path | None, page: str | None, outpu
 
     Example: originset --study S figures --out figures --paper connection-coalescing-imc22/data
     """
-    alone = paper is not None and page is None and not study.database_path.exists() and not study.manifest_path.exists()
+    of_study = page is not None or not selection.is_default
+    alone = paper is not None and not (of_study or study.database_path.exists() or study.manifest_path.exists())
     with nullcontext() if alone else open_database(study, MEMORY) as connection:
+        if connection is not None:
+            apply_selection(connection, selection)
         try:
             out.mkdir(parents=True, exist_ok=True)
             waterfall = [] if page is None or connection is None else draw_page(study, connection, page, out)

@@ -22,6 +22,7 @@ _FIND = """
     FROM visits AS v
     LEFT JOIN page_load_times AS t USING (visit_id)
     WHERE $page IN (v.visit_id, v.site, v.url, v.final_url)
+      AND (getvariable('selected_visits') IS NULL OR v.visit_id IN (SELECT visit_id FROM selected_visits))
     ORDER BY t.left_out_reason IS NOT NULL, v.status, v.visit_id
     LIMIT 1
 """
@@ -30,7 +31,7 @@ _FIND = """
 def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, out: Path) -> list[Path]:
     """Figure 2 of the page that ``page`` names: a visit_id, a site or an address; the files written into ``out``.
 
-    Of several visits the first that the timeline model could model.
+    Of several visits the first that the timeline model could model; if some were selected, of these.
 
     Raises:
         UsageError: there is no such page, or it has no requests.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 import polars as pl
 
 from originset.cli.output import format_option, write_rows
+from originset.cli.selection import apply_selection, selection_options
 from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
 from originset.queries import catalogue
+from originset.queries.selection import Selection, reads_selection
 
 
 @click.command()
@@ -23,12 +27,22 @@ from originset.queries import catalogue
     help="A parameter of the named query (repeat for each).",
 )
 @click.option("--show", is_flag=True, help="Print the named query's SQL instead of running it.")
+@selection_options
 @format_option
 @click.pass_obj
 def command(
-    study: Study, name: str | None, *, sql: str | None, parameters: tuple[str, ...], show: bool, output_format: str
+    study: Study,
+    name: str | None,
+    *,
+    sql: str | None,
+    parameters: tuple[str, ...],
+    show: bool,
+    selection: Selection,
+    output_format: str,
 ) -> None:
     """Run a named query, or --sql; without either list the catalogue, with the parameters that queries have.
+
+    Visits are selected for queries that read selected_visits, or a table made of it. The others read all visits.
 
     Example: originset --study S query hosts_top_summary --param top=10 --format csv
     """
@@ -37,19 +51,38 @@ def command(
     if show:
         if name is None:
             raise UsageError("--show needs a name", "list them with: originset query")
-        click.echo(catalogue.named(name).sql, nl=False)
+        click.echo(_shown(catalogue.named(name).sql, name, selection), nl=False)
         return
     given = _given(parameters)
     if name is None and given:
         raise UsageError("--param needs a named query", "list them with: originset query")
     if name is None and sql is None:
+        _require_use("", "the catalogue", selection)
         write_rows(_listing(), output_format)
         return
     if name is not None:
         catalogue.named(name).values(given)  # what is wrong with the call comes before what is wrong with the study
+    text = catalogue.named(name).sql if name is not None else sql or ""
+    _require_use(text, name or "--sql", selection)
     with open_database(study) as connection:
-        rows = catalogue.run(connection, sql or "") if name is None else catalogue.rows_of(connection, name, given)
+        if reads_selection(text):
+            apply_selection(connection, selection)
+        rows = catalogue.run(connection, text) if name is None else catalogue.rows_of(connection, name, given)
     write_rows(rows, output_format)
+
+
+def _shown(sql: str, name: str, selection: Selection) -> str:
+    """A query's text, behind the statement that selects its visits if any were asked for."""
+    _require_use(sql, name, selection)
+    return sql if selection.is_default else f"{selection.statement};\n\n{sql}"
+
+
+def _require_use(sql: str, name: str, selection: Selection) -> None:
+    if not selection.is_default and not reads_selection(sql):
+        raise UsageError(
+            f"{shlex.join(selection.options)}: {name} does not read selected_visits",
+            "leave it out, or read selected_visits in a statement of your own with --sql",
+        )
 
 
 def _given(parameters: tuple[str, ...]) -> dict[str, str]:

@@ -7,24 +7,31 @@ import dataclasses
 import polars as pl
 
 from originset.cli.page_timeline import times_of
+from originset.cli.selection import apply_selection
 from originset.data.database import open_database
 from originset.data.shards import scan
 from originset.data.study import Study
 from originset.queries.report.contents import Contents, contents
 from originset.queries.report.render import request_rows
+from originset.queries.report.text import shown
+from originset.queries.selection import Selection
 
 # Requests that are drawn, over all pages: some 60 bytes each. Pages beyond have their connections only.
 _MOST_REQUESTS = 30_000
 
 
-def report_contents(study: Study, title: str, pages: int) -> Contents:
-    """What the report says.
+def report_contents(study: Study, title: str, pages: int, selection: Selection | None = None) -> Contents:
+    """What the report says; ``selection``: of which visits, landing pages if not given.
 
     Raises:
         StudyError: there is no study, or no database yet.
+        UsageError: no visit is selected.
     """
     with open_database(study) as connection:
+        selected = apply_selection(connection, selection or Selection())
         made = contents(connection, title, pages)
+    if selected is not None:
+        made = dataclasses.replace(made, rests_on=[shown(selected), *made.rests_on])
     return _with_requests(study, made)
 
 

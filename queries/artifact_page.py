@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -11,6 +12,7 @@ import polars as pl
 
 from originset.data.printable import printable
 from originset.queries.ladder import GROUP, group_name, groups
+from originset.queries.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,14 @@ class Bundle:
     """What the page tells of a bundle.
 
     ``numbers``: as :class:`originset.queries.figures.Drawn` has them; ``ladder``: rows of the ladder's queries;
-    ``visits``: how many by status; ``versions``: of what the results depend on.
+    ``visits``: how many by status; ``selection``: those that are asked about; ``versions``: of what the results depend
+    on.
     """
 
     manifest: Mapping[str, Any]
     versions: Mapping[str, str]
     visits: Mapping[str, int]
+    selection: Selection
     numbers: pl.DataFrame
     ladder: pl.DataFrame
     steps: Sequence[Step]
@@ -48,6 +52,8 @@ _WHAT = {
     "figure-9a": "Page load times, measured and by the paper's timeline: a model",
 }
 
+_CODE = re.compile(r"`[^`]+`")
+
 # How many numbers of each figure a claim quotes: medians and shares.
 _QUOTED = 4
 
@@ -61,6 +67,7 @@ def page(bundle: Bundle) -> str:
 # Artifact of a study of connection coalescing
 
 Made by originset {manifest["originset"]}. Visits: {visits}. What each table and column means is in SCHEMA.md.
+Figures and claims are about: {_cell(bundle.selection.description)}.
 
 ## What is needed
 Python 3.11 or newer, originset {manifest["originset"]} (`pip install .` in its source), {disk} of disk, and no network.
@@ -107,11 +114,12 @@ def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
         quoted = "; ".join(f"{what}: {value:,g} {unit}" for what, unit, value in known["number", "unit", "ours"].rows())
         whose = f", {group_name((vantage, browser))}" if several and (vantage, browser) != (None, None) else ""
         claim = f"{_WHAT.get(str(figure), str(figure))}{whose}: {quoted}"
-        rows.append((claim, "`originset --study study figures --out figures`", f"`expected/{figure}.csv`, `.svg`"))
+        drawing = bundle.selection.asked_of("originset --study study figures --out figures")
+        rows.append((claim, f"`{drawing}`", f"`expected/{figure}.csv`, `.svg`"))
     steps = bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
     for vantage, browser, counts, rung, total, pages in steps.select(*GROUP, "counts", "rung", "total", "pages").rows():
         whose = f", {group_name((vantage, browser))}" if several else ""
-        query = "`originset --study study query ladder_summary`"
+        query = f"`{bundle.selection.asked_of('originset --study study query ladder_summary')}`"
         claim = f"{counts}, {rung}{whose}: {total:,g} over {pages:,} pages"
         rows.append((claim, query, f"{total:g} as `total` of that rung"))
     return rows
@@ -156,7 +164,8 @@ def _rows(rows: Any) -> str:  # noqa: ANN401 - any iterable of rows of text
 
 
 def _cell(text: object) -> str:
-    return printable(str(text)).replace("|", "\\|").replace("<", "&lt;")
+    plain = printable(str(text)).replace("|", "\\|")
+    return plain if _CODE.fullmatch(plain) else plain.replace("<", "&lt;")  # in code Markdown has no tags
 
 
 def _minutes(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def _chosen(rows: pl.DataFrame, load: float | None) -> pl.DataFrame:
     """The requests that are drawn, in the order of their start."""
     took = pl.sum_horizontal(*_PHASES)
     ends_last = (pl.col("started") + took) == (pl.col("started") + took).max()
-    waited_for = pl.lit(value=True) if load is None else pl.col("started") <= load
+    waited_for = pl.col("started") <= (math.inf if load is None else load)
     opens = pl.col("dns") + pl.col("connect") > 0
     best = rows.with_row_index("place").sort(pl.col("place") > 0, ~ends_last, ~waited_for, ~opens, -took, "place")
     return best.head(MOST).sort("place")

@@ -1,5 +1,5 @@
 -- The visits that a question is asked of: those that the connection's variable selected_visits lists, else landing pages.
--- SET VARIABLE selected_visits = (SELECT list(visit_id) FROM visits WHERE ...) selects others; NULL is as if it were not
+-- SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...) selects others; NULL is as if it were not
 -- set. Whether a selected visit counts is another matter.
 -- kept as: view
 -- visit_id: the visit

@@ -51,6 +51,11 @@ def test_figure_2_of_a_page(run, tmp_path, page) -> None:
     assert "https://www.example.com/0" in (tmp_path / "figure-2.svg").read_text()
 
 
+def test_figure_2_of_a_page_without_a_load_event(run, tmp_path) -> None:
+    done = run("figures", "--out", tmp_path, "--page", "b")
+    assert (done.returncode, (tmp_path / "figure-2.svg").stat().st_size > 0) == (0, True), done.stderr
+
+
 def test_the_authors_alone_without_a_study(study, run, tmp_path) -> None:
     study.database_path.unlink()
     study.manifest_path.unlink()

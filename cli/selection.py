@@ -1,0 +1,67 @@
+"""The options that select visits, which every command that answers questions about pages has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+import duckdb
+
+from originset.cli.output import note
+from originset.queries.selection import PAGE_KINDS, Selection, holds_internal_pages, select_visits
+
+_OPTIONS = (
+    click.option(
+        "--where",
+        metavar="SQL",
+        help="Only visits of which this holds: a condition over the columns of visits, such as 'rank <= 1000'.",
+    ),
+    click.option("--vantage", help="Only visits made from this vantage."),
+    click.option("--round", "round_number", type=click.IntRange(min=1), help="Only visits of this round."),
+    click.option(
+        "--page-kind",
+        type=click.Choice(PAGE_KINDS),
+        help="Landing or internal pages, or all; landing if not given, unless --where names page_kind. Pages of"
+        " imported HARs are landing pages.",
+    ),
+    click.option("--browser", help="Only visits made by this browser."),
+)
+
+
+def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that select visits, which reach the command as ``selection``."""
+
+    @wraps(function)
+    def with_selection(
+        *given: Any,  # noqa: ANN401 - the command's own
+        where: str | None,
+        vantage: str | None,
+        round_number: int | None,
+        page_kind: str | None,
+        browser: str | None,
+        **options: Any,  # noqa: ANN401 - the command's own
+    ) -> None:
+        function(*given, selection=Selection(where, vantage, round_number, page_kind, browser), **options)
+
+    chosen: Callable[..., Any] = with_selection
+    for option in reversed(_OPTIONS):
+        chosen = option(chosen)
+    return chosen
+
+
+def apply_selection(connection: duckdb.DuckDBPyConnection, selection: Selection, label: str = "") -> str | None:
+    """Select the visits for this connection.
+
+    Where something was asked for, or the study has internal pages too, a remark says which visits these are; it is
+    returned, else None. ``label`` stands before it.
+
+    Raises:
+        UsageError: as :func:`originset.queries.selection.select_visits`.
+    """
+    sentence = select_visits(connection, selection)
+    if selection.is_default and not holds_internal_pages(connection):
+        return None
+    note(f"{label}{sentence}")
+    return sentence
