@@ -9,23 +9,15 @@ in it: its servers' sets and names stand in place of what was seen.
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any
 
 import polars as pl
-from msgspec.structs import replace
 
-from originset.data.reference.special_purpose import is_public
 from originset.data.scenario import entries
 from originset.data.scenario.toml_text import toml_text
 from originset.models.planned_connections import Deployment
-
-Row = dict[str, Any]
+from originset.models.site_scenario_hosts import Row, SiteHosts, redirects, shown
 
 _KINDS: dict[str, tuple[entries.Kind, str]] = {
     "stylesheet": ("style", "css"),
@@ -38,7 +30,6 @@ _KINDS: dict[str, tuple[entries.Kind, str]] = {
     "websocket": ("websocket", "socket"),
 }
 _OTHER: tuple[entries.Kind, str] = ("fetch", "bin")
-_ORIGIN = re.compile(r"https?://([^:/]+)(:[1-9][0-9]{0,4})?")
 _HTTPS_PORT = 443
 _LATE_MS = 20  # what starts closer to the load event may have started before it
 
@@ -76,13 +67,13 @@ def site_scenario(
     if skipped := sum(_leads_elsewhere(row) and row["request_id"] > document["request_id"] for row in asked):
         left_out.append(f"{skipped} redirects and preflights")
     used = {row["host"] for row in (document, *loaded)}
-    hosts = _Hosts(requests, tables, deployed or Deployment({}), left_out)
+    hosts = SiteHosts(requests, tables, deployed or Deployment({}), left_out)
     for name in sorted(used):
         hosts.add(name)
     if document["host"] not in hosts.entries:
         return None
     if lost := [row["host"] for row in loaded if row["host"] not in hosts.entries]:
-        names = ", ".join(sorted(map(_shown, set(lost))))
+        names = ", ".join(sorted(map(shown, set(lost))))
         left_out.append(f"{len(lost)} requests to hosts without a public address that is known: {names}")
     way = [*hosts.add_redirects(document, used), document]
     page, *loads = _page(document, loaded, visit["load_ms"])
@@ -105,9 +96,6 @@ def site_scenario(
     )
 
 
-# -- the page ----------------------------------------------------------------------------------------------------------
-
-
 def _over_tls(rows: Sequence[Row], left_out: list[str]) -> list[Row]:
     """The requests that went over TLS to https's port."""
     over_tls = [row for row in rows if _on_network(row)]
@@ -124,16 +112,12 @@ def _on_network(row: Row) -> bool:
     return row["scheme"] in ("https", "wss") and row["host"] is not None and not row["from_cache"] and sent
 
 
-def _redirects(row: Row) -> bool:
-    return row["status"] is not None and 300 <= row["status"] < 400 and row["status"] != 304
-
-
 def _leads_elsewhere(row: Row) -> bool:
-    return _redirects(row) or row["method"] == "OPTIONS"
+    return redirects(row) or row["method"] == "OPTIONS"
 
 
 def _document(requests: Sequence[Row], final_url: str | None) -> Row | None:
-    answered = [row for row in requests if not _redirects(row)]
+    answered = [row for row in requests if not redirects(row)]
     landed = [row for row in answered if row["url"] == final_url]
     typed = [row for row in answered if row["resource_type"] == "document"]
     return next(iter((*landed, *typed)), None)
@@ -207,109 +191,3 @@ def _credentials(load: _Load) -> Row:
     if load.kind == "xhr":
         return {"credentials": "include" if mode == "include" else "same-origin"}
     return {"crossorigin": True} if mode == "omit" and load.kind in ("style", "script", "image") else {}
-
-
-# -- hosts -------------------------------------------------------------------------------------------------------------
-
-
-class _Hosts:
-    """The entries of hosts and of their certificates; what of them is not known is added to ``left_out``."""
-
-    def __init__(
-        self, requests: list[Row], tables: Mapping[str, pl.DataFrame], deployed: Deployment, left_out: list[str]
-    ) -> None:
-        self.entries: dict[str, entries.HostEntry] = {}
-        self._requests = requests
-        self._connections = tables["connections"].to_dicts()
-        self._queries = tables["dns_queries"].filter(pl.col("rtype").is_in(["A", "AAAA"]))
-        self._asns: dict[str, int | None] = dict(tables["addresses"].select("ip", "asn").iter_rows())
-        self._names: defaultdict[str | None, set[str]] = defaultdict(set)
-        for certificate_id, name in tables["certificate_names"].select("certificate_id", "name").iter_rows():
-            if entries.HOST_NAME.fullmatch(name.removeprefix("*.")):
-                self._names[certificate_id].add(name)
-        self._deployed = deployed
-        self._left_out = left_out
-        self.certificates: dict[tuple[str | None, ...], tuple[str, entries.CertificateEntry]] = {}
-
-    def add(self, name: str) -> None:
-        """Add a host, if it may be in a testbed: it has a name and a public address."""
-        addresses = self._addresses(name)
-        if not addresses or entries.HOST_NAME.fullmatch(name) is None:
-            return
-        protocols = Counter(row["protocol"] for row in self._requests if row["host"] == name)
-        http3 = protocols["h3"] > 0
-        self.entries[name] = entries.HostEntry(
-            addresses=addresses,
-            asn=self._asns.get(addresses[0]),
-            certificate=self._certificate(name),
-            protocol="http/1.1" if protocols["http/1.1"] > protocols["h2"] and not http3 else "h2",
-            http3="advertised" if http3 else None,
-            https_record=entries.HttpsRecordEntry(["h3", "h2"]) if http3 else None,
-            origin_set=self._origin_set(name),
-            own_connection=any(name in (row["misdirected"] or ()) for row in self._connections),
-        )
-
-    def add_redirects(self, document: Row, used: Collection[str]) -> list[Row]:
-        """Add the hosts that only redirect to the page; of each its first redirect, in their order."""
-        redirects: dict[str, Row] = {}
-        for row in self._requests:
-            if _redirects(row) and row["request_id"] < document["request_id"] and row["host"] not in used:
-                redirects.setdefault(row["host"], row)
-        for name in redirects:
-            self.add(name)
-        way = [row for name, row in redirects.items() if name in self.entries]
-        for name, then in pairwise(row["host"] for row in (*way, document)):
-            self.entries[name] = replace(self.entries[name], redirect=f"https://{then}/")
-        return way
-
-    def _addresses(self, name: str) -> list[str]:
-        answers = self._queries.filter(pl.col("host") == name)["answers"].drop_nulls().explode().to_list()
-        # A foreign HAR has no answers, only where each request went.
-        seen = answers or [row["server_ip"] for row in self._requests if row["host"] == name]
-        return [address for address in dict.fromkeys(seen) if address is not None and _is_public(address)]
-
-    def _origin_set(self, name: str) -> list[str] | None:
-        if name in self._deployed.origins:
-            return list(self._deployed.origins[name])
-        own = (row["origin_set"] for row in self._connections if row["first_host"] == name)
-        sent = next((entries for entries in own if entries is not None), None)
-        return None if sent is None else list(filter(_is_origin, sent))
-
-    def _certificate(self, name: str) -> str:
-        """The key of the certificate that the host's own connections showed, else of one that carried it."""
-        own = [row for row in self._connections if row["first_host"] == name]
-        carried = [row for row in self._connections if name in (row["hosts"] or ())]
-        for row in (*own, *carried):
-            if names := self._names[row["certificate_id"]]:
-                return self._key(name, row["certificate_id"], sorted(names))
-        self._left_out.append(f"the certificate of {_shown(name)}, which is not known: it gets one of its own")
-        return self._key(name, None, [name])
-
-    def _key(self, host: str, certificate_id: str | None, names: list[str]) -> str:
-        new = f"certificate-{len(self.certificates) + 1}", entries.CertificateEntry(names)
-        key, entry = self.certificates.setdefault((certificate_id, *names), new)
-        if host in self._deployed.origins:
-            entry.names.extend(name for name in self._deployed.names if name not in entry.names)
-        return key
-
-
-def _is_public(address: str) -> bool:
-    """Answers of a name server may be no addresses."""
-    try:
-        return is_public(address)
-    except ValueError:
-        return False
-
-
-def _is_origin(text: str) -> bool:
-    found = _ORIGIN.fullmatch(text)
-    return (
-        found is not None
-        and entries.HOST_NAME.fullmatch(found[1]) is not None
-        and int((found[2] or ":0")[1:]) < 1 << 16
-    )
-
-
-def _shown(name: str) -> str:
-    """A name as it may stand in a comment or on a terminal."""
-    return name if re.fullmatch(r"[a-z0-9_.-]+", name) else json.dumps(name)
