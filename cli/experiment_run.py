@@ -16,6 +16,7 @@ from originset.cli.output import note, progress
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.experiment import Phase, run_phase
 from originset.data.errors import UsageError
+from originset.data.scenario.toml_text import toml_text
 from originset.models.experiment import (
     AFTER,
     AGAINST_BEFORE,
@@ -79,7 +80,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
         raise UsageError(f"{sites} sites are more than the testbed has names for", f"choose up to {_MOST_SITES}")
     chosen = drawn(sites, seed)
     predicted = predictions(sites, mode, seed).filter(browser=BROWSERS[mode])
-    texts = {phase: scenario(chosen, mode, changed=phase == DURING) for phase in PHASES}
+    texts = {phase: toml_text(scenario(chosen, mode, changed=phase == DURING)) for phase in PHASES}
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import msgspec
 import polars as pl
 
@@ -31,7 +32,7 @@ def make(inventory: Path, pairs: Path, limits: Limits) -> InventoryPlan:
     try:
         checked = traffic.select(pl.col(name).cast(kind) for name, kind in PAIRS.items())
         return plan_inventory(certificates, checked, limits)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
         raise InputError(str(pairs), "not-pairs", f"cannot be used ({_line(error)})") from error
 
 

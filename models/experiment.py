@@ -6,7 +6,6 @@ an unused name of the same length. The change is ORIGIN frames with these names,
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
+from originset.data.scenario.entries import CertificateEntry, HostEntry, ResourceEntry, ScenarioEntries, SiteEntry
 from originset.data.schema import TABLES, Stage
 from originset.models.browsers.tables import TODAY
 from originset.models.runner import batch_rows
@@ -35,6 +35,9 @@ MIX: dict[Kind, float] = {"plain": 0.64, "anonymous": 0.27, "both": 0.09}
 _SITE_ADDRESS, _SHARED_ADDRESS = "104.16.1.10", "104.17.2.20"
 _REPLICATES = 10_000
 _TAIL = 2.5
+
+_REQUEST = {"scheme": "https", "port": 443, "protocol": "h2", "status": 200, "from_cache": False}
+_CONNECTION = {"port": 443, "protocol": "h2", "tls": True}
 
 BEFORE, DURING, AFTER = PHASES = ("before", "during", "after")
 
@@ -70,9 +73,28 @@ def drawn(sites: int, seed: int) -> list[Site]:
     return [site for pair in zip(*groups, strict=True) for site in pair]
 
 
-def scenario(sites: Sequence[Site], mode: Mode, *, changed: bool) -> str:
-    """The testbed's scenario of these sites, ``changed`` or as it is without the change."""
-    return "\n".join(_lines(sites, mode, changed=changed)) + "\n"
+def scenario(sites: Sequence[Site], mode: Mode, *, changed: bool) -> ScenarioEntries:
+    """The testbed's scenario of these sites, ``changed`` or as it is without the change.
+
+    The paths that pages ask the shared host for begin with their site's name.
+    """
+    shared_address = _SITE_ADDRESS if mode == "ip" and changed else _SHARED_ADDRESS
+    certificates = {"shared": CertificateEntry([SHARED])}
+    hosts = {SHARED: HostEntry([shared_address], certificate="shared")}
+    pages = {}
+    for site in sites:
+        names = [site.name, SHARED if site.group == "experiment" else _UNUSED]
+        origins = [f"https://{name}" for name in names] if mode == "origin" and changed else None
+        certificate = site.name.split(".")[1]
+        certificates[certificate] = CertificateEntry(names)
+        hosts[site.name] = HostEntry([_SITE_ADDRESS], certificate=certificate, origin_set=origins)
+        loads = [ResourceEntry(image=f"https://{site.name}/logo.png")]
+        if site.kind != "anonymous":
+            loads.append(ResourceEntry(script=f"https://{SHARED}/{site.name}/plain.js"))
+        if site.kind != "plain":
+            loads.append(ResourceEntry(script=f"https://{SHARED}/{site.name}/anonymous.js", crossorigin=True))
+        pages[site.name] = SiteEntry(loads=loads)
+    return ScenarioEntries(title="experiment", certificate=certificates, host=hosts, site=pages)
 
 
 def predictions(sites: int, mode: Mode, seed: int) -> pl.DataFrame:
@@ -107,44 +129,6 @@ def _interval(least: Floats, most: Floats) -> tuple[float, float, float]:
     return float(least[0] + most[0]) / 2, float(ends[0]), float(ends[1])
 
 
-# -- the testbed -------------------------------------------------------------------------------------------------------
-
-
-def _announced(group: Group) -> str:
-    return SHARED if group == "experiment" else _UNUSED
-
-
-def _addresses(mode: Mode, *, changed: bool) -> dict[str, str]:
-    together = mode == "ip" and changed
-    return {"site": _SITE_ADDRESS, "shared": _SITE_ADDRESS if together else _SHARED_ADDRESS}
-
-
-def _loads(site: Site) -> Iterator[tuple[str, bool]]:
-    """The paths that a page asks the shared host for, and whether without credentials; each names its site."""
-    if site.kind != "anonymous":
-        yield f"/{site.name}/plain.js", False
-    if site.kind != "plain":
-        yield f"/{site.name}/anonymous.js", True
-
-
-def _lines(sites: Sequence[Site], mode: Mode, *, changed: bool) -> Iterator[str]:
-    address = _addresses(mode, changed=changed)
-    yield 'title = "experiment"'
-    yield f"[certificate.shared]\nnames = {json.dumps([SHARED])}"
-    yield f'[host."{SHARED}"]\naddresses = ["{address["shared"]}"]\ncertificate = "shared"'
-    for site in sites:
-        names = [site.name, _announced(site.group)]
-        key = site.name.split(".")[1]
-        yield f"[certificate.{key}]\nnames = {json.dumps(names)}"
-        yield f'[host."{site.name}"]\naddresses = ["{address["site"]}"]\ncertificate = "{key}"'
-        if mode == "origin" and changed:
-            yield f"origin_set = {json.dumps([f'https://{name}' for name in names])}"
-        loads = [f'{{ image = "https://{site.name}/logo.png" }}']
-        for path, anonymous in _loads(site):
-            loads.append(f'{{ script = "https://{SHARED}{path}"{", crossorigin = true" if anonymous else ""} }}')
-        yield f'[site."{site.name}"]\nloads = [{", ".join(loads)}]'
-
-
 # -- what the rules say ------------------------------------------------------------------------------------------------
 
 
@@ -152,7 +136,8 @@ def _page_connections(mode: Mode, *, changed: bool) -> dict[tuple[str, Group, Ki
     """By browser, group and kind of page: the least and the most connections to the shared host."""
     sites = [Site(f"www.{group}-{kind}.test", group, kind) for group in GROUPS for kind in MIX]
     of = {site.name: site for site in sites}
-    said = batch_rows(_tables(sites, mode, changed=changed), ["browser_predictions"])["browser_predictions"]
+    tables = _recorded(scenario(sites, mode, changed=changed))
+    said = batch_rows(tables, ["browser_predictions"])["browser_predictions"]
     # A page has one connection to its own host in any case.
     return {
         (row["browser"], of[row["visit_id"]].group, of[row["visit_id"]].kind): (row["tls_low"] - 1, row["tls_high"] - 1)
@@ -160,80 +145,49 @@ def _page_connections(mode: Mode, *, changed: bool) -> dict[tuple[str, Group, Ki
     }
 
 
-def _tables(sites: Sequence[Site], mode: Mode, *, changed: bool) -> dict[str, pl.LazyFrame]:
-    """Visits of these sites as a recorder writes them down, every connection of its own."""
+def _recorded(scenario: ScenarioEntries) -> dict[str, pl.LazyFrame]:
+    """Visits of a scenario's sites as a recorder writes them down, every connection of its own."""
     rows: dict[str, list[dict[str, object]]] = {
         name: [] for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)
     }
-    address = _addresses(mode, changed=changed)
-    for site in sites:
-        frame = [f"https://{name}" for name in (site.name, _announced(site.group))]
-        sent = frame if mode == "origin" and changed else None
-        rows["visits"].append({"visit_id": site.name, "site": site.name, "third_party_cookies": "allowed"})
-        asked = [(site.name, "/", "include", "document"), (site.name, "/logo.png", "include", "image")]
-        asked += [(SHARED, path, "omit" if anonymous else "include", "script") for path, anonymous in _loads(site)]
+    for name, host in scenario.host.items():
+        names = scenario.certificate[host.certificate or ""].names
+        rows["certificates"].append({"certificate_id": name, "san_count": len(names)})
+        rows["certificate_names"] += [{"certificate_id": name, "name": one} for one in names]
+        rows["hosts"].append({"host": name, "registrable_domain": name.partition(".")[2]})
+    for site, page in scenario.site.items():
+        visit: dict[str, object] = {"visit_id": site}
+        rows["visits"].append({**visit, "site": site, "third_party_cookies": "allowed"})
         opened: dict[tuple[str, str], int] = {}
-        for number, (host, path, credentials, kind) in enumerate(asked):
-            ip = address["site" if host == site.name else "shared"]
-            connection = opened.setdefault((host, credentials), len(opened) + 1)
-            request = {"url": f"https://{host}{path}", "scheme": "https", "port": 443, "method": "GET", "status": 200}
-            request |= {"protocol": "h2", "server_ip": ip, "frame_site": site.name.removeprefix("www.")}
-            request |= {"resource_type": kind, "initiator_id": 0 if number else None, "from_cache": False}
+        for number, (kind, url, credentials) in enumerate(_requests(site, page)):
+            name = url.split("/")[2]
+            opened.setdefault((name, credentials), len(opened) + 1)
+            request = {"request_id": number, "connection_id": opened[name, credentials], "url": url, "host": name}
+            request |= {
+                "server_ip": scenario.host[name].addresses[0],
+                "resource_type": kind,
+                "credentials": credentials,
+            }
             # The document has come before what it asks for, all of that at one moment.
-            times = dict.fromkeys(("blocked_ms", "dns_ms", "send_ms", "receive_ms"), 0.0)
-            times |= {"started_ms": 50.0 if number else 0.0, "connect_ms": 10.0, "wait_ms": 10.0}
-            rows["requests"].append(
-                {
-                    "visit_id": site.name,
-                    "request_id": number,
-                    "host": host,
-                    "credentials": credentials,
-                    "connection_id": connection,
-                    **request,
-                    **times,
-                }
-            )
-        for (host, _), number in opened.items():
-            own = host == site.name
-            rows["connections"].append(
-                {
-                    "visit_id": site.name,
-                    "connection_id": number,
-                    "first_host": host,
-                    "hosts": [host],
-                    "server_ip": address["site" if own else "shared"],
-                    "port": 443,
-                    "protocol": "h2",
-                    "tls": True,
-                    "tls_version": "TLS 1.3",
-                    "certificate_id": host,
-                    "established_ms": 10.0 if own else 60.0,
-                    "origin_set": sent if own else None,
-                    "origin_ms": 10.0 if own and sent else None,
-                }
-            )
-        for host in (site.name, SHARED):
-            rows["dns_queries"].append(
-                {
-                    "visit_id": site.name,
-                    "host": host,
-                    "rtype": "A",
-                    "answers": [address["site" if host == site.name else "shared"]],
-                    "source": "browser",
-                    "asked_ms": 0.0 if host == site.name else 50.0,
-                    "took_ms": 0.0,
-                }
-            )
-        rows["certificate_names"] += [{"certificate_id": site.name, "name": site.name}]
-        rows["certificate_names"] += [{"certificate_id": site.name, "name": _announced(site.group)}]
-        rows["certificates"].append({"certificate_id": site.name, "san_count": 2})
-        rows["hosts"].append({"host": site.name, "registrable_domain": site.name.removeprefix("www.")})
-    rows["certificate_names"].append({"certificate_id": SHARED, "name": SHARED})
-    rows["certificates"].append({"certificate_id": SHARED, "san_count": 1})
-    rows["hosts"].append({"host": SHARED, "registrable_domain": "shared.test"})
+            cause = {"initiator_id": 0, "started_ms": 50.0} if number else {"started_ms": 0.0}
+            rows["requests"].append({**visit, **request, **cause, **_REQUEST})
+        for (name, _), number in opened.items():
+            connection = {"connection_id": number, "first_host": name, "hosts": [name], "certificate_id": name}
+            connection |= {"server_ip": scenario.host[name].addresses[0], "origin_set": scenario.host[name].origin_set}
+            established = {"established_ms": 10.0 if name == site else 60.0}
+            rows["connections"].append({**visit, **connection, **established, **_CONNECTION})
+        for name in dict.fromkeys(name for name, _ in opened):
+            rows["dns_queries"].append({**visit, "host": name, "rtype": "A", "answers": scenario.host[name].addresses})
     return {name: _frame(name, found) for name, found in rows.items()}
 
 
+def _requests(site: str, page: SiteEntry) -> Iterator[tuple[str, str, str]]:
+    """What each request of a page is for, its URL and its credentials mode."""
+    yield "document", f"https://{site}/", "include"
+    for resource in page.loads or ():
+        kind = "image" if resource.image else "script"
+        yield kind, getattr(resource, kind), "omit" if resource.crossorigin else "include"
+
+
 def _frame(name: str, rows: Sequence[dict[str, object]]) -> pl.LazyFrame:
-    schema = TABLES[name].polars_schema
-    return pl.DataFrame([{column: row.get(column) for column in schema} for row in rows], schema=schema).lazy()
+    return pl.DataFrame(rows, schema=TABLES[name].polars_schema).lazy()

@@ -21,3 +21,6 @@ CREATE TEMP MACRO queue_origin(connection_id, scheme, host, port) AS
 
 -- Whether what certificate_coverage has of a host and a certificate counts: wildcards may be taken to cover nothing.
 CREATE TEMP MACRO is_counted_as_covered(by_exact_name) AS by_exact_name OR getvariable('wildcards') = 'cover';
+
+-- The wildcard that covers a host name (RFC 9525 section 6.3); NULL for a single label.
+CREATE TEMP MACRO wildcard_above(host) AS CASE WHEN contains(host, '.') THEN '*' || substr(host, instr(host, '.')) END;

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from originset.crawler.testbed import pages
-from originset.crawler.testbed.scenario import Host, Resource, Rough, Scenario
+from originset.crawler.testbed.scenario import Host, Resource, Scenario
 from originset.crawler.testbed.truth import Log, Request
+from originset.data.scenario.entries import Rough
 
 Headers = list[tuple[str, str]]
 

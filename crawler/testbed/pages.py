@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from originset.crawler.testbed.scenario import HINTS, Kind, Resource
+from originset.crawler.testbed.scenario import HINTS, Resource
+from originset.data.scenario.entries import Kind
 
 # A font of ours with one glyph, a triangle for every ASCII character, 288 bytes of WOFF2.
 _FONT = base64.b64decode(

@@ -7,35 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from originset.data.host_names import covers
+from originset.data.scenario.entries import Credentials, Http3, Implementation, Kind, Protocol, Rough
 
-Protocol = Literal["h2", "http/1.1"]
-Http3 = Literal["forced", "advertised"]
-Implementation = Literal["python", "node"]
-Rough = Literal["hangs", "crashes", "silent", "endless", "drops"]
-Credentials = Literal["include", "same-origin", "omit"]
-Kind = Literal[
-    "page",
-    "style",
-    "script",
-    "image",
-    "font",
-    "fetch",
-    "iframe",
-    "xhr",
-    "worker",
-    "websocket",
-    "preconnect",
-    "dns_prefetch",
-    "prefetch",
-    "preload",
-    "link",
-    "inline",
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)[1:]  # what a page can load
 HINTS: tuple[Kind, ...] = ("preconnect", "dns_prefetch", "prefetch", "preload")
 
 

@@ -13,49 +13,33 @@ from urllib.parse import urlsplit
 import msgspec
 
 from originset.crawler.origin_frame import serialize_origin
-from originset.crawler.testbed.scenario import (
-    HINTS,
-    KINDS,
-    Certificate,
-    Credentials,
-    Host,
-    HttpsRecord,
-    Kind,
-    Resource,
-    Scenario,
-)
-from originset.crawler.testbed.scenario_tables import (
-    Raw,
-    RawCertificate,
-    RawHost,
-    RawHttpsRecord,
-    RawResource,
-    RawScenario,
-    RawSite,
-)
+from originset.crawler.testbed.scenario import HINTS, Certificate, Host, HttpsRecord, Resource, Scenario
 from originset.data.errors import InputError
-
-_HOST_NAME = re.compile(r"(?=.{3,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))+")
+from originset.data.scenario.entries import (
+    CHILDREN,
+    DNS_ADDRESS,
+    HOST_NAME,
+    KINDS,
+    LONGEST_BODY,
+    CertificateEntry,
+    Credentials,
+    HostEntry,
+    HttpsRecordEntry,
+    Kind,
+    ResourceEntry,
+    SiteEntry,
+)
 
 _ALPN = re.compile(r"[a-z0-9./-]{1,32}")
 _COOKIE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ALT_SVC = re.compile(r"[A-Za-z0-9 ,;:=.\"-]{1,200}")
 _FIELDS = {"as": "hinted", "bytes": "size"}  # keys that are no names of ours
-_LONGEST = 1 << 28  # bodies are made in memory
 
 # What Node's server leaves out; it speaks HTTP/2 whatever the protocol.
 _NOT_NODE = ("http3", "redirect", "rough", "cookies", "origin_delay_ms", "origin_added")
 _ORIGIN_ENTRY = re.compile(r"[!-~]{0,1024}")
 _CREDENTIALS: dict[bool, Credentials] = {True: "same-origin", False: "include"}
 
-# What may stand in what: a style sheet loads fonts and images, a script all that a page's script can.
-_CHILDREN: dict[Kind, tuple[Kind, ...]] = {
-    "page": KINDS,
-    "iframe": KINDS,
-    "style": ("font", "image"),
-    "script": ("script", "image", "fetch", "xhr"),
-    "worker": ("image", "fetch"),
-}
 # Which key may stand beside which kinds.
 _BESIDE: dict[str, tuple[Kind, ...]] = {
     "as": ("prefetch", "preload"),
@@ -67,7 +51,18 @@ _BESIDE: dict[str, tuple[Kind, ...]] = {
 }
 
 
-_T = TypeVar("_T", bound=Raw)
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+class _Unread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file with its entries as TOML gives them: what is wrong with one can so be told with its place."""
+
+    host: dict[str, object]
+    certificate: dict[str, object] = {}
+    site: dict[str, object] = {}
+    missing: list[str] = []
+    title: str = ""
+    dns: str = DNS_ADDRESS
 
 
 def built_in(name: str = "small_internet") -> Scenario:
@@ -101,7 +96,7 @@ class _Reader:
         self._source = source
 
     def scenario(self, tables: object) -> Scenario:
-        raw = self._convert(tables, RawScenario, "file")
+        raw = self._convert(tables, _Unread, "file")
         scenario = Scenario(
             title=raw.title,
             dns_address=self._address(raw.dns, "dns"),
@@ -119,7 +114,7 @@ class _Reader:
 
     def _certificate(self, key: str, table: object) -> Certificate:
         place = f"certificate.{key}"
-        raw = self._convert(table, RawCertificate, place)
+        raw = self._convert(table, CertificateEntry, place)
         if re.fullmatch(r"[a-z0-9-]{1,64}", key) is None:  # it becomes a file's name
             raise self._wrong(place, "is not named with a-z, 0-9 and - alone")
         if not raw.names:
@@ -130,7 +125,7 @@ class _Reader:
 
     def _host(self, name: str, table: object) -> Host:
         place = f'host."{name}"'
-        raw = self._convert(table, RawHost, place)
+        raw = self._convert(table, HostEntry, place)
         verbatim = tuple(self._matching(_ORIGIN_ENTRY, one, f"{place}.origin_verbatim") for one in raw.origin_verbatim)
         if raw.origin_set is None and (verbatim or raw.origin_added or raw.origin_delay_ms):
             raise self._wrong(place, "says how its ORIGIN frame is sent, and has no origin_set")
@@ -166,7 +161,7 @@ class _Reader:
         except ValueError as error:
             raise self._wrong(place, str(error)) from error
 
-    def _https_record(self, raw: RawHttpsRecord | None, place: str) -> HttpsRecord | None:
+    def _https_record(self, raw: HttpsRecordEntry | None, place: str) -> HttpsRecord | None:
         if raw is None:
             return None
         if raw.port is not None and not 0 < raw.port < 65_536:
@@ -177,29 +172,31 @@ class _Reader:
 
     def _opens(self, name: str, table: object) -> str | None:
         place = f'site."{name}".opens'
-        url = self._convert(table, RawSite, place).opens
+        url = self._convert(table, SiteEntry, place).opens
         if url is not None and re.fullmatch(rf"https?://{re.escape(name)}/[A-Za-z0-9._/-]*", url) is None:
             raise self._wrong(place, f"{url!r} is not http(s)://{name}/PATH")
         return url
 
     def _page(self, name: str, table: object) -> Resource | None:
         place = f'site."{name}"'
-        raw = self._convert(table, RawSite, place)
+        raw = self._convert(table, SiteEntry, place)
         if raw.loads is None:  # it redirects or fails
             return None
         host = self._name(name if raw.lands_on is None else raw.lands_on, place)
         loads = self._resources(raw.loads, "page", place)
-        return Resource("page", f"https://{host}/", loads=loads, bytes=self._size(raw.size, place), wait_ms=raw.wait_ms)
+        return Resource(
+            "page", f"https://{host}/", loads=loads, bytes=self._size(raw.size or 0, place), wait_ms=raw.wait_ms
+        )
 
-    def _resources(self, raw: list[RawResource], parent: Kind, place: str) -> tuple[Resource, ...]:
+    def _resources(self, raw: list[ResourceEntry], parent: Kind, place: str) -> tuple[Resource, ...]:
         return tuple(self._resource(one, parent, f"{place}.loads[{index}]") for index, one in enumerate(raw))
 
-    def _resource(self, raw: RawResource, parent: Kind, place: str) -> Resource:
+    def _resource(self, raw: ResourceEntry, parent: Kind, place: str) -> Resource:
         given: list[tuple[Kind, str]] = [(kind, url) for kind in KINDS if (url := getattr(raw, kind)) is not None]
         if len(given) != 1:
             raise self._wrong(place, f"needs exactly one of {', '.join(KINDS)}")
         kind, url = given[0]
-        if kind not in _CHILDREN.get(parent, ()):
+        if kind not in CHILDREN.get(parent, ()):
             raise self._wrong(place, f"a {parent} cannot load a {kind}")
         self._check_keys(raw, kind, parent, place)
         crossorigin = kind in ("font", "fetch") if raw.crossorigin is None else raw.crossorigin
@@ -218,7 +215,7 @@ class _Reader:
             wait_ms=raw.wait_ms,
         )
 
-    def _check_keys(self, raw: RawResource, kind: Kind, parent: Kind, place: str) -> None:
+    def _check_keys(self, raw: ResourceEntry, kind: Kind, parent: Kind, place: str) -> None:
         given = {key for key in _BESIDE if getattr(raw, _FIELDS.get(key, key)) is not None}
         if wrong := {key for key in given if kind not in _BESIDE[key]}:
             raise self._wrong(place, f"{min(wrong)} does not go with {kind}")
@@ -234,8 +231,8 @@ class _Reader:
             raise self._wrong(place, "cached needs a worker around it")
 
     def _size(self, size: int, place: str) -> int:
-        if not 0 <= size <= _LONGEST:
-            raise self._wrong(f"{place}.bytes", f"{size} is not between 0 and {_LONGEST}")
+        if not 0 <= size <= LONGEST_BODY:
+            raise self._wrong(f"{place}.bytes", f"{size} is not between 0 and {LONGEST_BODY}")
         return size
 
     def _url(self, url: str, scheme: str, place: str) -> str:
@@ -297,7 +294,7 @@ class _Reader:
             raise self._wrong(place, str(error)) from error
 
     def _name(self, name: str, place: str) -> str:
-        if _HOST_NAME.fullmatch(name) is None:
+        if HOST_NAME.fullmatch(name) is None:
             raise self._wrong(place, f"{name!r} is not a host name in lower case of two labels or more")
         return name
 

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from originset.crawler.testbed import scenario_file
+from originset.data.scenario.toml_text import toml_text
 from originset.models.experiment import (
     AGAINST_BEFORE,
     AGAINST_CONTROL,
@@ -35,7 +36,7 @@ def test_36_percent_ask_without_credentials() -> None:
 @pytest.mark.parametrize("changed", [False, True])
 def test_groups_differ_by_one_name_of_the_same_length(mode, changed) -> None:
     sites = drawn(4, 5)
-    parsed = scenario_file.parse(scenario(sites, mode, changed=changed), "made")
+    parsed = scenario_file.parse(toml_text(scenario(sites, mode, changed=changed)), "made")
     assert parsed.sites == tuple(site.name for site in sites)
     added = {"experiment": set(), "control": set()}
     for site in sites:

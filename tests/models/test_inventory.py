@@ -60,7 +60,7 @@ def allowed(rows: list[dict[str, Any]], asker: dict[str, Any], host: str) -> boo
         and not server["opt_out"]
         and bool(server["shared"] or own)
         and not server["multi_cdn"]
-        and (server["caa"] is None or asker["ca"] is None or asker["ca"] in server["caa"])
+        and (server["caa"] is None or asker["ca"] in server["caa"])
     )
 
 

@@ -18,7 +18,7 @@ import websockets.sync.client
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.answers import NEVER
 from originset.crawler.testbed.lab import Testbed
-from originset.crawler.testbed.scenario import KINDS
+from originset.data.scenario.entries import KINDS
 
 pytestmark = pytest.mark.testbed
 

@@ -1,0 +1,46 @@
+"""Queries of plans: ``plans/*.sql``, over tables that the caller has."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from originset.data.database_file import SHUT_IN
+from originset.data.shards import literal
+from originset.models.definitions import macros
+from originset.models.origins import why_no_name
+
+_MEMORY = "1GB"  # beyond it DuckDB spills to disk
+
+
+def plan_rows(
+    query: str, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], parameters: Mapping[str, object]
+) -> pl.DataFrame:
+    """The rows of ``plans/<query>.sql``, whose header says which parameters it takes.
+
+    ``tables`` are written to disk first, in a stream: they may be larger than memory.
+
+    Raises:
+        polars.exceptions.PolarsError: a LazyFrame of ``tables`` cannot be read.
+        duckdb.Error: the disk is full or failed.
+    """
+    sql = (resources.files("originset.models") / "plans" / f"{query}.sql").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        config = {**SHUT_IN, "memory_limit": _MEMORY, "temp_directory": str(Path(folder, "spilled"))}
+        with duckdb.connect(config=config) as connection:
+            connection.execute(macros())
+            connection.create_function("is_certificate_name", _is_certificate_name)
+            for name, rows in tables.items():
+                path = Path(folder, f"{name}.parquet")
+                rows.lazy().sink_parquet(path)
+                connection.execute(f"CREATE TEMP VIEW {name} AS FROM read_parquet({literal(str(path))})")
+            return connection.sql(sql, params=parameters).pl()
+
+
+def _is_certificate_name(name: str) -> bool:
+    return why_no_name(name) is None
