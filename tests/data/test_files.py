@@ -15,8 +15,8 @@ def test_a_full_disk_that_duckdb_finds_beside_its_own_work(tmp_path: Path) -> No
     (tmp_path / "rows.parquet").symlink_to("/dev/full")
     with duckdb.connect(config={"threads": 1}) as connection, pytest.raises(duckdb.Error) as told:
         connection.execute(
-            f"COPY (SELECT hash(i) AS x FROM range(100000) t(i)) TO '{tmp_path}/rows.parquet'"
-            " (FORMAT parquet, USE_TMP_FILE false)"
+            "COPY (SELECT hash(i) AS x FROM range(100000) t(i)) TO $path (FORMAT parquet, USE_TMP_FILE false)",
+            {"path": str(tmp_path / "rows.parquet")},
         )
     assert "exception_type" in str(told.value)
     assert disk_fault(told.value) == (f"No space left on device: {tmp_path}/rows.parquet", "make room")
