@@ -107,17 +107,13 @@ def command(
     provider_asns: tuple[int, ...],
     sensitivity: bool,
     second_table: Path | None,
-    jobs: int,
-    cluster: str | None,
-    tls_ca_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    **choices: Any,  # noqa: ANN401 - Parameters names them
+    **others: Any,  # noqa: ANN401 - Parameters and batches_run name them
 ) -> None:
     """Fill the model tables again with other parameters and rebuild study.duckdb.
 
     Example: originset --study S model --colocation ip
     """
+    choices = {name: others.pop(name) for name in _CHOICES}
     parameters = Parameters(**choices, provider_asns=tuple(sorted(set(provider_asns))))
     study.manifest()  # an empty folder is a mistake here, not a new study
     if not shard_paths(study, "addresses"):
@@ -125,8 +121,7 @@ def command(
     if second_table is not None and not sensitivity:
         raise UsageError("--ip-to-as compares a second table", "add --sensitivity, or give it to: originset analyze")
     second = None if second_table is None else (second_table.name, _addresses(study, second_table))
-    where = batches_run(jobs, cluster, tls_ca_file, tls_cert, tls_key)
-    with where as run_batches, study.changing("model", parameters.as_dict()) as counts:
+    with batches_run(**others) as run_batches, study.changing("model", parameters.as_dict()) as counts:
         counts.update(rebuild(study, parameters, run_batches, sensitivity=sensitivity, second=second))
     note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
     with open_database(study) as database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,14 @@ import polars as pl
 from originset.data.database import build
 from originset.data.nofollow import private_folder
 from originset.data.schema import MODEL_SENSITIVITY, TABLES
-from originset.data.shards import literal, require_unchanged
+from originset.data.shards import require_unchanged
 from originset.data.study import Study
 from originset.data.study_sweep import MODELS_BUILDING
 from originset.models.batches import inputs_of
 from originset.models.definitions import modelled_tables
+from originset.models.inputs import Select
 from originset.models.parameters import Parameters
-from originset.models.runner import Inputs, Run, RunBatches, one_after_another, run_models
+from originset.models.runner import Run, RunBatches, one_after_another, run_models
 from originset.models.sensitivity import variants
 
 
@@ -63,10 +65,13 @@ def rebuild(
 def _workspace(study: Study) -> Iterator[Path]:
     """A folder for what the models write, removed in the end; what a killed process left there goes first.
 
-    It is below the study's: on the disk that has room for the study, and visible to a cluster that shares it.
+    It is below the study's: on the disk that has room for the study, and visible to a cluster that shares it. Its name
+    is of this run alone: a worker may still run a batch of an earlier one that was interrupted.
     """
     with private_folder(study.root, MODELS_BUILDING):
-        yield (study.root / MODELS_BUILDING).absolute()
+        folder = (study.root / MODELS_BUILDING / secrets.token_hex(8)).absolute()
+        folder.mkdir()
+        yield folder
 
 
 def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches: RunBatches) -> pl.DataFrame:
@@ -82,8 +87,8 @@ def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches:
         name, addresses = second
         path = run.folder.parent / "addresses.parquet"
         addresses.write_parquet(path)
-        study = {**run.inputs.study, "addresses": f"FROM read_parquet({literal(str(path))})"}
-        other = replace(run, inputs=Inputs(study, run.inputs.batches))
+        study = {**run.inputs.study, "addresses": Select.all_of(path.relative_to(run.inputs.folder))}
+        other = replace(run, inputs=replace(run.inputs, study=study))
         found += [
             _of_choice(own, "ip_to_as", "the study's own", chosen=True),
             _of_choice(_summary(other, "ip_to_as", run_batches), "ip_to_as", name, chosen=False),

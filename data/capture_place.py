@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 CaptureStore: TypeAlias = "FolderStore | BucketStore"
 
 _FACT = "captures"  # of study.json
-_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._=-]+)*", re.ASCII)
+
+#: How a place in S3-compatible storage is named.
+BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._=-]+)*", re.ASCII)
 
 
 def open_place(place: str) -> CaptureStore:
@@ -33,7 +35,7 @@ def open_place(place: str) -> CaptureStore:
     """
     if place.startswith("/"):
         return FolderStore(Path(place))
-    if _BUCKET.fullmatch(place) is None:
+    if BUCKET.fullmatch(place) is None:
         raise UsageError(
             f"{place!r} is no place for captures", "name a folder by its whole path, or s3://BUCKET/PREFIX"
         )

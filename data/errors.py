@@ -93,6 +93,10 @@ class ClusterError(OriginsetError):
         self.problem = problem
         super().__init__(f"{address}: {problem}")
 
+    def __reduce__(self) -> tuple[type[ClusterError], tuple[str, str]]:
+        """Workers hand it on, as processes do InputError."""
+        return ClusterError, (self.address, self.problem)
+
 
 class ProbeError(OriginsetError):
     """A live server that could not be asked what was to be known: not reached, not trusted, another protocol."""

@@ -7,6 +7,7 @@ SQLite. :func:`disk_fault` knows them all, so that each ends as one line that sa
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -43,6 +44,8 @@ _WORDS = {
     "unable to open database file": errno.EACCES,
 }
 _QUOTED = re.compile(r'"([^"]+)"')
+# What DuckDB says of a write that failed beside its own work: the error itself, as JSON, ends the text.
+_OF_A_THREAD = re.compile(r'\{"exception_type":.*\}$')
 
 
 @contextmanager
@@ -101,7 +104,7 @@ def disk_fault(error: BaseException) -> tuple[str, str] | None:
         return None
     if isinstance(error, NotRegularError):
         return f"{error.filename} {error.strerror}", NOT_REGULAR
-    text = " ".join(str(error).split())
+    text = " ".join(_text(error).split())
     number = error.errno if isinstance(error, OSError) else _number(text)
     if number not in _ADVICE:
         return None
@@ -112,6 +115,14 @@ def disk_fault(error: BaseException) -> tuple[str, str] | None:
         named = found[1] if found else None
     said = os.strerror(number)
     return (said if named is None else f"{said}: {named}"), _ADVICE[number]
+
+
+def _text(error: BaseException) -> str:
+    text = str(error)
+    if found := _OF_A_THREAD.search(text):
+        with suppress(ValueError, KeyError, TypeError):
+            return str(json.loads(found[0])["exception_message"])
+    return text
 
 
 def _number(text: str) -> int | None:

@@ -145,26 +145,32 @@ def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
     return StudyError(study.root, f"{path.relative_to(study.root)} {problem}", advice)
 
 
-def read_shards_sql(study: Study, table: str, paths: Sequence[Path]) -> str:
+def read_shards_sql(study: Study, table: str, paths: Sequence[Path], folder: str) -> str:
     """A SELECT of the rows of some shards of a table; of a column that a shard lacks they are NULL.
+
+    ``folder``: SQL of the study's folder where the SELECT runs.
 
     Raises:
         StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
     """
     lacking = columns_missing(study, table, paths)
-    return select_sql(TABLES[table], [path.absolute() for path in paths], lacking)
+    files = [f"{folder} || {literal(f'/{path.relative_to(study.root)}')}" for path in paths]
+    return _select_sql(TABLES[table], files, lacking)
 
 
 def select_sql(table: Table, paths: Sequence[Path], lacking: Container[str]) -> str:
     """As :func:`read_shards_sql`, for shards that are known to lack some columns, by whatever path they are read."""
+    return _select_sql(table, [literal(str(path)) for path in paths], lacking)
+
+
+def _select_sql(table: Table, files: Sequence[str], lacking: Container[str]) -> str:
     names = ", ".join(identifier(column.name) for column in table.columns)
     # An empty relation of today's columns gives those that no shard has at all.
     nothing = ", ".join(f"NULL::{column.type} AS {identifier(column.name)}" for column in table.columns)
     empty = f"SELECT {nothing} WHERE false"
-    if not paths:
+    if not files:
         return empty
-    files = ", ".join(literal(str(path)) for path in paths)
-    rows = f"read_parquet([{files}], hive_partitioning = false, union_by_name = {bool(lacking)})"
+    rows = f"read_parquet([{', '.join(files)}], hive_partitioning = false, union_by_name = {bool(lacking)})"
     if lacking:
         rows = f"({empty} UNION ALL BY NAME SELECT * FROM {rows})"  # noqa: S608 - paths are literals
     return f"SELECT {names} FROM {rows}"  # noqa: S608 - names come from the schema, paths are literals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -12,7 +12,7 @@ from originset.data.errors import StudyError
 from originset.data.shards import LIVE, RESOLVED, literal, read_shards_sql, shard_path, shard_paths
 from originset.data.study import Study
 from originset.models.definitions import PAGE_INPUTS, STUDY_INPUTS
-from originset.models.runner import Inputs
+from originset.models.inputs import FOLDER_SQL, Inputs, Select
 
 #: About how many bytes of shards of requests a batch has: some million rows.
 BATCH_BYTES = 64 << 20
@@ -30,15 +30,14 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
     """
     shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
     whole = {
-        table: read_shards_sql(study, table, _resolved(shard_paths(study, table)))
-        for table in (*PAGE_INPUTS, *STUDY_INPUTS)
+        table: _select(study, table, _resolved(shard_paths(study, table))) for table in (*PAGE_INPUTS, *STUDY_INPUTS)
     }
     _require_each_visit_once(study)
     batches = [
         {table: _batch_select(study, table, names, shards[table]) for table in PAGE_INPUTS}
         for names in _groups(shards, batch_bytes)
     ]
-    return Inputs(whole, tuple(batches))
+    return Inputs(study.root.absolute(), whole, dict(enumerate(batches)))
 
 
 def _resolved(paths: list[Path]) -> list[Path]:
@@ -81,10 +80,16 @@ def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Itera
         yield group
 
 
-def _batch_select(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> str:
-    own = read_shards_sql(study, table, [shards[name] for name in names if name in shards])
+def _batch_select(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> Select:
+    own = _select(study, table, [shards[name] for name in names if name in shards])
     if LIVE not in shards or LIVE in names:
         return own
-    since = read_shards_sql(study, table, [shards[LIVE]])
-    visits = read_shards_sql(study, "visits", [shard_path(study, "visits", name) for name in names])
-    return f"({own}) UNION ALL SELECT * FROM ({since}) WHERE visit_id IN (SELECT visit_id FROM ({visits}))"  # noqa: S608
+    since = _select(study, table, [shards[LIVE]])
+    visits = _select(study, "visits", [shard_path(study, "visits", name) for name in names])
+    of_visits = f"SELECT * FROM ({since.sql}) WHERE visit_id IN (SELECT visit_id FROM ({visits.sql}))"  # noqa: S608
+    return Select(f"({own.sql}) UNION ALL {of_visits}", (*own.files, *since.files, *visits.files))
+
+
+def _select(study: Study, table: str, paths: Sequence[Path]) -> Select:
+    sql = read_shards_sql(study, table, paths, FOLDER_SQL)
+    return Select(sql, tuple(path.relative_to(study.root) for path in paths))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from originset.data.schema import TABLES
-from originset.data.shards import literal
 from originset.models.definitions import PAGE_INPUTS, STUDY_INPUTS, modelled_tables
+from originset.models.inputs import Inputs, Select
 from originset.models.parameters import Parameters
-from originset.models.runner import Inputs, Run, one_after_another, run_models
+from originset.models.runner import Run, one_after_another, run_models
 
 
 def model_tables(
@@ -35,13 +36,17 @@ def model_tables(
 def _inputs(tables: Mapping[str, pl.LazyFrame], folder: Path, batches: int) -> Inputs:
     study = {}
     for name in (*PAGE_INPUTS, *STUDY_INPUTS):
-        path = folder / f"{name}.parquet"
-        tables[name].collect().write_parquet(path)
-        study[name] = f"FROM read_parquet({literal(str(path))})"
+        path = Path(f"{name}.parquet")
+        tables[name].collect().write_parquet(folder / path)
+        study[name] = Select.all_of(path)
     return Inputs(
+        folder,
         study,
-        tuple(
-            {name: f"{study[name]} WHERE hash(visit_id) % {batches} = {batch}" for name in PAGE_INPUTS}
+        {
+            batch: {
+                name: replace(study[name], sql=f"{study[name].sql} WHERE hash(visit_id) % {batches} = {batch}")
+                for name in PAGE_INPUTS
+            }
             for batch in range(batches)
-        ),
+        },
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,21 +25,11 @@ from originset.data.database_file import SHUT_IN
 from originset.data.schema import TABLES
 from originset.data.shards import literal
 from originset.models.definitions import PAGE_INPUTS, STUDY_INPUTS, macros, models, needed_for, reads, stages
+from originset.models.inputs import FOLDER_VARIABLE, Inputs, Selects
 from originset.models.model import FunctionModel, Model, Scope, SqlModel, written_by
 from originset.models.parameters import Parameters
 
-#: By table a SELECT of its rows.
-Selects: TypeAlias = Mapping[str, str]
-
 _ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Where the tables are that models read. ``study``: all rows. ``batches``: rows of PAGE_INPUTS, of whole visits."""
-
-    study: Selects
-    batches: tuple[Selects, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +74,8 @@ class Run:
 
     def files(self, table: str) -> list[Path]:
         """Where the rows of a table are that a stage wrote, those of all batches."""
-        names = [_ALL] if _writer(table).scope is Scope.STUDY else map(_batch_name, range(len(self.inputs.batches)))
-        return [self.folder / table / f"{name}.parquet" for name in names]
+        names = [_ALL] if _writer(table).scope is Scope.STUDY else map(_batch_name, self.inputs.batches)
+        return [_result(self, table, name) for name in names]
 
 
 #: Runs :func:`run_batch` with each of these arguments, in any order, side by side or not.
@@ -100,7 +90,7 @@ def run_models(run: Run, run_batches: RunBatches) -> None:
     """
     for stage in run.stages:
         if stage % 2:
-            run_batches([(run, stage, batch) for batch in range(len(run.inputs.batches))])
+            run_batches([(_of_batch(run, stage, batch), stage, batch) for batch in run.inputs.batches])
         else:
             _run_stage(run, stage, run.inputs.study, _ALL)
 
@@ -117,7 +107,24 @@ def run_batch(run: Run, stage: int, batch: int) -> None:
     Raises:
         duckdb.Error: the disk is full or failed.
     """
-    _run_stage(run, stage, {**run.inputs.study, **run.inputs.batches[batch]}, _batch_name(batch))
+    _run_stage(run, stage, _selects(run, batch), _batch_name(batch))
+
+
+def shards_read(run: Run, stage: int, batch: int) -> list[Path]:
+    """The files below ``run.inputs.folder`` that :func:`run_batch` reads."""
+    selects = _selects(run, batch)
+    return sorted({path for table in _tables_read(run, stage) & selects.keys() for path in selects[table].files})
+
+
+def results_read(run: Run, stage: int, batch: int) -> list[Path]:
+    """The files below ``run.folder`` that :func:`run_batch` reads, whole paths; stages before wrote them."""
+    tables = sorted(_tables_read(run, stage) - _selects(run, batch).keys())
+    return [path for table in tables for path in _written_before(run, table, stage, _batch_name(batch))]
+
+
+def results_written(run: Run, stage: int, batch: int) -> list[Path]:
+    """The files below ``run.folder`` that :func:`run_batch` writes, whole paths."""
+    return [_result(run, table, _batch_name(batch)) for table in sorted(_tables_to_write(run, stage))]
 
 
 def batch_rows(
@@ -128,7 +135,7 @@ def batch_rows(
     For some visits: all that is read and made stays in memory.
     """
     names = tuple(names)
-    run = Run(Inputs({}, ()), parameters or Parameters(), Path(), names)
+    run = Run(Inputs(Path(), {}, {}), parameters or Parameters(), Path(), names)
     with _connected(run, spill=False) as connection:
         for name in (*PAGE_INPUTS, *STUDY_INPUTS):
             connection.register(name, tables[name].lazy().collect().to_arrow())
@@ -137,32 +144,54 @@ def batch_rows(
         return {name: connection.table(name).pl() for name in names}
 
 
+def _of_batch(run: Run, stage: int, batch: int) -> Run:
+    """The run as far as one batch of a stage needs it: a study may have more files than can be sent with each."""
+    own = {table: select for table, select in _selects(run, batch).items() if table in _tables_read(run, stage)}
+    return replace(run, inputs=Inputs(run.inputs.folder, {}, {batch: own}))
+
+
+def _selects(run: Run, batch: int) -> Selects:
+    return {**run.inputs.study, **run.inputs.batches[batch]}
+
+
 def _run_stage(run: Run, stage: int, selects: Selects, into: str) -> None:
-    own = run.models_of(stage)
-    made = {table for model in own for table in written_by(model)}
     with _connected(run) as connection:
-        for table in sorted(run.read_by(own) - made):
+        for table in sorted(_tables_read(run, stage)):
             if table in selects:
-                connection.execute(f'CREATE TEMP VIEW "{table}" AS {selects[table]}')
+                rows = selects[table].sql
             else:
-                paths = [run.folder / table / f"{into}.parquet"] if _is_of_batch(table, stage) else run.files(table)
-                files = ", ".join(literal(str(path)) for path in paths)
-                rows = f"read_parquet([{files}], hive_partitioning = false)"
-                connection.execute(f'CREATE TEMP VIEW "{table}" AS FROM {rows}')
-        for model in own:
+                files = ", ".join(literal(str(path)) for path in _written_before(run, table, stage, into))
+                rows = f"FROM read_parquet([{files}], hive_partitioning = false)"
+            connection.execute(f'CREATE TEMP VIEW "{table}" AS {rows}')
+        for model in run.models_of(stage):
             _make(connection, model, run)
-        for table in sorted(made & _tables_to_write(run, stage)):
-            _write(connection, table, run.folder / table / f"{into}.parquet")
+        for table in sorted(_tables_to_write(run, stage)):
+            _write(connection, table, _result(run, table, into))
 
 
-def _is_of_batch(table: str, stage: int) -> bool:
-    return stage % 2 == 1 and _writer(table).scope is Scope.PAGE
+def _result(run: Run, table: str, name: str) -> Path:
+    return run.folder / table / f"{name}.parquet"
+
+
+def _written_before(run: Run, table: str, stage: int, into: str) -> list[Path]:
+    """Where a stage finds the rows of a table that an earlier one wrote: a stage by page reads those of its batch."""
+    of_batch = stage % 2 == 1 and _writer(table).scope is Scope.PAGE
+    return [_result(run, table, into)] if of_batch else run.files(table)
+
+
+def _tables_made(run: Run, stage: int) -> set[str]:
+    return {table for model in run.models_of(stage) for table in written_by(model)}
+
+
+def _tables_read(run: Run, stage: int) -> frozenset[str]:
+    """The tables that a stage reads: inputs, and what earlier stages wrote."""
+    return run.read_by(run.models_of(stage)) - _tables_made(run, stage)
 
 
 def _tables_to_write(run: Run, stage: int) -> frozenset[str]:
-    """The tables that are wanted, or read by models of other stages."""
+    """The tables of a stage that are wanted, or read by models of other stages."""
     others = [model for model in run.models if stages()[model.name] != stage]
-    return run.read_by(others).union(run.wanted)
+    return run.read_by(others).union(run.wanted) & _tables_made(run, stage)
 
 
 def _make(connection: duckdb.DuckDBPyConnection, model: Model, run: Run) -> None:
@@ -186,7 +215,7 @@ def _results(connection: duckdb.DuckDBPyConnection, model: FunctionModel, run: R
 
 def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     """Write a table beside its place and rename it: a file that is there is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     select = _typed(TABLES[table]) if table in TABLES else f'FROM "{table}"'
     connection.execute(
@@ -207,10 +236,12 @@ def _connected(run: Run, *, spill: bool = True) -> Iterator[duckdb.DuckDBPyConne
     """A database in memory with the macros, and the parameters as variables."""
     config = {**SHUT_IN, "threads": run.limits.threads, "memory_limit": run.limits.memory}
     if spill:
-        run.folder.mkdir(parents=True, exist_ok=True)
+        # Not its parents: who made them removes them when the run ends, which a worker may outlive.
+        run.folder.mkdir(exist_ok=True)
         config["temp_directory"] = str(run.folder / f".spill-{os.getpid()}")
     with duckdb.connect(config=config) as connection:
         connection.execute(macros())
+        connection.execute(f"SET VARIABLE {FOLDER_VARIABLE} = {literal(str(run.inputs.folder.absolute()))}")
         for name in ("colocation", "wildcards", "coverage"):
             connection.execute(f"SET VARIABLE {name} = {literal(getattr(run.parameters, name))}")
         asns = ", ".join(map(str, run.parameters.provider_asns))

@@ -33,10 +33,10 @@ class BatchFacts:
     def of(cls, rows: Mapping[str, pl.DataFrame]) -> BatchFacts:
         """Facts from the rows of the models batch_hosts, batch_addresses, batch_certificates and batch_coverage."""
         of_hosts, of_addresses, of_certificates = (
-            rows[name] for name in ("batch_hosts", "batch_addresses", "batch_certificates")
+            rows[name].sort(rows[name].columns[0]) for name in ("batch_hosts", "batch_addresses", "batch_certificates")
         )
         # A registrable domain need not be a host itself.
-        names = pl.concat([of_hosts["host"], of_hosts["registrable_domain"].drop_nulls()]).unique(maintain_order=True)
+        names = pl.concat([of_hosts["host"], of_hosts["registrable_domain"].drop_nulls()]).unique().sort()
         hosts, addresses, certificates = map(pl.Enum, (names, of_addresses["ip"], of_certificates["certificate_id"]))
         known_hosts = names.to_frame().join(of_hosts, on="host", how="left", maintain_order="left")
         return cls(

@@ -27,8 +27,8 @@ class Part:
     """Some whole visits. ``visit_id`` is the row of ``visits`` in all but these.
 
     ``facts``: of their hosts, addresses and certificates, whose types these columns have. ``visits``, ``requests``
-    (ordered by visit and request_id), ``connections`` and ``queries`` have the columns of the models browser_visits,
-    browser_requests, browser_connections and browser_lookups.
+    (by visit and request_id), ``connections`` (by visit and connection_id) and ``queries`` have the columns of the
+    models browser_visits, browser_requests, browser_connections and browser_lookups.
     """
 
     facts: BatchFacts
@@ -40,7 +40,7 @@ class Part:
 
 def read(rows: Mapping[str, pl.DataFrame]) -> Part:
     """A batch from the rows of INPUTS, by name, in any order; texts are Strings."""
-    facts, visits = BatchFacts.of(rows), rows["browser_visits"]
+    facts, visits = BatchFacts.of(rows), rows["browser_visits"].sort("visit_id")
     requests = _numbered(rows["browser_requests"], visits).with_columns(
         pl.col("host", "frame_site").cast(facts.hosts),
         pl.col("server_ip").cast(facts.addresses),
@@ -54,10 +54,15 @@ def read(rows: Mapping[str, pl.DataFrame]) -> Part:
         pl.col("protocol").cast(PROTOCOLS),
     )
     queries = _numbered(rows["browser_lookups"], visits).with_columns(pl.col("host").cast(facts.hosts))
+    return Part(facts, visits, _by(requests, "request_id"), _by(connections, "connection_id"), queries)
+
+
+def _by(rows: pl.DataFrame, key: str) -> pl.DataFrame:
+    """The rows ordered by visit and ``key``, which decide what is the first of several."""
     # A sort copies all columns, and nearly always they are in order.
-    if not requests.select(pl.struct("visit_id", "request_id")).to_series().is_sorted():
-        requests = requests.sort("visit_id", "request_id")
-    return Part(facts, visits, requests, connections, queries)
+    if rows.select(pl.struct("visit_id", key)).to_series().is_sorted():
+        return rows
+    return rows.sort("visit_id", key)
 
 
 def _numbered(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:

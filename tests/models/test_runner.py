@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +18,23 @@ import polars as pl
 import pytest
 from example_study import ROWS, tables_of
 from faulted_study import build_shim, faults
+from generated_study import generate
 
 from originset.data.shards import write_shard
 from originset.data.study import Study
 from originset.models.batches import inputs_of
 from originset.models.definitions import modelled_tables
 from originset.models.parameters import Parameters
-from originset.models.runner import Limits, Run, one_after_another, run_batch, run_models
+from originset.models.runner import (
+    Limits,
+    Run,
+    one_after_another,
+    results_read,
+    results_written,
+    run_batch,
+    run_models,
+    shards_read,
+)
 
 WANTED = (*modelled_tables(), "results_summary")
 _RUN = """
@@ -96,6 +107,20 @@ def test_threads_change_nothing(study: Study, expected: dict[str, pl.DataFrame],
     assert_equal(rows(run), expected)
 
 
+def test_neither_the_order_of_rows_nor_threads_change_anything(tmp_path: Path) -> None:
+    """One batch of 12 shards, and the same with the rows of each in another order, read by four threads."""
+    study, other = Study(tmp_path / "study"), Study(tmp_path / "other")
+    generate(study, 120, pages_per_shard=10)
+    other.create()
+    for path in study.tables.glob("*/*.parquet"):
+        write_shard(other, path.parent.name, path.stem, pl.read_parquet(path).sample(fraction=1, shuffle=True, seed=7))
+    one = run_of(study, tmp_path / "one", batch_bytes=1 << 30)
+    run_models(one, one_after_another)
+    shuffled = replace(run_of(other, tmp_path / "two", batch_bytes=1 << 30), limits=Limits(threads=4))
+    run_models(shuffled, one_after_another)
+    assert_equal(rows(shuffled), rows(one))
+
+
 def test_a_batch_that_is_done_again_writes_the_same(study: Study, tmp_path: Path) -> None:
     run = run_of(study, tmp_path)
     run_models(run, one_after_another)
@@ -106,6 +131,43 @@ def test_a_batch_that_is_done_again_writes_the_same(study: Study, tmp_path: Path
                 run_batch(run, stage, batch)
     assert files(tmp_path) == before
     assert all(name.endswith(".parquet") for name in before), "nothing but results is left behind"
+
+
+def test_a_batch_that_outlives_its_run_writes_nothing(study: Study, tmp_path: Path) -> None:
+    """As on a worker of a cluster, when the command was interrupted and its folder is gone."""
+    run = run_of(study, tmp_path / "of the run" / "models")
+    with pytest.raises(FileNotFoundError):
+        run_batch(run, run.stages[1], 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_a_batch_are_all_that_it_reads_and_writes(
+    study: Study, expected: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    """Each batch in folders that hold what it is said to read, and nothing else."""
+    run = run_of(study, tmp_path / "models")
+
+    def run_batches(calls: Sequence[tuple[Run, int, int]]) -> None:
+        for of_batch, stage, batch in calls:
+            inputs = replace(of_batch.inputs, folder=tmp_path / f"{stage}-{batch}")
+            for path in shards_read(of_batch, stage, batch):
+                (inputs.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(of_batch.inputs.folder / path, inputs.folder / path)
+            own = replace(of_batch, inputs=inputs, folder=inputs.folder / "models")
+            for path in results_read(own, stage, batch):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(run.folder / path.relative_to(own.folder), path)
+            read = set(results_read(own, stage, batch))
+            run_batch(own, stage, batch)
+            written = {path for path in own.folder.rglob("*") if path.is_file()} - read
+            assert sorted(written) == results_written(own, stage, batch)
+            for path in written:
+                place = run.folder / path.relative_to(own.folder)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, place)
+
+    run_models(run, run_batches)
+    assert_equal(rows(run), expected)
 
 
 def test_what_nobody_wants_is_not_written(study: Study, tmp_path: Path) -> None:

@@ -121,3 +121,25 @@ def opened(tables):
 )  # fmt: skip
 def test_pages_are_as_they_are_however_they_are_written_down(tables, changed) -> None:
     assert opened(changed(tables)) == [("v", 1, 1), ("w", 1, 1)]
+
+
+@pytest.mark.parametrize("established_ms", [None, 9.0])
+def test_which_of_two_connections_is_the_first_depends_on_no_order_of_rows(tables, established_ms) -> None:
+    """Two connections of one host at one time, with certificates that cover different names."""
+    one = tables["certificates"].with_columns(pl.lit("one").alias("certificate_id"))
+    own = tables["certificate_names"].filter(name=SITE).with_columns(pl.lit("one").alias("certificate_id"))
+    tables |= {
+        "certificates": pl.concat([tables["certificates"], one]),
+        "certificate_names": pl.concat([tables["certificate_names"], own]),
+        "connections": tables["connections"].with_columns(
+            pl.when(pl.col("connection_id") == 1)
+            .then(pl.lit("one"))
+            .otherwise("certificate_id")
+            .alias("certificate_id"),
+            pl.lit(established_ms, pl.Float64).alias("established_ms"),
+        ),
+    }
+    expected = {name: frame.sort(pl.all()) for name, frame in browser_tables(tables).items()}
+    reversed_tables = {name: frame.reverse() for name, frame in tables.items()}
+    for name, frame in browser_tables(reversed_tables).items():
+        assert frame.sort(pl.all()).equals(expected[name]), name

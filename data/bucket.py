@@ -1,0 +1,56 @@
+"""S3-compatible storage, by obstore, which is part of the extra ``originset[cluster]``.
+
+Credentials and endpoint are those of the process's environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on) and so
+are never sent from one machine to another, nor written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from originset.data.errors import ClusterError
+
+AT_ONCE = 1000  # what S3 lists and deletes with one request
+
+
+def open_bucket(place: str) -> S3Store:
+    """Storage below ``s3://BUCKET/PREFIX``; nothing is contacted yet.
+
+    Raises:
+        ClusterError: the environment does not say how it is reached.
+    """
+    with storage_errors(place):
+        return S3Store.from_url(place)
+
+
+def remove_below(store: S3Store, place: str, prefix: str | None = None) -> None:
+    """Remove all that is stored, or what is below a prefix.
+
+    Raises:
+        ClusterError: the storage is not reached or refuses.
+    """
+    with storage_errors(place):
+        for batch in obstore.list(store, prefix, chunk_size=AT_ONCE):
+            if paths := [entry["path"] for entry in batch]:
+                obstore.delete(store, paths)
+
+
+@contextmanager
+def storage_errors(place: str) -> Iterator[None]:
+    """The storage's errors in our words, of which the first line is enough.
+
+    Raises:
+        ClusterError: the storage is not reached or refuses.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ClusterError(place, "what was there is gone") from error
+    except (OSError, BaseError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ClusterError(place, reason) from error
