@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args
 
 import msgspec
 
@@ -313,11 +314,15 @@ def _decode_leniently(text: bytes, source: str) -> Log:
     extension = log.get("_originset")
     return Log(
         entries=[_entry(entry) for entry in log["entries"]],
-        pages=[_page(page) for page in pages] if isinstance(pages, list) else None,
-        creator=_loosely(log.get("creator"), Program),
-        browser=_loosely(log.get("browser"), Program),
+        pages=[_loosely(page, Page) for page in pages] if isinstance(pages, list) else None,
+        creator=_program(log.get("creator")),
+        browser=_program(log.get("browser")),
         extension=None if extension is None else msgspec.Raw(msgspec.json.encode(extension)),
     )
+
+
+def _program(value: object) -> Program | None:
+    return _loosely(value, Program) if isinstance(value, dict) else None
 
 
 def _not_json(text: bytes, source: str, detail: str) -> InputError:
@@ -342,44 +347,41 @@ def decode_entry(text: bytes, value: object) -> Entry:
 
 def decode_page(value: object) -> Page:
     """One page, as far as its fields have the right types."""
-    return _page(value)
+    return _loosely(value, Page)
 
 
 def _entry(value: object) -> Entry:
     try:
         return msgspec.convert(value, Entry)
     except (msgspec.ValidationError, RecursionError):
-        pass
-    children: dict[str, Any] = value if isinstance(value, dict) else {}
-    entry = _loosely(children, Entry)
-    entry.request = _loosely(children.get("request"), Request)
-    entry.response = _loosely(children.get("response"), Response)
-    entry.timings = _loosely(children.get("timings"), Timings)
-    return entry
-
-
-def _page(value: object) -> Page:
-    page = _loosely(value, Page)
-    page.timings = _loosely(value.get("pageTimings") if isinstance(value, dict) else None, PageTimings)
-    return page
+        return _loosely(value, Entry)
 
 
 def _loosely(value: object, kind: type[_S]) -> _S:
-    """A struct of the fields that can be read as their types; the others keep their defaults."""
+    """A struct of the fields that can be read as their types, at any depth; the others keep their defaults."""
     if not isinstance(value, dict):
         return kind()
     known: dict[str, Any] = {}
-    for field in _fields(kind):
+    for field, struct in _fields(kind):
         given = value.get(field.encode_name)
         if given is None:
             continue
         try:
             known[field.name] = msgspec.convert(given, field.type, strict=False)
         except (msgspec.ValidationError, RecursionError):
-            continue
+            if struct is None or not isinstance(given, dict):
+                continue
+            with suppress(RecursionError):
+                known[field.name] = _loosely(given, struct)
     return kind(**known)
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(kind)
+def _fields(kind: type[msgspec.Struct]) -> list[tuple[msgspec.structs.FieldInfo, type[msgspec.Struct] | None]]:
+    """Each field of a struct, and the struct that is its value, if it is one."""
+    return [(field, _struct_in(field.type)) for field in msgspec.structs.fields(kind)]
+
+
+def _struct_in(annotation: object) -> type[msgspec.Struct] | None:
+    kinds = [annotation, *get_args(annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, _Struct)), None)
