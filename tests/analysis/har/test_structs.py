@@ -64,3 +64,35 @@ def _parent(har: dict[str, Any], place: Place) -> Any:
     for name in place[:-1]:
         value = value[name]
     return value
+
+
+_NUMBERS = [
+    *(("timings", name) for name in ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")),
+    *(("response", name) for name in ("status", "headersSize", "bodySize", "_transferSize")),
+    *(("_securityDetails", name) for name in ("validFrom", "validTo")),
+    *(("pageTimings", name) for name in ("onLoad", "onContentLoad")),
+]
+# As texts of JSON: not all can be made of Python's numbers.
+_NO_NUMBERS = ["1e400", "-1e400", "Infinity", "-Infinity", "NaN", '"NaN"', '"inf"', "1e300", "-1e300", "1" + "0" * 5000]
+
+
+@pytest.mark.parametrize("recorder", ["chrome-har", "WebPagetest", "originset", "other"])
+def test_no_number_that_is_not_finite_or_beyond_all_measure_is_read(recorder):
+    details = {"subjectName": "a.test", "issuer": "b", "validFrom": 1, "validTo": 2, "sanList": ["a.test"]}
+    given = entry("https://a.test/", connection="1", _socket=1, _securityDetails=details)
+    har = har_of(given, creator=recorder, pages=[{"id": "page_1", "startedDateTime": given["startedDateTime"]}])
+    odd, without = HarBatch(), HarBatch()
+    for part, name in _NUMBERS:
+        place = copy.deepcopy(har)
+        (log,) = place.values()
+        holder = log["pages"][0] if part == "pageTimings" else log["entries"][0]
+        holder.setdefault(part, {}).pop(name, None)
+        for value in _NO_NUMBERS:
+            source = f"{part}.{name}={value[:20]}"
+            without.add(json.dumps(place).encode(), source, "0" * 64)
+            holder[part][name] = "HERE"
+            odd.add(json.dumps(place).replace('"HERE"', value).encode(), source, "0" * 64)
+            del holder[part][name]
+    of_odd, of_without = odd.tables(), without.tables()
+    for table, rows in of_without.items():
+        assert_frame_equal(of_odd[table], rows)
