@@ -39,6 +39,7 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
     frame = _ordered(frame.drop(_READ))
     frame = _phases(frame)
     frame = _connection_ids(frame)
+    frame = _connection_protocols(frame)
     frame = _initiators(frame)
     return frame.with_columns(
         ((pl.col("started") - pl.col("zero")).dt.total_microseconds() / 1000).alias("started_ms"),
@@ -148,6 +149,18 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
         ids = pl.when(pl.col("named")).then(counted).otherwise(number)
     return frame.with_columns(ids.alias("connection_id")).with_columns(
         pl.when(pl.col("connection_id").is_not_null()).then(pl.col("connection_source")).alias("connection_source")
+    )
+
+
+def _connection_protocols(frame: pl.DataFrame) -> pl.DataFrame:
+    """``protocol`` of requests whose own spelling does not tell: the one that all others on their connection have.
+
+    ALPN chooses one protocol for a connection (RFC 7301).
+    """
+    of_connection = pl.col("protocol").drop_nulls().unique().over("visit", "connection_id", mapping_strategy="join")
+    untold = pl.col("protocol").is_null() & pl.col("protocol_raw").is_not_null() & pl.col("connection_id").is_not_null()
+    return frame.with_columns(
+        pl.when(untold & (of_connection.list.len() == 1)).then(of_connection.list.first()).otherwise("protocol")
     )
 
 

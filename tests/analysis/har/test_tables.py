@@ -189,6 +189,32 @@ def test_ids_that_are_no_numbers_are_numbered():
     assert None not in ids
 
 
+def test_a_spelling_that_does_not_tell_is_what_the_connections_others_say():
+    """Chromium's DevTools write ``spdy`` for HTTP/2, too, where the response does not say what ALPN chose."""
+
+    def over(connection, spelling, number, **more):
+        request = {"method": "GET", "url": f"https://a.test/{number}", "httpVersion": spelling}
+        return entry(
+            "https://a.test/", number, connection=connection, request=request, response={"status": 200}, **more
+        )
+
+    har = har_of(
+        *(over("1", "spdy", 0), over("1", "http/2.0", 1), over("2", "spdy", 2), over("3", "spdy", 3)),
+        *(
+            over("3", "h2", 4),
+            over("3", "http/1.1", 5),
+            over("4", "unknown", 6),
+            over("4", "h3", 7),
+            over(None, "spdy", 8),
+        ),
+    )
+    tables = tables_of(har)
+    protocols = ["h2", "h2", None, None, "h2", "http/1.1", "h3", "h3", None]
+    assert tables["requests"]["protocol"].to_list() == protocols
+    assert tables["connections"].sort("connection_id")["protocol"].to_list()[:2] == ["h2", None]
+    assert tables["requests"]["protocol_raw"][0] == "spdy"
+
+
 def test_webpagetest_sockets_are_inferred_connections():
     har = har_of(
         entry("https://a.test/", _socket="31", _ip_addr="192.0.2.9", _protocol="HTTP/2"),
