@@ -20,6 +20,7 @@ GITHUB = "github"
 
 # Exit codes: kept, exceeded, and not to be said by what was recorded.
 _KEPT, _EXCEEDED, _NOT_KNOWN = 0, 1, 2
+_MOST = 1 << 31  # of what a page can cost
 
 
 def check_budget(study: Study, path: Path, hars: tuple[Path, ...], output_format: str) -> int:
@@ -64,7 +65,7 @@ def read_budget(path: Path) -> tuple[PageBudget, list[PageBudget]]:
     """
     try:
         held = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(str(path), "not-a-budget", f"cannot be read as TOML ({error})") from error
     if strange := set(held) - {"budget", "page"}:
         raise _wrong(path, f"{', '.join(sorted(strange))} is neither [budget] nor [[page]]")
@@ -88,8 +89,8 @@ def _limits(path: Path, table: dict[str, Any], where: str) -> dict[str, int]:
     for name, value in table.items():
         if name not in MEASURES:
             raise _wrong(path, f"{where} has {name}; it can limit {', '.join(MEASURES)}")
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise _wrong(path, f"{where}: {name} is no number from 0")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
+            raise _wrong(path, f"{where}: {name} is no number from 0 to {_MOST - 1:,}")
     return table
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from originset.cli.budget import GITHUB, check_budget
 from originset.cli.files import FILE
+from originset.cli.finite_range import FiniteRange
 from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
@@ -44,7 +45,7 @@ _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "de
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(1, 86_400),
+    type=FiniteRange(1, 86_400),
     default=DEADLINE_SECONDS,
     show_default=True,
     help="Seconds for the whole check of a site, whatever its servers do.",

@@ -41,8 +41,8 @@ def read_client_mix(path: Path) -> ClientMix:
         if kind not in shares:
             raise _bad(path, f"has {kind!r}, which is none of {', '.join(_KINDS)}")
         try:
-            share = float(value)
-        except (TypeError, ValueError):
+            share = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
             share = math.nan
         if not 0 <= share <= 1:
             raise _bad(path, f"has a share of {value!r} for {kind}, which is not between 0 and 1")
@@ -64,7 +64,7 @@ def _csv(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
 def _toml(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
     try:
         given = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise _bad(path, f"is not TOML ({error})") from error
     for browser, shares in given.items():
         for protocol, share in shares.items() if isinstance(shares, dict) else [("", shares)]:

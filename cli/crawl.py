@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from originset.cli.crawl_display import Display
 from originset.cli.files import FILE
+from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note
 from originset.crawler.crawl import crawl
 from originset.crawler.estimate import Estimate, estimate
@@ -81,7 +82,7 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 )
 @click.option("--dry-run", is_flag=True, help="Say how many visits there would be and what room they take; make none.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Browsers at a time.  [default: half of the processors]")
-@click.option("--timeout", type=click.FloatRange(1, 3600), default=30, show_default=True, help="Seconds for a page.")
+@click.option("--timeout", type=FiniteRange(1, 3600), default=30, show_default=True, help="Seconds for a page.")
 @click.option(
     "--retries",
     type=click.IntRange(0, 10),
@@ -154,8 +155,8 @@ def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     type=FILE,
     help="List of hosts that do not want to be visited; their subdomains are left out too.",
 )
-@click.option("--per-address", type=click.FloatRange(0.01, 6000), help="Most visits a minute to one address.")
-@click.option("--per-as", type=click.FloatRange(0.01, 60000), help="Most visits a minute to one AS.")
+@click.option("--per-address", type=FiniteRange(0.01, 6000), help="Most visits a minute to one address.")
+@click.option("--per-as", type=FiniteRange(0.01, 60000), help="Most visits a minute to one AS.")
 @click.option(
     "--cluster",
     metavar="ADDRESS",

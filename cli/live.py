@@ -11,6 +11,7 @@ import click
 import polars as pl
 
 from originset.analysis.live import Lacking, Shown, lacking, store
+from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note, progress
 from originset.crawler.live_lookups import Handshake, Manners, Place, Wanted, look_up
 from originset.crawler.resolver import parse_resolver
@@ -47,14 +48,14 @@ def live_options(function: _F) -> _F:
         ),
         click.option(
             "--rate",
-            type=click.FloatRange(min=0.1, max=50),
+            type=FiniteRange(min=0.1, max=50),
             default=5.0,
             show_default=True,
             help="Handshakes begun a second, at most.",
         ),
         click.option(
             "--live-timeout",
-            type=click.FloatRange(min=1),
+            type=FiniteRange(min=1),
             default=_LIVE_SECONDS,
             show_default=True,
             help="Seconds for all that is asked for, whatever resolver and servers do; the rest is left out.",

@@ -62,7 +62,7 @@ def read_plan(path: Path) -> Plan:
         raise InputError(str(path), "too-large", "is too large for a plan")
     try:
         made = msgspec.json.decode(content, type=Plan)
-    except msgspec.DecodeError as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(str(path), "not-a-plan", f"is not a plan ({error})") from error
     if made.version > VERSION:
         raise InputError(

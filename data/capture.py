@@ -34,6 +34,7 @@ MAX_BYTES = 1 << 30
 # JSON's numbers have no end; columns have. What is out of range makes the file none of ours.
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Id = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Milliseconds = Annotated[float, msgspec.Meta(ge=-1e10, le=1e10)]  # some four months: no visit lasts that long
 Ttl = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]  # RFC 2181 section 8: from 2^31 on it means 0
 
 # Of ``log._originset``: a struct takes up to a hundred times its text in memory, a text in a list up to fifteen times.
@@ -68,8 +69,8 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     user_agent: str | None = None
     viewport: str | None = None
     quality: list[str] = []
-    load_ms: float | None = None
-    dom_content_loaded_ms: float | None = None
+    load_ms: Milliseconds | None = None
+    dom_content_loaded_ms: Milliseconds | None = None
 
 
 class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -87,14 +88,14 @@ class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     ech: bool | None = None
     chain: list[str] | None = None  # certificate ids as sent, leaf first
     verified_chain: list[str] | None = None  # as the browser completed it, up to the root
-    opened_ms: float | None = None
-    established_ms: float | None = None
-    closed_ms: float | None = None
+    opened_ms: Milliseconds | None = None
+    established_ms: Milliseconds | None = None
+    closed_ms: Milliseconds | None = None
     used: bool = False
     privacy_mode: str | None = None
     partition_key: str | None = None
     origin_set: list[str] | None = None
-    origin_ms: float | None = None
+    origin_ms: Milliseconds | None = None
     misdirected: list[str] = []  # hosts for which it answered 421, which the browser hides by asking elsewhere
     pooled_by_ip: list[str] = []  # other hosts that joined it because their addresses lead to it
     pooled_by_origin: list[str] = []  # other hosts that joined it because its ORIGIN frame lists them
@@ -115,8 +116,8 @@ class DnsQuery(msgspec.Struct, kw_only=True, omit_defaults=True):
     cache_hits: Count | None = None  # later requests for the name that the browser's cache answered
     source: str = "browser"
     resolver: str | None = None
-    asked_ms: float | None = None
-    took_ms: float | None = None
+    asked_ms: Milliseconds | None = None
+    took_ms: Milliseconds | None = None
 
 
 class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):

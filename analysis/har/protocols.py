@@ -30,7 +30,6 @@ _EXACT = {
     "http/3.0": "h3",
     "ws": "http/1.1",
     "websocket": "http/1.1",
-    "spdy": "other",
     "data": "other",
     "blob": "other",
     "file": "other",
@@ -52,8 +51,9 @@ _PATTERNS = (
 def normalise_protocol(text: str) -> str | None:
     """The protocol that a spelling means.
 
-    None where it means nothing: empty, ``unknown``, or header text cut at the wrong place (``me:``, ``us:``, ``od:``
-    end pseudo-headers, which SPDY has as well as HTTP/2, so they do not tell which).
+    None where it does not tell: empty, ``unknown``, or header text cut at the wrong place (``me:``, ``us:``, ``od:``
+    end pseudo-headers, which SPDY has as well as HTTP/2, so they do not tell which). Nor does ``spdy`` without a
+    version: Chromium's DevTools write it for SPDY and for HTTP/2 where the response does not say what ALPN chose.
     """
     name = text.strip().lower()
     if found := _EXACT.get(name):

@@ -1,7 +1,8 @@
 """What limits a recording: ``visits.quality``, so that nothing is computed of it that would be wrong.
 
 ==================  ==================================================================================================
-warm_sockets        a connection's first use had no connect phase: it was opened ahead of need, or before the page
+warm_sockets        no use of a connection before its first answer had a connect phase: it was opened ahead of need, or
+                    before the page
 warm_start          the page's very first connection had none: the browser came from somewhere with connections open
 preserved_log       it follows another page load in one log, or holds several: connections of the one serve the other
 cached              an answer came from the cache
@@ -138,13 +139,26 @@ def _unloaded(facts: VisitFacts) -> bool:
 
 
 def _warm(on_network: pl.DataFrame) -> pl.DataFrame:
-    first = (
+    """Connections of which nothing says that they were opened for the page.
+
+    Of requests that wait for one connection, recorders give its connect phase to one, which need not be the first: it
+    tells of the connection if that stood before the connection's first answer came.
+    """
+    sent = pl.col("started_ms") + pl.sum_horizontal("blocked_ms", "dns_ms", "connect_ms")
+    connections = (
         on_network.filter(pl.col("connection_id").is_not_null() & ~pl.col("from_cache").fill_null(value=False))
         .sort("visit", "request_id")
-        .unique(["visit", "connection_id"], keep="first", maintain_order=True)
+        .with_columns(
+            pl.when(pl.col("connect_ms").is_not_null()).then(sent).alias("established"),
+            (sent + pl.sum_horizontal("send_ms", "wait_ms")).alias("answered"),
+            pl.col("connect_ms").is_null().alias("reused"),
+        )
+        .group_by("visit", "connection_id", maintain_order=True)
+        .agg(pl.col("reused").first(), pl.col("established").min(), pl.col("answered").min())
     )
-    warm = pl.col("connect_ms").is_null()
-    return first.group_by("visit", maintain_order=True).agg(
+    opened_later = (pl.col("established") > pl.col("answered")).fill_null(value=True)
+    warm = pl.col("reused") & opened_later
+    return connections.group_by("visit", maintain_order=True).agg(
         warm.any().alias("warm_sockets"), warm.first().alias("warm_start")
     )
 

@@ -19,6 +19,7 @@ class Recorder:
     ``ssl_outside``: its ``connect`` ends where TLS begins; HAR 1.2 says that it includes TLS.
     ``zero_is_none``: it writes 0, not -1, for a phase that did not happen.
     ``protocol_made_up``: it writes HTTP/1.1 where nothing was answered over the network.
+    ``started_when_sent``: its ``startedDateTime`` is when the request was sent, after blocked, dns and connect.
     ``cache_known``: it marks answers from the cache, so an unmarked one came from the network.
     ``extended``: it may have fields that only this program and WebPageTest write; for others they are not looked for.
     """
@@ -29,6 +30,7 @@ class Recorder:
     ssl_outside: bool = False
     zero_is_none: bool = False
     protocol_made_up: bool = False
+    started_when_sent: bool = False
     cache_known: bool = False
     extended: bool = False
 
@@ -36,7 +38,8 @@ class Recorder:
 OTHER = Recorder("other", extended=True)
 ORIGINSET = Recorder("originset", cache_known=True, extended=True)
 CHROME_DEVTOOLS = Recorder("chrome-devtools")
-WEBPAGETEST = Recorder("webpagetest", connections_inferred=True, extended=True)
+# WebPageTest's server and agent both write its load_start there (HttpArchiveGenerator.php, devtools_parser.py).
+WEBPAGETEST = Recorder("webpagetest", connections_inferred=True, started_when_sent=True, extended=True)
 SAFARI = Recorder("safari", cache_known=True)
 CHROME_HAR = Recorder("chrome-har")
 BROWSERTIME = Recorder("browsertime")

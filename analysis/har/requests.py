@@ -36,9 +36,10 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
         *_protocols(frame),
         *_visit_facts(gathered, frame["visit"]),
     )
-    frame = _ordered(frame.drop(_READ))
-    frame = _phases(frame)
+    frame = _phases(frame.drop(_READ))
+    frame = _ordered(_from_start(frame))
     frame = _connection_ids(frame)
+    frame = _connection_protocols(frame)
     frame = _initiators(frame)
     return frame.with_columns(
         ((pl.col("started") - pl.col("zero")).dt.total_microseconds() / 1000).alias("started_ms"),
@@ -83,6 +84,7 @@ def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
             "ssl_outside": [facts.recorder.ssl_outside for facts in visits],
             "zero_is_none": [facts.recorder.zero_is_none for facts in visits],
             "protocol_made_up": [facts.recorder.protocol_made_up for facts in visits],
+            "started_when_sent": [facts.recorder.started_when_sent for facts in visits],
             "by_devtools": [facts.recorder.name == "chrome-devtools" for facts in visits],
             "connection_source": [
                 "netlog"
@@ -96,11 +98,20 @@ def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
         schema_overrides={
             "visit_id": pl.String,
             "zero": pl.Datetime("us"),
-            **dict.fromkeys(("ssl_outside", "zero_is_none", "protocol_made_up", "by_devtools"), pl.Boolean),
+            **dict.fromkeys(
+                ("ssl_outside", "zero_is_none", "protocol_made_up", "started_when_sent", "by_devtools"), pl.Boolean
+            ),
             "connection_source": pl.String,
         },
     )
     return facts[visit].get_columns() if len(visit) else facts.clear().get_columns()
+
+
+def _from_start(frame: pl.DataFrame) -> pl.DataFrame:
+    """``started`` before the phases of a request, for recorders that give the moment behind its connect phase."""
+    before = pl.sum_horizontal("blocked_ms", "dns_ms", "connect_ms")
+    moved = pl.col("started") - pl.duration(microseconds=(before * 1000).round().cast(pl.Int64))
+    return frame.with_columns(pl.when("started_when_sent").then(moved).otherwise("started").alias("started"))
 
 
 def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
@@ -148,6 +159,18 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
         ids = pl.when(pl.col("named")).then(counted).otherwise(number)
     return frame.with_columns(ids.alias("connection_id")).with_columns(
         pl.when(pl.col("connection_id").is_not_null()).then(pl.col("connection_source")).alias("connection_source")
+    )
+
+
+def _connection_protocols(frame: pl.DataFrame) -> pl.DataFrame:
+    """``protocol`` of requests whose own spelling does not tell: the one that all others on their connection have.
+
+    ALPN chooses one protocol for a connection (RFC 7301).
+    """
+    of_connection = pl.col("protocol").drop_nulls().unique().over("visit", "connection_id", mapping_strategy="join")
+    untold = pl.col("protocol").is_null() & pl.col("protocol_raw").is_not_null() & pl.col("connection_id").is_not_null()
+    return frame.with_columns(
+        pl.when(untold & (of_connection.list.len() == 1)).then(of_connection.list.first()).otherwise("protocol")
     )
 
 

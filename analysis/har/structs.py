@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args
 
 import msgspec
 
@@ -29,6 +30,10 @@ from originset.data.errors import InputError
 # JSON's numbers have no end; columns have.
 Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+# A duration, or a place on a page load's clock: none is longer than some four months. NaN and infinity are not within.
+Milliseconds = Annotated[float, msgspec.Meta(ge=-1e10, le=1e10)]
+# A count of bytes, a status, seconds since 1970: what a float holds to the unit.
+Quantity = Annotated[float, msgspec.Meta(ge=-(2.0**53), le=2.0**53)]
 
 
 class _Struct(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
@@ -74,8 +79,8 @@ class SecurityDetails(_Struct):
     subject: str | None = msgspec.field(name="subjectName", default=None)
     issuer: str | None = None
     names: list[str] | None = msgspec.field(name="sanList", default=None)
-    valid_from: float | None = msgspec.field(name="validFrom", default=None)
-    valid_to: float | None = msgspec.field(name="validTo", default=None)
+    valid_from: Quantity | None = msgspec.field(name="validFrom", default=None)
+    valid_to: Quantity | None = msgspec.field(name="validTo", default=None)
 
 
 class Request(_Struct):
@@ -89,13 +94,13 @@ class Content(_Struct):
 
 
 class Response(_Struct):
-    status: float | None = None
+    status: Quantity | None = None
     http_version: str | None = msgspec.field(name="httpVersion", default=None)
     content: Content | None = None
     redirect_url: str | None = msgspec.field(name="redirectURL", default=None)
-    headers_size: float | None = msgspec.field(name="headersSize", default=None)
-    body_size: float | None = msgspec.field(name="bodySize", default=None)
-    transfer_size: float | None = msgspec.field(name="_transferSize", default=None)
+    headers_size: Quantity | None = msgspec.field(name="headersSize", default=None)
+    body_size: Quantity | None = msgspec.field(name="bodySize", default=None)
+    transfer_size: Quantity | None = msgspec.field(name="_transferSize", default=None)
     error: str | None = msgspec.field(name="_error", default=None)
     # Playwright
     failure: str | None = msgspec.field(name="_failureText", default=None)
@@ -105,13 +110,13 @@ class Response(_Struct):
 class Timings(_Struct):
     """Milliseconds; -1 means that there was no such phase."""
 
-    blocked: float | None = None
-    dns: float | None = None
-    connect: float | None = None
-    ssl: float | None = None
-    send: float | None = None
-    wait: float | None = None
-    receive: float | None = None
+    blocked: Milliseconds | None = None
+    dns: Milliseconds | None = None
+    connect: Milliseconds | None = None
+    ssl: Milliseconds | None = None
+    send: Milliseconds | None = None
+    wait: Milliseconds | None = None
+    receive: Milliseconds | None = None
 
 
 class CacheState(_Struct):
@@ -157,7 +162,7 @@ class Entry(_Part):
     security: SecurityDetails | None = msgspec.field(name="_securityDetails", default=None)
     error: str | None = msgspec.field(name="_error", default=None)
     frame_url: str | None = msgspec.field(name="_frameUrl", default=None)
-    transfer_size: float | None = msgspec.field(name="_transferSize", default=None)
+    transfer_size: Quantity | None = msgspec.field(name="_transferSize", default=None)
     from_cache: str | bool | None = msgspec.field(name="_fromCache", default=None)
     # chrome-har-capturer
     from_disk_cache: bool | None = msgspec.field(name="_fromDiskCache", default=None)
@@ -179,8 +184,8 @@ class Entry(_Part):
 
 
 class PageTimings(_Struct):
-    on_load: float | None = msgspec.field(name="onLoad", default=None)
-    on_content_load: float | None = msgspec.field(name="onContentLoad", default=None)
+    on_load: Milliseconds | None = msgspec.field(name="onLoad", default=None)
+    on_content_load: Milliseconds | None = msgspec.field(name="onContentLoad", default=None)
 
 
 class Page(_Part):
@@ -253,6 +258,7 @@ _decoder_for_browsers = _decoder_without(
     *("socket", "ip_addr", "protocol", "certificates", "tls_version", "tls_resumed", "dns_info"),
 )
 _entry_decoder = msgspec.json.Decoder(Entry)
+_MAX_DIGITS = 100
 _BYTE = re.compile(r"\(byte (\d+)\)")
 # Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept.
 _SURROGATES = re.compile(rb"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
@@ -297,7 +303,9 @@ def _utf8(text: bytes, source: str) -> bytes:
 def _decode_leniently(text: bytes, source: str) -> Log:
     require_values(text, source)
     try:
-        har = json.loads(_SURROGATES.sub(lambda found: found[1] or b"\\ufffd", text).decode(errors="replace"))
+        har = json.loads(
+            _SURROGATES.sub(lambda found: found[1] or b"\\ufffd", text).decode(errors="replace"), parse_int=_integer
+        )
     except RecursionError:
         raise InputError(source, "too-deep", "nested deeper than any HAR") from None
     except ValueError as error:
@@ -313,11 +321,21 @@ def _decode_leniently(text: bytes, source: str) -> Log:
     extension = log.get("_originset")
     return Log(
         entries=[_entry(entry) for entry in log["entries"]],
-        pages=[_page(page) for page in pages] if isinstance(pages, list) else None,
-        creator=_loosely(log.get("creator"), Program),
-        browser=_loosely(log.get("browser"), Program),
-        extension=None if extension is None else msgspec.Raw(msgspec.json.encode(extension)),
+        pages=[_loosely(page, Page) for page in pages] if isinstance(pages, list) else None,
+        creator=_program(log.get("creator")),
+        browser=_program(log.get("browser")),
+        # Unlike msgspec it writes what is not finite as such, so that the extension's own reader refuses it.
+        extension=None if extension is None else msgspec.Raw(json.dumps(extension).encode()),
     )
+
+
+def _integer(digits: str) -> int:
+    """Python refuses a number of thousands of digits, and the file with it; its first hundred fit no field either."""
+    return int(digits[:_MAX_DIGITS])
+
+
+def _program(value: object) -> Program | None:
+    return _loosely(value, Program) if isinstance(value, dict) else None
 
 
 def _not_json(text: bytes, source: str, detail: str) -> InputError:
@@ -342,44 +360,41 @@ def decode_entry(text: bytes, value: object) -> Entry:
 
 def decode_page(value: object) -> Page:
     """One page, as far as its fields have the right types."""
-    return _page(value)
+    return _loosely(value, Page)
 
 
 def _entry(value: object) -> Entry:
     try:
         return msgspec.convert(value, Entry)
     except (msgspec.ValidationError, RecursionError):
-        pass
-    children: dict[str, Any] = value if isinstance(value, dict) else {}
-    entry = _loosely(children, Entry)
-    entry.request = _loosely(children.get("request"), Request)
-    entry.response = _loosely(children.get("response"), Response)
-    entry.timings = _loosely(children.get("timings"), Timings)
-    return entry
-
-
-def _page(value: object) -> Page:
-    page = _loosely(value, Page)
-    page.timings = _loosely(value.get("pageTimings") if isinstance(value, dict) else None, PageTimings)
-    return page
+        return _loosely(value, Entry)
 
 
 def _loosely(value: object, kind: type[_S]) -> _S:
-    """A struct of the fields that can be read as their types; the others keep their defaults."""
+    """A struct of the fields that can be read as their types, at any depth; the others keep their defaults."""
     if not isinstance(value, dict):
         return kind()
     known: dict[str, Any] = {}
-    for field in _fields(kind):
+    for field, struct in _fields(kind):
         given = value.get(field.encode_name)
         if given is None:
             continue
         try:
             known[field.name] = msgspec.convert(given, field.type, strict=False)
         except (msgspec.ValidationError, RecursionError):
-            continue
+            if struct is None or not isinstance(given, dict):
+                continue
+            with suppress(RecursionError):
+                known[field.name] = _loosely(given, struct)
     return kind(**known)
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(kind)
+def _fields(kind: type[msgspec.Struct]) -> list[tuple[msgspec.structs.FieldInfo, type[msgspec.Struct] | None]]:
+    """Each field of a struct, and the struct that is its value, if it is one."""
+    return [(field, _struct_in(field.type)) for field in msgspec.structs.fields(kind)]
+
+
+def _struct_in(annotation: object) -> type[msgspec.Struct] | None:
+    kinds = [annotation, *get_args(annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, _Struct)), None)

@@ -84,7 +84,7 @@ def parse(text: str, source: str = "scenario") -> Scenario:
     """A scenario from its text; ``source`` names it in errors. Raises ``InputError``."""
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise InputError(source, "not-toml", str(error)) from error
     return _Reader(source).scenario(tables)
 

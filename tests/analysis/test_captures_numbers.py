@@ -83,6 +83,19 @@ def test_numbers_of_an_entry_are_left_out_where_they_cannot_be(study: Study, val
     assert _visits(study) == 3
 
 
+@pytest.mark.promise("captures-are-bounded")
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [("visit", "load_ms"), ("connections", "opened_ms"), ("connections", "established_ms"), ("dns", "asked_ms")],
+)
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e11, float("inf"), float("nan")])
+def test_a_time_that_no_visit_lasts_costs_its_file(study: Study, part: str, name: str, value: float) -> None:
+    first, *_ = _captures(study)
+    _change(first, part, name, value)
+    assert (_read(study)["captures_refused"], _visits(study)) == (1, 2)
+    assert _rejects(study) == [(f"captures/00/{first.name}", "not-capture")]
+
+
 def test_a_ttl_with_its_first_bit_set_is_zero(study: Study) -> None:
     """RFC 2181 section 8. A name server decides it, so it may not cost the visit."""
     first, *_ = _captures(study)

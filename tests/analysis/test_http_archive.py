@@ -133,7 +133,8 @@ def test_rows_of_pages_and_requests_meet(study, tmp_path):
         ("cdn.test", 95, "inferred", "192.0.2.7", "h2", "stylesheet"),
         ("static.example.com", 91, "inferred", "192.0.2.7", "h2", "stylesheet"),
     ]
-    assert rows["started_ms"].to_list() == [0.0, 1000.0, 2000.0]
+    # startedDateTime is when they were sent: the first two were asked for 893 ms of blocked, DNS and connect before.
+    assert rows["started_ms"].to_list() == [0.0, 1000.0, 2893.0]
     assert rows["dns_ms"].to_list() == [182.0, 182.0, None]
 
 

@@ -50,6 +50,19 @@ def test_warm_connections():
     assert "warm_sockets" not in quality(entry("a.test", 1), entry("a.test", 9, REUSED, _fromCache="disk"))
 
 
+def test_of_requests_that_wait_for_one_connection_any_may_show_its_connect_phase():
+    waiting = {"blocked": 8, "connect": -1, "ssl": -1, "send": 0, "wait": 30, "receive": 1}
+    opening = {"blocked": 1, "connect": 6, "ssl": 3, "send": 0, "wait": 40, "receive": 1}
+    assert quality(entry("a.test", 1, waiting), entry("a.test", 1, opening)) == set()
+    assert quality(entry("a.test", 1), entry("b.test", 2, waiting), entry("b.test", 2, opening)) == set()
+    assert "warm_sockets" in quality(
+        *({**entry("a.test", 1, timings), "startedDateTime": None} for timings in (waiting, opening))
+    )
+    # What was answered before the connect phase ended had come over an earlier connection.
+    answered = waiting | {"blocked": 0, "wait": 6}
+    assert quality(entry("a.test", 1, answered), entry("a.test", 1, opening)) == {"warm_sockets", "warm_start"}
+
+
 def test_cached_answers_matter_where_they_hide_a_host():
     assert quality(entry("a.test", 1), entry("a.test", _fromCache="memory")) == {"cached"}
     assert quality(entry("a.test", 1), entry("b.test", _fromCache="disk")) == {"cached", "cached_hosts"}

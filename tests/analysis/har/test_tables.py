@@ -189,6 +189,61 @@ def test_ids_that_are_no_numbers_are_numbered():
     assert None not in ids
 
 
+@pytest.mark.parametrize("creator", ["WebPagetest", "other"])
+def test_webpagetest_gives_the_moment_at_which_a_request_was_sent(creator):
+    """Its ``startedDateTime`` is the page's start and ``_load_start``: DNS and connect are before it."""
+    connected = {"blocked": -1, "dns": 30, "connect": 90, "ssl": 50, "send": 0, "wait": 5, "receive": 1}
+    over = {"blocked": -1, "dns": -1, "connect": -1, "ssl": -1, "send": 0, "wait": 5, "receive": 1}
+    lookup = {"transactions_needed": [{"dns_query_type": "A"}]}
+    har = har_of(
+        entry("https://a.test/", 500, _socket=1, timings=connected),
+        entry("https://a.test/x", 505, _socket=1, timings=over),
+        # Sent after the one before it, asked for before it.
+        entry("https://b.test/", 600, _socket=2, timings=connected, _dns_info=lookup),
+        creator=creator,
+    )
+    tables = tables_of(har)
+    assert tables["requests"].select("host", "started_ms").rows() == [
+        ("a.test", 0.0),
+        ("b.test", 100.0),
+        ("a.test", 125.0),
+    ]
+    assert tables["connections"].select("connection_id", "opened_ms", "established_ms").sort(
+        "connection_id"
+    ).rows() == [
+        (1, 30.0, 120.0),
+        (2, 130.0, 220.0),
+    ]
+    assert tables["dns_queries"]["asked_ms"].to_list() == [100.0]
+    assert tables["visits"]["started_at"].dt.to_string("%S%.3f").to_list() == ["00.380"]
+
+
+def test_a_spelling_that_does_not_tell_is_what_the_connections_others_say():
+    """Chromium's DevTools write ``spdy`` for HTTP/2, too, where the response does not say what ALPN chose."""
+
+    def over(connection, spelling, number, **more):
+        request = {"method": "GET", "url": f"https://a.test/{number}", "httpVersion": spelling}
+        return entry(
+            "https://a.test/", number, connection=connection, request=request, response={"status": 200}, **more
+        )
+
+    har = har_of(
+        *(over("1", "spdy", 0), over("1", "http/2.0", 1), over("2", "spdy", 2), over("3", "spdy", 3)),
+        *(
+            over("3", "h2", 4),
+            over("3", "http/1.1", 5),
+            over("4", "unknown", 6),
+            over("4", "h3", 7),
+            over(None, "spdy", 8),
+        ),
+    )
+    tables = tables_of(har)
+    protocols = ["h2", "h2", None, None, "h2", "http/1.1", "h3", "h3", None]
+    assert tables["requests"]["protocol"].to_list() == protocols
+    assert tables["connections"].sort("connection_id")["protocol"].to_list()[:2] == ["h2", None]
+    assert tables["requests"]["protocol_raw"][0] == "spdy"
+
+
 def test_webpagetest_sockets_are_inferred_connections():
     har = har_of(
         entry("https://a.test/", _socket="31", _ip_addr="192.0.2.9", _protocol="HTTP/2"),
