@@ -5,8 +5,8 @@ earlier connection's certificate covers the name, which was reached at another a
 covered. A connection has several causes if several earlier ones differ. No candidates are those that answered 421 for
 its name, and those of another version of HTTP: what goes over to HTTP/3 (Alt-Svc, RFC 7838, HTTPS records) could not
 have gone over the HTTP/2 connection that is there. The paper knows HTTP/2 alone. Where closing times are unknown,
-*immediate* takes every connection to have closed after its last request, *endless* none ever; where they are known, both
-are exact.
+*immediate* takes every connection to have closed after its last request, *endless* none ever; where they are known,
+both are exact.
 """
 
 from __future__ import annotations
