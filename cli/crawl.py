@@ -227,6 +227,12 @@ def command(
     note(f"crawl: {made}")
     for worker in summary.left_out:
         note(f"crawl: left out: {worker}")
+    if summary.unnamed:
+        note(
+            f"crawl: {summary.unnamed} visits have connections of which is not known for which host they were opened: "
+            "the browser's NetLog tells of them in words that this originset does not know; browser.features in "
+            "study.json says which features it has on"
+        )
     if summary.shortage is not None:
         note(f"crawl: stopped: {summary.shortage}")
     if summary.left_over:

@@ -16,7 +16,7 @@ from originset.crawler.manners import Manners
 from originset.crawler.plan import OUTCOMES, Plan, further
 from originset.crawler.schedule import Schedule
 from originset.crawler.settings import CrawlSettings
-from originset.data.capture import Visit, write_packed
+from originset.data.capture import UNNAMED, Features, Visit, write_packed
 from originset.data.capture_place import CaptureStore
 from originset.data.errors import BrowserError
 from originset.data.ledger import Key, Ledger, Row
@@ -35,6 +35,7 @@ class Made(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     visit: Visit
     sandbox: Sandbox
+    features: Features | None = None
     links: list[str] = []
     capture: bytes | None = None
     staged: str | None = None
@@ -79,6 +80,8 @@ class Book:
         self.error: Exception | None = None
         self.browser_version: str | None = None
         self.sandbox: Sandbox | None = None
+        self.features: Features | None = None
+        self.unnamed = 0
         self.made: Counter[str] = Counter()
         self.stopped = False
         self.shortage: str | None = None
@@ -192,7 +195,8 @@ class Book:
         self._ledger.finish(row, OUTCOMES[result.status], result.error, result.error_code, rows)
         with self._lock:
             self.made[result.status] += 1
-            self.browser_version, self.sandbox = result.browser_version, made.sandbox
+            self.browser_version, self.sandbox, self.features = result.browser_version, made.sandbox, made.features
+            self.unnamed += UNNAMED in result.quality
         self._schedule.done(row, rows)
 
     def _keep_capture(self, made: Made) -> None:

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from originset.crawler.book import Book, Progress, Run
 from originset.crawler.browser.engine import DIFFERENCES, flags
 from originset.crawler.browser.scratch import sweep
@@ -28,7 +30,7 @@ class CrawlSummary:
     """What a crawl did: visits by status, those that were there already by state, those still to make.
 
     ``shortage`` says what the machine or the cluster ran out of, if that ended it; ``left_out`` which workers could not
-    be used, and why.
+    be used, and why. ``unnamed`` are visits with connections of which it is not known for which host they were opened.
     """
 
     made: dict[str, int] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class CrawlSummary:
     left_over: int = 0
     shortage: str | None = None
     left_out: list[str] = field(default_factory=list)
+    unnamed: int = 0
 
 
 def crawl(
@@ -70,8 +73,12 @@ def crawl(
         _record_facts(study, sites, settings, book)
         if book.stopped:
             raise KeyboardInterrupt
-        summary = CrawlSummary(dict(book.made), plan.skipped, book.left_over, book.shortage, book.left_out)
+        summary = CrawlSummary(
+            dict(book.made), plan.skipped, book.left_over, book.shortage, book.left_out, book.unnamed
+        )
         counts.update(made=dict(book.made), skipped=plan.skipped, left_over=book.left_over)
+        if book.unnamed:
+            counts.update(unnamed_connections=book.unnamed)
         if plan.excluded:
             counts.update(excluded=plan.excluded)
         if book.error is not None:
@@ -138,6 +145,7 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, book: 
                 "name": browser,
                 "version": book.browser_version,
                 "flags": list(flags(browser, kind, settings.visit.third_party_cookies)),
+                "features": None if book.features is None else msgspec.structs.asdict(book.features),
                 "sandbox": kind,
                 "differs": list(DIFFERENCES[browser]),
             }

@@ -70,6 +70,7 @@ def packed(captured: Captured) -> Made:
     return Made(
         visit=extension.visit,
         sandbox=sandbox(),
+        features=extension.features,
         links=extension.links,
         capture=pack_capture(har_log, extension),
     )

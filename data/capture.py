@@ -73,6 +73,10 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     dom_content_loaded_ms: Milliseconds | None = None
 
 
+#: In ``quality``: for which host some connection was opened is not known.
+UNNAMED = "unnamed_connections"
+
+
 class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One transport connection, used or not; ``id`` is Chromium's NetLog source id, which the HAR entries carry too."""
 
@@ -120,6 +124,17 @@ class DnsQuery(msgspec.Struct, kw_only=True, omit_defaults=True):
     took_ms: Milliseconds | None = None
 
 
+class Features(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Features that Chromium's command line switches on (with ``:PARAMETERS``) and off; the ``TRIAL:GROUP`` it is in.
+
+    None where the browser does not say: headless-shell does not log its command line.
+    """
+
+    enabled: list[str] | None = None
+    disabled: list[str] | None = None
+    field_trials: list[str] | None = None
+
+
 class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):
     """``log._originset``. ``certificates`` maps a certificate's id (SHA-256 of the DER, hex) to its DER in base64."""
 
@@ -128,6 +143,7 @@ class Extension(msgspec.Struct, kw_only=True, omit_defaults=True):
     dns: list[DnsQuery] = []
     certificates: dict[str, str] = {}
     links: list[str] = []  # chosen for visits of their own
+    features: Features | None = None  # of Chromium; None for other browsers
     version: int = VERSION
 
 

@@ -83,6 +83,14 @@ BROWSER_PREDICTIONS = table(
     ),
     Column("tls_low", "INTEGER", "connections, at least", "connections"),
     Column("tls_high", "INTEGER", "connections, at most", "connections"),
+    Column(
+        "as_recorded",
+        "INTEGER",
+        "of these, those that the model spares only because the recording has the requests on another host's "
+        "connection: it holds no DNS answers, certificate names or credentials that would decide it. Where this is not "
+        "0, that the model and a recording by the same browser agree is no test of the model.",
+        "connections",
+    ),
     Column("dns", "INTEGER", "names looked up; NULL where it hangs on what is not known", "lookups"),
     Column(
         "handshake_bytes",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from originset.crawler.netlog.sockets import endpoint, parse_group
+from originset.crawler.netlog.sockets import endpoint, parse_group, parse_stream_key
 from originset.crawler.netlog.stream import Constants, Event, parameters
 
 BEGIN, END = 1, 2
@@ -107,7 +107,7 @@ class LookupLog:
         )
 
     def asker(self, event: Event) -> None:
-        """Somebody wants a name's addresses: a QUIC job says so itself, a TCP job by its socket group."""
+        """Somebody wants a name's addresses: a QUIC job says so itself, a TCP job by its socket group or stream key."""
         values = parameters(event)
         # The estimator of the network's quality asks what the cache knows, for itself.
         if event.source_type == "NETWORK_QUALITY_ESTIMATOR" or event.phase == END:
@@ -115,7 +115,7 @@ class LookupLog:
         if "host" in values:
             name = _host(str(values["host"])), str(values.get("network_anonymization_key", ""))
             self._askers[event.source] = name
-        elif (group := parse_group(values.get("group_id"))) is not None:
+        elif (group := parse_group(values.get("group_id")) or parse_stream_key(values.get("stream_key"))) is not None:
             self._askers[event.source] = group.host, group.partition_key
 
     def cache_hit(self, event: Event) -> None:
@@ -272,6 +272,7 @@ _HANDLERS: dict[str, Callable[[LookupLog, Event], None]] = {
     "HOST_RESOLVER_MANAGER_JOB": LookupLog.job,
     "HOST_RESOLVER_MANAGER_REQUEST": LookupLog.asker,
     "SOCKET_POOL_CONNECT_JOB_CREATED": LookupLog.asker,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_ALIVE": LookupLog.asker,
     "HOST_RESOLVER_MANAGER_CACHE_HIT": LookupLog.cache_hit,
     "DNS_TRANSACTION": LookupLog.transaction,
     "DNS_TRANSACTION_ATTEMPT": LookupLog.attempt,

@@ -3,6 +3,10 @@
 Attribution: a visit has its browser to itself, and what belongs to it carries the network anonymization key of the
 visit's top-level sites. Those are read from the log: the first part of the key of every main-frame request for an
 address that the visit's main frame asked for. Everything else is the browser's own and is dropped.
+
+Chromium has two ways to a connection, by the feature HappyEyeballsV3: a stream job that has a connect job of the socket
+pools, or a job of the stream pool (HTTP_STREAM_POOL_*), whose attempt manager makes connection attempts. Of the latter,
+the log does not say which request went out on which connection of HTTP/1.1; DevTools do.
 """
 
 from __future__ import annotations
@@ -18,7 +22,15 @@ from originset.crawler.netlog import chains, lookups
 from originset.crawler.netlog.chains import ChainLog
 from originset.crawler.netlog.lookups import Lookup, LookupLog
 from originset.crawler.netlog.server_hello import certificates, is_resumed
-from originset.crawler.netlog.sockets import Group, SentRequest, Socket, endpoint, parse_group, top_site
+from originset.crawler.netlog.sockets import (
+    Group,
+    SentRequest,
+    Socket,
+    endpoint,
+    parse_group,
+    parse_stream_key,
+    top_site,
+)
 from originset.crawler.netlog.stream import Constants, Event, dependency, parameters
 
 BEGIN, END = 1, 2
@@ -79,6 +91,16 @@ class _Reader:
         job, group = dependency(parameters(event)), self._groups.get(event.source)
         if job is not None and group is not None:
             self._groups.setdefault(job, group)
+
+    def attempt_manager(self, event: Event) -> None:
+        """The stream pool's: it makes all attempts at connections of its group, and hands its session to requests."""
+        if event.phase == BEGIN and (group := parse_stream_key(parameters(event).get("stream_key"))) is not None:
+            self._groups[event.source] = group
+
+    def attempt_bound(self, event: Event) -> None:
+        """An attempt at a connection is its manager's, and so is the socket that it opens."""
+        if (group := self._groups.get(dependency(parameters(event)) or -1)) is not None:
+            self._groups[event.source] = group
 
     def name_groups(self) -> None:
         """Tell the sockets of their groups: at the end, because a log may name them after the sockets."""
@@ -191,11 +213,6 @@ class _Reader:
         if socket is not None and not socket.tls:
             socket.error = "net::ERR_QUIC_HANDSHAKE_FAILED"
 
-    def request_session(self, event: Event) -> None:
-        """A request is given to a QUIC session without a stream job of its own."""
-        self._request_streams[event.source] = event.source
-        self.stream_session(event)
-
     def quic_origin(self, event: Event) -> None:
         if (socket := self.sockets.get(event.source)) is not None:
             origins = [str(origin) for origin in parameters(event).get("origins", [])]
@@ -260,6 +277,8 @@ class _Reader:
     def stream_session(self, event: Event) -> None:
         if (session := dependency(parameters(event))) is not None:
             self._streams.setdefault(event.source, _Stream()).session = session
+            if event.source_type == "URL_REQUEST":  # the stream pool gives it a session that is there without a job
+                self._request_streams[event.source] = event.source
 
     def headers_sent(self, event: Event) -> None:
         """The request's headers went out: what its stream job is bound to now is what carries it."""
@@ -309,7 +328,11 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
     "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
     "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
-    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.request_session,
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.stream_session,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_ALIVE": _Reader.attempt_manager,
+    "TCP_BASED_ATTEMPT_BOUND_TO_POOL": _Reader.attempt_bound,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_JOB_BOUND": _Reader.stream_bound,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_EXISTING_SPDY_SESSION_MATCHED": _Reader.stream_session,
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,

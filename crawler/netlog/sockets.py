@@ -17,6 +17,7 @@ _PRIVACY_MODES = {
     "pmpsa/": "enabled partitioned state allowed",
 }
 _GROUP = re.compile(r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>.+?)(?::(?P<port>\d+))? <(?P<key>.*)>$")
+_DESTINATION = re.compile(r"(?:https?|wss?)://(?P<host>\[[^\]]+\]|[^:/]+)(?::\d+)?$")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -78,6 +79,17 @@ def parse_group(name: object) -> Group | None:
         return None
     privacy = match["privacy"] or ""
     return Group(match["host"].strip("[]").lower(), match["key"], _PRIVACY_MODES.get(privacy, privacy.rstrip("/")))
+
+
+def parse_stream_key(key: object) -> Group | None:
+    """The group of an HttpStreamKey (net/http/http_stream_key.cc), by which HappyEyeballsV3's stream pool goes."""
+    if not isinstance(key, dict):
+        return None
+    match = _DESTINATION.match(str(key.get("destination", "")))
+    if match is None:
+        return None
+    partition_key, privacy_mode = str(key.get("network_anonymization_key", "")), str(key.get("privacy_mode", ""))
+    return Group(match["host"].strip("[]").lower(), partition_key, privacy_mode)
 
 
 def top_site(partition_key: str | None) -> str | None:

@@ -7,13 +7,15 @@ events that :mod:`originset.crawler.netlog.reading` understands are kept, their 
 from __future__ import annotations
 
 import os
+import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from originset.data.capture import Features
 from originset.data.errors import BrowserError
 
 _READ_BYTES = 1 << 18
@@ -22,6 +24,7 @@ _LONGEST_LINE = 8 << 20
 # Of events that wait to be taken: parameters, and what an event itself needs.
 _MOST_WAITING = 128 << 20
 _EVENT_BYTES = 200
+_ENABLED, _DISABLED = (re.compile(rf"--{word}-features=(\S+)") for word in ("enable", "disable"))
 
 
 class Event(msgspec.Struct, gc=False):
@@ -48,12 +51,18 @@ class _Line(msgspec.Struct, gc=False):
     params: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+class _Client(msgspec.Struct):
+    command_line: str | None = None
+
+
 class _Constants(msgspec.Struct, rename="camel"):
     log_event_types: dict[str, int]
     log_source_type: dict[str, int]
     net_error: dict[str, int]
     time_tick_offset: int
     load_flag: dict[str, int] = {}
+    active_field_trial_groups: list[str] | None = None
+    client_info: _Client | None = None
 
 
 class _Head(msgspec.Struct):
@@ -69,11 +78,13 @@ class Constants:
     """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms.
 
     ``without_credentials`` is the load flag of requests that neither send nor keep cookies; 0 if it has none.
+    ``features`` are those that the browser was started with, and the field trials that it is in.
     """
 
     errors: dict[int, str]
     time_offset_ms: int
     without_credentials: int = 0
+    features: Features = field(default_factory=Features)
 
 
 _line_decoder = msgspec.json.Decoder(_Line)
@@ -115,7 +126,18 @@ class Parser:
         self._sources = {number: name for name, number in constants.log_source_type.items()}
         errors = {number: f"net::{name}" for name, number in constants.net_error.items()}
         without_credentials = constants.load_flag.get("DO_NOT_SAVE_COOKIES", 0)
-        self.constants = Constants(errors, constants.time_tick_offset, without_credentials)
+        client, trials = constants.client_info, constants.active_field_trial_groups
+        features = Features(field_trials=None if trials is None else sorted(trials))
+        if client is not None and client.command_line is not None:
+            features.enabled, features.disabled = (
+                _switched(client.command_line, flag) for flag in (_ENABLED, _DISABLED)
+            )
+        self.constants = Constants(errors, constants.time_tick_offset, without_credentials, features)
+
+
+def _switched(command_line: str, flag: re.Pattern[str]) -> list[str]:
+    """The features that a command line, with all that the system's start script adds, names behind a flag."""
+    return sorted({feature for given in flag.findall(command_line) for feature in given.split(",") if feature})
 
 
 class _Lines:

@@ -24,7 +24,7 @@ from originset.crawler.visits.consent import accept
 from originset.crawler.visits.page_facts import look
 from originset.crawler.visits.page_log import Exchange, PageLog
 from originset.crawler.visits.record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
-from originset.data.capture import Extension
+from originset.data.capture import UNNAMED, Extension
 
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5
@@ -268,20 +268,26 @@ def _capture(
             browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
             browser_version=chromium.version,
             ip_families=chromium.settings.family or netlog_records.ip_families(log),
-            quality=_quality(exchanges, cut=page.budget.exceeded or chromium.netlog.take_loss()),
+            quality=_quality(exchanges, log, cut=page.budget.exceeded or chromium.netlog.take_loss()),
         ),
         connections=connections,
         dns=netlog_records.dns_queries(log, zero_ms),
         certificates=certificates,
         links=links_to_follow(request, page, outcome.facts),
+        features=chromium.netlog.constants.features,
     )
     return har_log, extension
 
 
-def _quality(exchanges: list[Exchange], *, cut: bool) -> list[str]:
+def _quality(exchanges: list[Exchange], log: netlog.VisitLog, *, cut: bool) -> list[str]:
     """What limits the recording: Chromium drops its connections when the machine's addresses change.
 
-    ``cut``: the page made it tell more than is taken in.
+    ``cut``: the page made it tell more than is taken in. A connection whose host is not known is one that a way of
+    Chromium's led to which :mod:`originset.crawler.netlog.reading` does not know, such as a new feature's.
     """
-    changed = any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges)
-    return [*(["network_changed"] if changed else []), *(["truncated"] if cut else [])]
+    limits = {
+        "network_changed": any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges),
+        "truncated": cut,
+        UNNAMED: any(socket.host is None for socket in log.sockets.values()),
+    }
+    return [name for name, found in limits.items() if found]

@@ -7,7 +7,16 @@ import polars as pl
 from originset.data.reference.browser_rules import browser_rules
 from originset.models.browsers.facts import BatchFacts
 from originset.models.browsers.part import earlier_alike, grouped
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES, lists_origin, origin_of, other_protocol, reaches
+from originset.models.browsers.sharing_rules import (
+    MAYBE,
+    NO,
+    YES,
+    lists_origin,
+    origin_of,
+    other_protocol,
+    reached_together,
+    reaches,
+)
 
 # Of a group, what decides whether it can use another's connection; and what its own is to others.
 _OWN = (
@@ -29,7 +38,9 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
     ``_held``. Besides: same_host, covers (its certificate, the later's host), reaches (its address is among the later
     host's answers), together (one connection carried both), in_set (its ORIGIN frames list the later's origin). Pairs
     of which the certificate is known not to cover the host are left out, and so are those of HTTP/1.1, which shares
-    nothing. ``names``: hosts that certificates (certificate_id) cover besides what is known of them.
+    nothing. ``covers`` and ``reaches`` take a connection that carried both for evidence; ``covers_by_names`` and
+    ``reaches_by_answers`` are what certificates, addresses and DNS answers say without it. ``names``: hosts that
+    certificates (certificate_id) cover besides what is known of them.
     """
     coverage = facts.coverage
     if names is not None:
@@ -41,9 +52,10 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
             pl.lit(value=False).alias("planned"),
         )
         .with_columns(
-            _reaches(groups),
+            pl.col("covers").alias("covers_by_names"),
             # What carried both was found fit for both.
             pl.when("together").then(pl.lit(YES, pl.Int8)).otherwise("covers").alias("covers"),
+            *_reaches(groups),
         )
         # Where names are not known, an address or a frame may do.
         .filter(
@@ -104,18 +116,20 @@ def _facing(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns((pl.col("host") == pl.col("host_held")).alias("same_host"), listed.alias("in_set"))
 
 
-def _reaches(groups: pl.DataFrame) -> pl.Expr:
-    return reaches(answers=groups["answers"].null_count() < groups.height).alias("reaches")
+def _reaches(groups: pl.DataFrame) -> tuple[pl.Expr, pl.Expr]:
+    by_answers = reaches(answers=groups["answers"].null_count() < groups.height)
+    return by_answers.alias("reaches_by_answers"), reached_together(by_answers).alias("reaches")
 
 
 def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
     """Pairs (group, group_held) as rows of :func:`pairs` if the earlier one's server announced and named the later."""
     return _facing(groups, near).with_columns(
         pl.lit(YES, pl.Int8).alias("covers"),
+        pl.lit(YES, pl.Int8).alias("covers_by_names"),
         pl.lit(value=False).alias("same_host"),
         pl.lit(value=False).alias("together"),
         pl.lit(value=True).alias("planned"),
-    ).with_columns(_reaches(groups))  # fmt: skip
+    ).with_columns(*_reaches(groups))  # fmt: skip
 
 
 def serving(found: pl.DataFrame, own: pl.Series) -> pl.Series:

@@ -71,14 +71,16 @@ def of_pages(
     rules: BrowserRules,
     planned: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """visit_id, tls_low, tls_high, dns, handshake_bytes and round_trips of each page.
+    """visit_id, tls_low, tls_high, as_recorded, dns, handshake_bytes and round_trips of each page.
 
     ``opens``: of :func:`connections`; ``others``: of :func:`without_tls`. ``planned``: pairs whose later host the
-    earlier one's certificate names on top of what it has.
+    earlier one's certificate names on top of what it has. What shares a connection ``as_recorded`` alone might open
+    one, for all that the rules can say by themselves: ``tls_high`` counts it.
     """
     pages = part.visits.height
     visit = opens["visit_id"].to_numpy()
-    low, high = opens["low"].to_numpy(), opens["high"].to_numpy()
+    shown = opens["as_recorded"].to_numpy().astype(np.int64)
+    low, high = opens["low"].to_numpy(), opens["high"].to_numpy() + shown
     added = np.zeros(opens.height, np.int64)
     if planned is not None:
         names = planned.select("group_held", "host").unique()
@@ -89,6 +91,7 @@ def of_pages(
             "visit_id": pl.int_range(pages, dtype=pl.UInt32, eager=True),
             "tls_low": _sums(visit, low, pages),
             "tls_high": _sums(visit, high, pages),
+            "as_recorded": _sums(visit, shown, pages),
             "dns": _lookups(opens, others, rules, pages),
             "handshake_bytes": _products(visit, high, pages, opens["chain_bytes"], added),
             "round_trips": _products(visit, high, pages, opens["trips"]),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.sharing_rules import MAYBE, NO, YES, in_time, joins, looked_up, shares_host
+
+_Outcomes = np.ndarray[tuple[int], np.dtype[np.int8]]
 
 # Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or if
 # the earlier one joined another's connection (JOINED).
@@ -18,20 +21,22 @@ SURE, UNSURE, JOINED = 3, 4, 5
 def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     """What a browser with ``rules`` makes of each of the pairs (:func:`originset.models.browsers.candidates.pairs`).
 
-    Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), asked (looks the name up all the
-    same), refused (it is asked in vain). Pairs that come to nothing are left out.
+    Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), as_recorded (that it may, or
+    does, rests on their being together in the recording), asked (looks the name up all the same), refused (it is asked
+    in vain). Pairs that come to nothing are left out.
     """
     return (
         found.select(
             *("group", "group_held", "same_host"),
-            joins(rules).alias("may"),
+            joins(rules, recorded=True).alias("may"),
+            (joins(rules, recorded=False) < joins(rules, recorded=True)).alias("as_recorded"),
             shares_host(rules).alias("shares"),
             in_time().alias("in_time"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
         )
         .filter((pl.col("may") > NO) | (pl.col("shares") > NO))
-        .select("group", "group_held", _way().alias("way"), "may", "asked", "refused")
+        .select("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused")
     )
 
 
@@ -54,7 +59,8 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with what becomes of each, given the :func:`ways` that a browser takes; these are in any order.
 
     ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it certainly uses instead;
-    else NULL), ``looked_up`` (NULL: not known), ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
+    else NULL), ``as_recorded`` (that it joins rests on the recording's showing it), ``looked_up`` (NULL: not known),
+    ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
 
     Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
     it certainly may use, and certainly opens one if there is none that it could perhaps use.
@@ -80,14 +86,26 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
                 pl.when(pl.Series(joined)).then(pl.Series(used)).cast(groups.schema["group"]).alias("joins")
             ).to_series(),
             pl.select(pl.when(pl.Series(~open_question)).then(pl.Series(asked)).alias("looked_up")).to_series(),
+            pl.Series("as_recorded", _as_recorded(possible, opens)),
             pl.Series("refused", refused),
         ]
     )
 
 
+def _as_recorded(possible: pl.DataFrame, opens: _Outcomes) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which groups open no connection for no other reason than that the recording shows them on another's."""
+    way, there = possible["way"].to_numpy(), opens[possible["group_held"].to_numpy()]
+    certain = (way == SURE) | ((way == YES) & (there == YES)) | ((way == JOINED) & (there == NO))
+    shown, otherwise = (np.zeros(opens.size, np.bool_) for _ in range(2))
+    group, by_recording = possible["group"].to_numpy(), possible["as_recorded"].to_numpy()
+    shown[group[certain & by_recording]] = True
+    otherwise[group[certain & ~by_recording]] = True
+    return shown & ~otherwise
+
+
 def opened(
     count: int, later: list[int], earlier: list[int], certain: list[int]
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int8]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+) -> tuple[_Outcomes, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Of ``count`` groups, whether each opens a connection, and whose it uses instead (-1: nobody's).
 
     The k-th pair says that group ``later[k]`` may (MAYBE) or can (YES) use the connection that ``earlier[k]`` opens, or

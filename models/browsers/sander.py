@@ -2,9 +2,11 @@
 
 CERT: an earlier connection leads to the same address and port, but its certificate does not cover the name. IP: an
 earlier connection's certificate covers the name, which was reached at another address. CRED: the same address, and
-covered. A connection has several causes if several earlier ones differ; those that answered 421 for its name are no
-candidates. Where closing times are unknown, *immediate* takes every connection to have closed after its last request,
-*endless* none ever; where they are known, both are exact.
+covered. A connection has several causes if several earlier ones differ. No candidates are those that answered 421 for
+its name, and those of another version of HTTP: what goes over to HTTP/3 (Alt-Svc, RFC 7838, HTTPS records) could not
+have gone over the HTTP/2 connection that is there. The paper knows HTTP/2 alone. Where closing times are unknown,
+*immediate* takes every connection to have closed after its last request, *endless* none ever; where they are known,
+both are exact.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _CAUSES = ("CERT", "CRED", "IP")
 
 def sander_causes(found: pl.DataFrame, connections: int) -> pl.DataFrame:
     """Of each ``number`` below ``connections`` the lists of SANDER; ``found``: pairs with covers and is_MISDIRECTED."""
-    shares = pl.all_horizontal(pl.col(name).is_in(["h2", "h3"]) for name in ("protocol", "protocol_held"))
+    shares = pl.col("protocol").is_in(["h2", "h3"]) & (pl.col("protocol") == pl.col("protocol_held"))
     same_address = (pl.col("peer") == pl.col("peer_held")) & (pl.col("port") == pl.col("port_held"))
     cause = (
         pl.when(same_address & (pl.col("covers") == NO))

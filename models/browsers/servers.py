@@ -39,7 +39,7 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         .then(pl.coalesce("server_ip", "own_ip"))
         .otherwise(pl.coalesce("own_ip", _only("answers")))
         .alias("peer"),
-        pl.coalesce(pl.max_horizontal("started_ms", "answered_ms"), "ready_ms").alias("ready_ms"),
+        name_ready().alias("ready_ms"),
         # What was carried by another's connection found it established.
         pl.when("own")
         .then(pl.coalesce("own_ms", "connected_ms"))
@@ -101,6 +101,16 @@ def literals(part: Part) -> pl.Expr:
     """``answers``: those of a host that is an address are the address."""
     own = pl.concat_list(pl.col("host").cast(pl.String).cast(part.facts.addresses, strict=False))
     return pl.when("literal").then(own).otherwise("answers").alias("answers")
+
+
+def name_ready() -> pl.Expr:
+    """When the name's addresses were there: by the lookup, or else, where none was recorded, by the request's phases.
+
+    Columns: ``started_ms``, ``answered_ms`` (of :func:`answers_of`), ``ready_ms`` (of the request's own phases).
+    """
+    # A lookup of earlier answers at once. max_horizontal passes over NULL: alone it would take the start for an answer.
+    by_lookup = pl.max_horizontal("started_ms", "answered_ms")
+    return pl.when(pl.col("answered_ms").is_not_null()).then(by_lookup).otherwise("ready_ms")
 
 
 def answers_of(part: Part) -> pl.DataFrame:

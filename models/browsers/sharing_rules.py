@@ -11,33 +11,41 @@ from functools import cache
 
 import polars as pl
 
-from originset.data.reference.browser_rules import BrowserRules
+from originset.data.reference.browser_rules import BrowserRules, browser_rules
 
 NO, MAYBE, YES = 0, 1, 2
 
 
 @cache
-def joins(rules: BrowserRules) -> pl.Expr:
+def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     """Whether a browser with ``rules`` would use the earlier connection, as an expression over rows of :func:`pairs`.
 
-    That its server may answer 421 is not asked.
+    That its server may answer 421 is not asked. ``recorded``: a connection that carried both counts as evidence of what
+    nothing else decides; without it, what is said does not rest on what the recording's own browser did.
     """
     permits, restricts = (over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
     framed, listed = framed_in_time(), lists_origin()
-    by_address = pl.col("reaches")
+    covers, by_address = ("covers", "reaches") if recorded else ("covers_by_names", "reaches_by_answers")
+    fit = pl.col(by_address)
     if not rules.waits_for_connections_under_way:
-        by_address = pl.min_horizontal(by_address, in_time())
-    fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(by_address).cast(pl.Int8)
+        fit = pl.min_horizontal(fit, _in_time_together() if recorded else in_time())
+    fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(fit).cast(pl.Int8)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
     elsewhere = pl.min_horizontal(
-        "covers",
+        covers,
         fit,
-        same_pool(rules.pool),
+        same_pool(rules.pool, recorded=recorded),
         pl.when(alike | (_carries(rules) & ~pl.col("h2_denied"))).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
     return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8))
+
+
+def _in_time_together() -> pl.Expr:
+    # Without a recorded lookup, when the name was there is known by the request's phases alone, which recorders round.
+    shown = pl.col("together") & (pl.col("answers").is_null() | (in_time() == MAYBE))
+    return pl.when(shown).then(pl.lit(YES, pl.Int8)).otherwise(in_time())
 
 
 def _carries(rules: BrowserRules) -> pl.Expr:
@@ -74,24 +82,32 @@ def looked_up(rules: BrowserRules) -> pl.Expr:
 
 
 @cache
-def same_pool(pool: frozenset[str]) -> pl.Expr:
-    """Whether both are alike in all that a browser's pools of connections go by."""
+def same_pool(pool: frozenset[str], *, recorded: bool = False) -> pl.Expr:
+    """Whether both are alike in all that a browser's pools of connections go by.
+
+    ``recorded``: what one connection carried is alike, known or not, in what the recording's browser goes by.
+    """
     held = {name: pl.col(f"{name}_held") for name in ("credentialed", "third_party", "top_site", "cross_site")}
-    alike = [pl.lit(YES, pl.Int8)]
-    if "credentials" in pool:
-        alike.append(three(pl.col("credentialed") == held["credentialed"]))
-    if "third_party_cookies" in pool:
-        # Without credentials there are no cookies to keep back.
-        free = (~pl.col("cookies_blocked")) | (~pl.col("credentialed") & ~held["credentialed"])
-        alike.append(three(free | (pl.col("third_party") == held["third_party"])))
-    if "top_site" in pool:
-        alike.append(three(pl.col("top_site") == held["top_site"]))
-    if "cross_site_frame" in pool:
-        alike.append(three(pl.col("cross_site") == held["cross_site"]))
-    if "home_from_foreign_frame" in pool:
-        back, held_back = pl.col("cross_site") & pl.col("at_home"), held["cross_site"] & pl.col("at_home_held")
-        alike.append(three(back == held_back))
-    return pl.min_horizontal(alike)
+    # Without credentials there are no cookies to keep back.
+    free = (~pl.col("cookies_blocked")) | (~pl.col("credentialed") & ~held["credentialed"])
+    back, held_back = pl.col("cross_site") & pl.col("at_home"), held["cross_site"] & pl.col("at_home_held")
+    aspects = {
+        "credentials": pl.col("credentialed") == held["credentialed"],
+        "third_party_cookies": free | (pl.col("third_party") == held["third_party"]),
+        "top_site": pl.col("top_site") == held["top_site"],
+        "cross_site_frame": pl.col("cross_site") == held["cross_site"],
+        "home_from_foreign_frame": back == held_back,
+    }
+    alike = [_alike(name, known, recorded=recorded) for name, known in aspects.items() if name in pool]
+    return pl.min_horizontal([pl.lit(YES, pl.Int8), *alike])
+
+
+def _alike(aspect: str, known: pl.Expr, *, recorded: bool) -> pl.Expr:
+    if not recorded:
+        return three(known)
+    chromium, firefox = (aspect in browser_rules()[browser].pool for browser in ("chromium", "firefox"))
+    apart = pl.when(pl.col("browser") == "firefox").then(pl.lit(firefox)).otherwise(pl.lit(chromium))
+    return pl.when(three(known) == MAYBE, "together", apart).then(pl.lit(YES, pl.Int8)).otherwise(three(known))
 
 
 def three(known: pl.Expr) -> pl.Expr:
@@ -127,14 +143,7 @@ def origin_of() -> pl.Expr:
 def reaches(*, answers: bool) -> pl.Expr:
     """Whether the earlier one's address is among the later host's answers; ``answers``: some are known."""
     peer, peers, own = pl.col("peer_held"), pl.col("answers_held"), pl.col("answers")
-    # A connection that carried both led to an address of both, unless a frame may have made up for it.
-    by_address = (pl.col("protocol") == "h2") & pl.col("browser").ne_missing("firefox")
-    decided = (
-        pl.when((peer == pl.col("peer")).fill_null(value=False))
-        .then(YES)
-        .when(own.is_null() & pl.col("together") & by_address)
-        .then(YES)
-    )
+    decided = pl.when((peer == pl.col("peer")).fill_null(value=False)).then(YES)
     if not answers:
         return decided.otherwise(MAYBE).cast(pl.Int8)
     both = peers.list.set_intersection(own).list.len()
@@ -152,3 +161,13 @@ def reaches(*, answers: bool) -> pl.Expr:
         .otherwise(NO)
         .cast(pl.Int8)
     )
+
+
+def reached_together(by_answers: pl.Expr) -> pl.Expr:
+    """``by_answers`` (:func:`reaches`), or, without answers, by a connection that carried both.
+
+    It led to an address of both, unless a frame may have made up for it.
+    """
+    without_frames = (pl.col("protocol") == "h2") & pl.col("browser").ne_missing("firefox")
+    shown = pl.col("answers").is_null() & pl.col("together") & without_frames.fill_null(value=False)
+    return pl.when(shown).then(pl.lit(YES, pl.Int8)).otherwise(by_answers)

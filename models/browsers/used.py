@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from originset.models.browsers.part import Part, matched
-from originset.models.browsers.servers import answers_of, literals
+from originset.models.browsers.servers import answers_of, literals, name_ready
 
 _KEY = ["visit_id", "connection_id"]
 _CARRIED = (
@@ -58,7 +58,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
             pl.coalesce("established_ms", "connected_ms").alias("established_ms"),
             pl.when(pl.col("last_ms") != -np.inf).then("last_ms").alias("last_ms"),
             pl.when(pl.col("source") == "netlog").then(pl.col("closed_ms").is_null()).alias("lasting"),
-            pl.coalesce(pl.max_horizontal("started_ms", "answered_ms"), "ready_ms").alias("ready_ms"),
+            name_ready().alias("ready_ms"),
         )
     )
     facts = facts.with_columns(

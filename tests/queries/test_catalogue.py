@@ -77,8 +77,10 @@ BY_HAND = {
     "names_resolve_summary": {"name_kind": "the host it was opened for", "pairs": 10, "resolves": 0, "unknown": 10},
     "pages_rank_summary": {"ranks_from": 1, "visits": 3, "loaded": 2, "requests": 6.0, "load_ms": 500.0, "tls": 4.0},
     "protocols_summary": {"protocol": "http/1.1", "secure": True, "requests": 1},
+    # Nine of the ten connections are over HTTP/2.
     "sander_causes_summary": {
-        "bound": "endless", "cause": "CERT", "connections": 2, "tls_pct": 20.0, "pages": 1, "of_pages": 3,
+        "protocols": "h2", "bound": "endless", "cause": "CERT", "connections": 2, "tls_pct": 200 / 9, "pages": 1,
+        "of_pages": 3,
     },
     "sans_changes_summary": {
         "sites": 3, "names_known": 1, "unchanged": 0, "at_most_10": 1, "at_most_10_pct": 100.0, "median_names": 2.0,

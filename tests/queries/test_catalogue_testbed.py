@@ -110,7 +110,9 @@ BY_HAND = {
     # Tag and pixels of D, twice, and all of W.
     "protocols_summary": {"protocol": "http/1.1", "secure": True, "requests": 13, "requests_pct": 1300 / 95},
     # login.bank.test, as above.
-    "sander_causes_summary": {"bound": "endless", "cause": "CERT", "connections": 1, "pages": 1, "of_pages": 12},
+    "sander_causes_summary": {
+        "protocols": "h2", "bound": "endless", "cause": "CERT", "connections": 1, "pages": 1, "of_pages": 12,
+    },
     # G, W and O lack nothing; D two names, T two, S, B, A, R and P one.
     "sans_changes_summary": {
         "sites": 10, "names_known": 10, "unchanged": 3, "unchanged_pct": 30.0, "median_names": 1.5,

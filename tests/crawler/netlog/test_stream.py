@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from originset.crawler.netlog import stream as module
-from originset.crawler.netlog.stream import NetLogStream
+from originset.crawler.netlog.stream import NetLogStream, Parser
+from originset.data.capture import Features
 
 HEAD = (
     b'{"constants": {"logEventTypes": {"WANTED": 1, "OTHER": 2}, "logSourceType": {"S": 1}, '
@@ -88,3 +89,25 @@ def test_what_waits_is_bounded(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> N
     assert sum(len(event.params) for event in pipe.stream.take()) <= 1 << 20
     pipe.event(1000)
     assert 1000 in pipe.numbers(1000), "once they are taken, others may wait"
+
+
+def test_the_features_that_the_browser_was_started_with() -> None:
+    """What several flags say is one list, and a feature's parameters stay with it."""
+    parser = Parser(frozenset())
+    client = (
+        b'"clientInfo": {"command_line": "chromium --enable-features=B:delay/1d,A --headless '
+        b'--disable-features=C --enable-features=HappyEyeballsV3 --user-data-dir=/home/me"}, '
+        b'"activeFieldTrialGroups": ["Trial:Group"], '
+    )
+    assert parser.event(HEAD.splitlines()[0].replace(b'"netError"', client + b'"netError"')) is None
+    assert parser.constants is not None
+    assert parser.constants.features == Features(
+        enabled=["A", "B:delay/1d", "HappyEyeballsV3"], disabled=["C"], field_trials=["Trial:Group"]
+    )
+
+
+def test_a_log_that_does_not_name_the_browsers_flags() -> None:
+    parser = Parser(frozenset())
+    parser.event(HEAD.splitlines()[0])
+    assert parser.constants is not None
+    assert parser.constants.features == Features(enabled=None, disabled=None, field_trials=None)

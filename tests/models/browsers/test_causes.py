@@ -159,3 +159,12 @@ def test_sander_bounds_where_nobody_saw_it_close(make_tables) -> None:
     by_har = {"source": "har"}
     row = redundant(make_tables, by_har, {**by_har, "server_ip": B})
     assert (row["sander_immediate"], row["sander_endless"]) == ([], ["IP"])
+
+
+def test_what_goes_over_to_http3_is_none_of_sanders_causes(make_tables) -> None:
+    """The same host at the same address, over HTTP/2 and then, by Alt-Svc, over HTTP/3."""
+    upgraded = redundant(make_tables, second={"host": HOST, "first_host": HOST, "protocol": "h3"})
+    assert (upgraded["cause"], upgraded["sander_immediate"], upgraded["sander_endless"]) == ("PROTO_MIX", [], [])
+    over_h3 = {"protocol": "h3"}
+    again = redundant(make_tables, over_h3, {"host": HOST, "first_host": HOST, **over_h3})
+    assert again["sander_endless"] == ["CRED"]
