@@ -41,9 +41,9 @@ REDUNDANT_CONNECTIONS = table(
     Column(
         "cause",
         "VARCHAR",
-        "the first that applies: H1, PROTO_MIX, CRED, PARTITION, PORT_SCHEME, IP, CERT, CERT+IP, ORIGIN_EXCLUDED, "
-        "ORIGIN_UNSUPPORTED, RACE, MISDIRECTED, LIFETIME, SPECIAL; NOT_DECIDABLE: the recorder left out what decides; "
-        "UNKNOWN: no known rule forbade it",
+        "the obstacle that must go first: SPECIAL, MISDIRECTED, ORIGIN_UNSUPPORTED, IP, CERT, CERT+IP, "
+        "ORIGIN_EXCLUDED, PORT_SCHEME, H1, PROTO_MIX, CRED, PARTITION, RACE, LIFETIME; NOT_DECIDABLE: the recorder "
+        "left out what decides, of this one or of one before it; UNKNOWN: no known rule forbade it",
     ),
     Column(
         "detail",

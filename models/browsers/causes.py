@@ -19,10 +19,11 @@ from originset.models.browsers.used import used_connections
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
 
-# The taxonomy, in the order in which a cause is named first. Public names: tests and queries count by them.
+# The taxonomy, in the order in which obstacles must go: what nothing helps against, whether the server may answer for the
+# host, the protocol, who asks, and when. Public names: tests and queries count by them.
 CAUSES = (
-    *("H1", "PROTO_MIX", "CRED", "PARTITION", "PORT_SCHEME", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED"),
-    *("ORIGIN_UNSUPPORTED", "RACE", "MISDIRECTED", "LIFETIME", "SPECIAL"),
+    *("SPECIAL", "MISDIRECTED", "ORIGIN_UNSUPPORTED", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED", "PORT_SCHEME"),
+    *("H1", "PROTO_MIX", "CRED", "PARTITION", "RACE", "LIFETIME"),
 )
 # What there are few of is kept as that.
 _CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
@@ -40,10 +41,11 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
 
     A connection is redundant if the page had an earlier one to the same host, to one of its addresses, in the same AS,
     or with a certificate that covers its host. Of several that one is named that the least stands against. All causes
-    that certainly apply are kept; where none does and something is not known, the cause is NOT_DECIDABLE and ``needs``
-    says what is missing; where everything is known and no known rule is broken, UNKNOWN. The rules are those of the
-    recorder's browser; of one that originset knows no rules of, Chromium's. ``asked_for``: of
-    :func:`originset.models.browsers.asked.modes_of`.
+    that certainly apply are kept. The first obstacle is the first of CAUSES that applies; where one before it may apply
+    too, or none certainly does, it is NOT_DECIDABLE and ``needs`` says what is missing: whether a request came too soon
+    for a connection, say, is of no interest if the certificate may not cover its host. Where everything is known and no
+    known rule is broken, UNKNOWN. The rules are those of the recorder's browser; of one that originset knows no rules
+    of, Chromium's. ``asked_for``: of :func:`originset.models.browsers.asked.modes_of`.
     """
     used = used_connections(part, asked_for)
     found = _obstacles(reusable_pairs(part, used))
@@ -70,15 +72,7 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     known = _listed(rows.with_columns(facts), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
         _listed(known, "needs", _needs())
-        .with_columns(
-            pl.coalesce(
-                pl.col("causes").list.first().cast(pl.String),
-                pl.when(pl.col("needs").list.len() > 0).then(pl.lit(NOT_DECIDABLE)),
-                pl.lit(UNKNOWN),
-            )
-            .cast(_CAUSE)
-            .alias("cause")
-        )
+        .with_columns(_first_obstacle().cast(_CAUSE).alias("cause"))
         .with_columns(_detail())
         .hstack(by_number[rows["number"]])
     )
@@ -115,6 +109,17 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
+def _first_obstacle() -> pl.Expr:
+    decided = [
+        pl.when(pl.col(f"is_{name}") > NO).then(
+            pl.when(pl.col(f"is_{name}") == YES).then(pl.lit(name)).otherwise(pl.lit(NOT_DECIDABLE))
+        )
+        for name in CAUSES
+    ]
+    return pl.coalesce(*decided, pl.lit(UNKNOWN))
+
+
+@cache
 def _values() -> list[pl.Expr]:
     permitted, restricted = _by_browser("origin_permits"), _by_browser("origin_restricts")
     waived = pl.col("listed") & permitted
@@ -143,7 +148,8 @@ def _values() -> list[pl.Expr]:
         ).then(pl.min_horizontal("covers", "reaches")).otherwise(NO),
         "ORIGIN_UNSUPPORTED": pl.when(pl.col("listed") & ~permitted & ~pl.col("same_host"))
         .then(pl.min_horizontal("covers", away)).otherwise(NO),
-        "RACE": three(pl.col("established_ms_held") > late),
+        # Over HTTP/1.1 there is nothing to be in time for.
+        "RACE": pl.when(plain.fill_null(value=False)).then(NO).otherwise(three(pl.col("established_ms_held") > late)),
         "MISDIRECTED": three(pl.col("misdirected_held").list.contains(pl.col("host")).fill_null(value=False)),
         "LIFETIME": YES - alive,
         "SPECIAL": pl.when("socket").then(YES).otherwise(NO),

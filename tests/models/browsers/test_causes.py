@@ -66,6 +66,7 @@ def redundant(
 
 
 OWN_NAME = {"all": [HOST]}
+SOCKET = {"second": {"scheme": "wss", "protocol": "http/1.1"}}
 CASES = {
     "UNKNOWN": ({}, {}, {}),
     "H1": ({}, {"protocol": "http/1.1"}, {}),
@@ -79,7 +80,7 @@ CASES = {
     "RACE": ({"established_ms": 40.0}, {}, {}),
     "MISDIRECTED": ({"misdirected": [OTHER]}, {}, {}),
     "LIFETIME": ({"closed_ms": 28.0}, {}, {}),
-    "SPECIAL": ({}, {"scheme": "wss", "protocol": "http/1.1"}, {}),
+    "SPECIAL": ({}, SOCKET["second"], {}),
 }
 
 
@@ -98,8 +99,43 @@ def test_all_causes_the_first_of_the_taxonomy_primary(make_tables) -> None:
     row = redundant(
         make_tables, {"misdirected": [OTHER]}, {"server_ip": B, "credentials": "omit"}, certificates=OWN_NAME
     )
-    assert row["causes"] == ["CRED", "CERT+IP", "MISDIRECTED"]
-    assert row["cause"] == "CRED"
+    assert row["causes"] == ["MISDIRECTED", "CERT+IP", "CRED"]
+    assert row["cause"] == "MISDIRECTED"
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "all_of_them"),
+    [
+        # HTTP/2 helps nobody whose connection leads to another machine.
+        ({"second": {"protocol": "http/1.1", "server_ip": AWAY}}, "IP", ["IP", "H1"]),
+        ({"second": {"protocol": "http/1.1", "server_ip": B}, "certificates": OWN_NAME}, "CERT+IP", ["CERT+IP", "H1"]),
+        # Nothing is shared over HTTP/1.1 that a request could come too soon for.
+        ({"first": {"established_ms": 40.0}, "second": {"protocol": "http/1.1"}}, "H1", ["H1"]),
+        # Nor by a WebSocket, whatever its certificate.
+        ({**SOCKET, "certificates": OWN_NAME}, "SPECIAL", ["SPECIAL", "CERT"]),
+    ],
+)
+def test_what_must_go_first_is_first(make_tables, given, first, all_of_them) -> None:
+    row = redundant(make_tables, **given)
+    assert (row["cause"], row["causes"]) == (first, all_of_them)
+
+
+LATE = {"established_ms": 40.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "applies", "need"),
+    [
+        # Two connections at once may be two for their credentials, or of two servers; the browser is not to blame.
+        ({"first": LATE, "second": {"host": HOST, "first_host": HOST, "credentials": "unknown"}}, "RACE", "credentials"),
+        ({"first": LATE, "certificates": {"all": None}}, "RACE", "certificate names"),
+        ({"second": {"protocol": "http/1.1", "server_ip": B}, "answers": False}, "H1", "DNS answers"),
+    ],
+)
+def test_no_obstacle_comes_first_where_one_before_it_is_open(make_tables, given, applies, need) -> None:
+    row = redundant(make_tables, **given)
+    assert (row["cause"], row["causes"], row["needs"]) == ("NOT_DECIDABLE", [applies], [need])
+    assert (row["fixable_by"], row["fix"]) == (None, None)
 
 
 def test_a_cdn_is_not_told_to_put_one_customers_name_on_anothers_certificate(make_tables) -> None:
@@ -146,7 +182,7 @@ def test_an_origin_set_permits_and_keeps_off_where_the_recorder_heeds_it(make_ta
     both = {"origin_set": [f"https://{HOST}", f"https://{OTHER}"]}
     own = {"origin_set": [f"https://{HOST}"]}
     firefox = {"visit": {"browser": "firefox"}}
-    assert redundant(make_tables, both, {"server_ip": B})["causes"] == ["IP", "ORIGIN_UNSUPPORTED"]
+    assert redundant(make_tables, both, {"server_ip": B})["causes"] == ["ORIGIN_UNSUPPORTED", "IP"]
     assert redundant(make_tables, both, {"server_ip": B}, **firefox)["cause"] == "UNKNOWN"
     assert redundant(make_tables, own, {})["cause"] == "UNKNOWN"
     assert redundant(make_tables, own, {}, **firefox)["causes"] == ["ORIGIN_EXCLUDED"]
