@@ -48,12 +48,13 @@ REDUNDANT_CONNECTIONS = table(
     Column(
         "detail",
         "VARCHAR",
-        "SAME_HOST_H1, CREDENTIALS, THIRD_PARTY_COOKIES, V4_V6, SAME_PREFIX, SAME_AS, OTHER_AS, SAME_HOST",
+        "SAME_HOST_H1, REUSABLE_H1 (the earlier one's alone), CREDENTIALS, THIRD_PARTY_COOKIES, V4_V6, SAME_PREFIX, "
+        "SAME_AS, OTHER_AS, SAME_HOST",
     ),
     Column("causes", "VARCHAR[]", "all that certainly apply, in that order"),
     Column("needs", "VARCHAR[]", "what was missing to decide about others: certificate names, DNS answers, ..."),
-    Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where the cause is not known"),
-    Column("fix", "VARCHAR", "what they would do; NULL where nobody can, or the cause is not known"),
+    Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where that is not known"),
+    Column("fix", "VARCHAR", "what they would do; NULL where nobody can, or who is not known"),
     Column(
         "based_on_live",
         "BOOLEAN",

@@ -19,8 +19,8 @@ from originset.models.browsers.used import used_connections
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
 
-# The taxonomy, in the order in which obstacles must go: what nothing helps against, whether the server may answer for the
-# host, the protocol, who asks, and when. Public names: tests and queries count by them.
+# The taxonomy, in the order in which obstacles must go: what nothing helps against, whether the server may answer for
+# the host, the protocol, who asks, and when. Public names: tests and queries count by them.
 CAUSES = (
     *("SPECIAL", "MISDIRECTED", "ORIGIN_UNSUPPORTED", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED", "PORT_SCHEME"),
     *("H1", "PROTO_MIX", "CRED", "PARTITION", "RACE", "LIFETIME"),
@@ -28,7 +28,10 @@ CAUSES = (
 # What there are few of is kept as that.
 _CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
 _DETAIL = pl.Enum(
-    ["SAME_HOST_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS", "OTHER_AS", "SAME_HOST"]
+    [
+        *("SAME_HOST_H1", "REUSABLE_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS"),
+        *("OTHER_AS", "SAME_HOST"),
+    ]
 )
 
 # What is told of two connections besides what decides.
@@ -240,7 +243,10 @@ def _detail() -> pl.Expr:
     )  # fmt: skip
     cause = pl.col("cause")
     return (
-        pl.when(cause == "H1").then(pl.when("same_host").then(pl.lit("SAME_HOST_H1")))
+        pl.when(cause == "H1").then(
+            pl.when("same_host").then(pl.lit("SAME_HOST_H1"))
+            .when(pl.col("protocol") != "h1").then(pl.lit("REUSABLE_H1"))
+        )
         .when(cause == "CRED").then(
             pl.when(pl.col("credentialed") != pl.col("credentialed_held")).then(pl.lit("CREDENTIALS"))
             .when("cookies_blocked").then(pl.lit("THIRD_PARTY_COOKIES"))

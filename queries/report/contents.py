@@ -56,7 +56,7 @@ LIMIT $pages
 
 _CONNECTIONS = """
 SELECT n.connection_id, n.first_host, n.hosts, n.protocol, n.opened_ms, n.closed_ms, n.used, n.server_ip,
-    r.cause, r.detail, r.needs, r.host, r.reusable_host, r.reusable_connection_id, r.fixable_by, r.fix,
+    r.cause, r.detail, r.causes, r.needs, r.host, r.reusable_host, r.reusable_connection_id, r.fixable_by, r.fix,
     r.based_on_live,
     q.requests, q.first_ms, q.last_ms
 FROM connections AS n

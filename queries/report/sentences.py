@@ -17,6 +17,7 @@ _WHO = {
 
 _WHY = {
     "H1": "{host} answered over HTTP/1.1, which serves one request at a time.",
+    "REUSABLE_H1": "{held} answered over HTTP/1.1, which serves one request at a time.",
     "PROTO_MIX": "One connection speaks HTTP/3 and the other HTTP/2; requests do not move between them.",
     "CRED": "One was opened with credentials and the other without; browsers keep these apart.",
     "CREDENTIALS": "{host} was asked for with credentials on one and without on the other; browsers keep these apart.",
@@ -27,14 +28,18 @@ _WHY = {
     "CERT": "{held} is at the same address, but its certificate does not cover {host}.",
     "CERT+IP": "{held} is on the same network, but neither its certificate nor its address is {host}'s.",
     "ORIGIN_EXCLUDED": "{held} sent an ORIGIN frame that leaves {host} out, so it may not be used for it.",
-    "ORIGIN_UNSUPPORTED": "{held} announced {host} in an ORIGIN frame, and this browser does not heed it there.",
+    "ORIGIN_UNSUPPORTED": "{held} announced {host} in an ORIGIN frame, which this browser does not act on there.",
     "RACE": "It was opened before the connection to {held} was ready to be shared.",
+    "RACE_SAME_HOST": "Two connections to {host} were started at the same time.",
     "MISDIRECTED": "{held} refused requests for {host} (421).",
     "LIFETIME": "The earlier connection had closed, or was about to.",
     "SPECIAL": "A WebSocket over HTTP/1.1 needs a connection of its own.",
     "UNKNOWN": "No rule that is known here kept it from using the connection to {held}.",
     "NOT_DECIDABLE": "The recording does not say why: it lacks {needs}.",
 }
+
+# After an obstacle that is certain, where one that must go before it may stand there too.
+_OPEN = " Whether it could have been shared otherwise the recording does not say: it lacks {needs}."
 
 _LIVE = " `originset enrich --live` would ask for what can still be known."
 
@@ -52,7 +57,10 @@ def why(row: dict[str, Any], asked_live: str | None = None) -> str:
 
     ``asked_live``: of :func:`as_of`.
     """
-    template = _WHY.get(row["detail"] or "") or _WHY.get(row["cause"], row["cause"])
+    if row["cause"] == "NOT_DECIDABLE" and row["causes"]:
+        template = _template(row["causes"][0], None) + _OPEN
+    else:
+        template = _template(row["cause"], row["detail"])
     needs = ", ".join(row["needs"] or ()) or "what decides"
     said = template.format(
         host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
@@ -62,6 +70,10 @@ def why(row: dict[str, Any], asked_live: str | None = None) -> str:
     if row["based_on_live"] and asked_live is not None:
         said += f" That is so {asked_live}, not by the recording."
     return said
+
+
+def _template(cause: str, detail: str | None) -> str:
+    return _WHY.get(f"{cause}_{detail}") or _WHY.get(detail or "") or _WHY.get(cause, cause)
 
 
 def as_of(first: date | None, last: date | None) -> str | None:

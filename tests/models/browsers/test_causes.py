@@ -127,7 +127,11 @@ LATE = {"established_ms": 40.0}
     ("given", "applies", "need"),
     [
         # Two connections at once may be two for their credentials, or of two servers; the browser is not to blame.
-        ({"first": LATE, "second": {"host": HOST, "first_host": HOST, "credentials": "unknown"}}, "RACE", "credentials"),
+        (
+            {"first": LATE, "second": {"host": HOST, "first_host": HOST, "credentials": "unknown"}},
+            "RACE",
+            "credentials",
+        ),
         ({"first": LATE, "certificates": {"all": None}}, "RACE", "certificate names"),
         ({"second": {"protocol": "http/1.1", "server_ip": B}, "answers": False}, "H1", "DNS answers"),
     ],
@@ -143,7 +147,7 @@ def test_a_cdn_is_not_told_to_put_one_customers_name_on_anothers_certificate(mak
     other = {"host": "img.two.test", "first_host": "img.two.test", "server_ip": B}
     row = redundant(make_tables, second=other, certificates=OWN_NAME, edge="cdn.example")
     assert (row["cause"], row["fixable_by"]) == ("CERT+IP", "cdn")
-    assert row["fix"].startswith("where img.two.test is a name of its own, not a customer's: ")
+    assert row["fix"].startswith("if img.two.test belongs to the CDN itself, not to one of its customers: ")
     strangers = redundant(make_tables, second=other, certificates=OWN_NAME)
     assert (strangers["fixable_by"], strangers["fix"]) == ("nobody", None)
 
