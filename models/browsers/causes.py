@@ -134,7 +134,7 @@ def _values() -> list[pl.Expr]:
     uncovered = pl.col("covers") == NO
     plain = (pl.col("protocol") == "h1") | (pl.col("protocol_held") == "h1")
     values = {
-        "H1": pl.when("socket").then(NO).otherwise(three(plain)),
+        "H1": pl.when("socket").then(NO).when(plain & ~pl.col("speaks_http2")).then(MAYBE).otherwise(three(plain)),
         "PROTO_MIX": pl.when(plain.fill_null(value=False)).then(NO).otherwise(
             three(pl.col("protocol") != pl.col("protocol_held"))
         ),
@@ -194,6 +194,7 @@ def _by_browser(rule: str) -> pl.Expr:
 
 _MISSING = {
     "protocols": ("H1", "PROTO_MIX"),
+    "a recorder that speaks HTTP/2": ("H1",),
     "credentials": ("CRED",),
     "frames": ("PARTITION",),
     "certificate names": ("CERT", "CERT+IP", "IP"),
@@ -206,7 +207,10 @@ _MISSING = {
 @cache
 def _needs() -> dict[str, pl.Expr]:
     """What was missing to decide, whatever else is known."""
+    plain = (pl.col("protocol") == "h1") | (pl.col("protocol_held") == "h1")
     unsure = {
+        "protocols": plain.is_null(),
+        "a recorder that speaks HTTP/2": plain.is_not_null(),
         "certificate names": pl.col("covers") == MAYBE,
         "DNS answers": pl.col("reaches") == MAYBE,
     }

@@ -199,3 +199,24 @@ def test_sander_bounds_where_nobody_saw_it_close(make_tables) -> None:
     by_har = {"source": "har"}
     row = redundant(make_tables, by_har, {**by_har, "server_ip": B})
     assert (row["sander_immediate"], row["sander_endless"]) == ([], ["IP"])
+
+
+HTTP1 = {"protocol": "http/1.1", "first_host": HOST, "host": HOST}
+ELSEWHERE = {"visit_id": "v", "request_id": 2, "scheme": "https", "host": "h2.three.test", "port": 443, "status": 200}
+
+
+@pytest.mark.parametrize(
+    ("visit", "requests", "cause"),
+    [
+        ({"browser": None, "recorder": "splash"}, [], "NOT_DECIDABLE"),
+        ({"browser": "chromium", "browser_version": "21.0.1180.79"}, [], "NOT_DECIDABLE"),
+        ({"browser": None}, [{**ELSEWHERE, "protocol": "h2"}], "H1"),
+        ({"browser": "chromium", "browser_version": "60.0.3112.78"}, [], "H1"),
+        ({"browser": "firefox", "browser_version": None}, [], "H1"),
+    ],
+)
+def test_a_recorder_without_http2_says_nothing_of_servers(make_tables, visit, requests, cause) -> None:
+    """Splash, for one, speaks HTTP/1.1 to servers that have had HTTP/2 for years."""
+    row = redundant(make_tables, HTTP1, HTTP1, visit=visit, requests=requests)
+    assert row["cause"] == cause
+    assert row["needs"] == (["a recorder that speaks HTTP/2"] if cause == "NOT_DECIDABLE" else [])
