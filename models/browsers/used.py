@@ -24,9 +24,9 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
 
     Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, socket (its first request's),
     credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, browser, speaks_http2 (its recorder),
-    privacy_mode, peer, asn, site (of the host), main_site (of the page), opened_ms, ready_ms, established_ms, last_ms (when its last answer ended),
-    closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the page), certificate_id,
-    names_known, origins, misdirected (hosts answered 421), answers.
+    privacy_mode, peer, asn, site (of the host), main_site (of the page), opened_ms, ready_ms, established_ms, last_ms
+    (when its last answer ended), closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the
+    page), certificate_id, names_known, origins, misdirected (hosts answered 421), answers.
 
     ``rows``: of :func:`originset.models.browsers.asked.modes_of`.
     """

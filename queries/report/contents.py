@@ -10,8 +10,10 @@ import polars as pl
 
 from originset.queries.catalogue import named, run
 from originset.queries.ladder import ladder, rests_on
+from originset.queries.report.advice import ADVISED, Advice, advice
 from originset.queries.report.sentences import as_of, who, why
 from originset.queries.report.text import shown
+from originset.queries.report.undecided import Undecided, undecided
 
 # Tables beneath the pages: the catalogue's query, its title, and how many rows are of use to a reader.
 _TABLES = {
@@ -23,44 +25,21 @@ _TABLES = {
 }
 _TABLE_ROWS = 100
 
-_WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
-
-_ADVICE = """
-SELECT fixable_by, fix, any_value(cause) AS cause, count(*) AS connections, count(DISTINCT visit_id) AS pages,
-    bool_or(based_on_live) AS live, count(*) FILTER (len(causes) > 1) AS more,
-    count(*) FILTER (len(needs) > 0) AS unsure
-FROM redundant_connections WHERE fix IS NOT NULL AND fixable_by <> 'nobody'
-GROUP BY fixable_by, fix ORDER BY connections DESC, fix
-"""
-
-_UNDECIDED = """
-SELECT what, count(*) AS connections FROM (
-    SELECT unnest(needs) AS what
-    FROM redundant_connections WHERE cause = 'NOT_DECIDABLE'
-) GROUP BY what ORDER BY connections DESC, what
-"""
-
-_NO_CAUSE = """
-SELECT count(*) FILTER (cause = 'NOT_DECIDABLE'), count(*) FILTER (cause = 'UNKNOWN'),
-    count(*) FILTER (fixable_by = 'nobody'), count(*)
-FROM redundant_connections
-"""
-
 _PAGES = """
 SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.load_ms, v.recorder, v.browser,
     v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.left_out_reason
 FROM visits AS v LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
-ORDER BY c.measured_tls - c.ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
+ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
 LIMIT $pages
 """
 
-_CONNECTIONS = """
+_CONNECTIONS = f"""
 SELECT n.connection_id, n.first_host, n.hosts, n.protocol, n.opened_ms, n.closed_ms, n.used, n.server_ip,
     r.cause, r.detail, r.causes, r.needs, r.host, r.reusable_host, r.reusable_connection_id, r.fixable_by, r.fix,
-    r.based_on_live,
+    r.based_on_live, coalesce(r.given, false) AS advised,
     q.requests, q.first_ms, q.last_ms
 FROM connections AS n
-LEFT JOIN redundant_connections AS r USING (visit_id, connection_id)
+LEFT JOIN ({ADVISED}) AS r USING (visit_id, connection_id)
 LEFT JOIN (
     SELECT connection_id, count(*) AS requests, min(started_ms) AS first_ms,
         max(started_ms + coalesce(blocked_ms, 0) + coalesce(dns_ms, 0) + coalesce(connect_ms, 0) + coalesce(send_ms, 0)
@@ -68,11 +47,11 @@ LEFT JOIN (
     FROM requests WHERE visit_id = $visit GROUP BY connection_id
 ) AS q USING (connection_id)
 WHERE n.visit_id = $visit ORDER BY coalesce(n.opened_ms, q.first_ms), n.connection_id
-"""
+"""  # noqa: S608 - from here
 
 _BY = """
 SELECT {by} AS name, count(*) AS visits, median(c.measured_dns) AS dns, median(c.measured_tls) AS tls,
-    median(c.ideal_deployable) AS deployable, median(c.ideal_origin) AS origin
+    median(c.paired_ideal_deployable) AS deployable, median(c.paired_ideal_origin) AS origin
 FROM visits AS v JOIN page_counts AS c USING (visit_id) WHERE v.status IS DISTINCT FROM 'failed' AND {by} IS NOT NULL
 GROUP BY ALL HAVING count(*) > 0 ORDER BY {by}
 """
@@ -95,51 +74,6 @@ SELECT count(DISTINCT h.certificate_id) FILTER (h.recorded),
     (SELECT min(day) FROM asking), (SELECT max(day) FROM asking)
 FROM live_handshakes AS h
 """
-
-# The browsers' rules compare all connections of a page.
-_CROWDED = """
-SELECT count(*) FROM page_counts WHERE measured_tls IS NOT NULL AND chromium_tls_high IS NULL
-"""
-
-_WITHOUT_CONNECTIONS = """
-SELECT count(*) FROM page_counts JOIN visits USING (visit_id)
-WHERE measured_tls IS NULL AND status IS DISTINCT FROM 'failed' AND ideal_ip > 0
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """One fix: who would make it, what it is, and how many connections and pages it is about.
-
-    ``live``: it rests on what was asked for after a recording; ``more``: connections that something else keeps apart
-    too; ``unsure``: those of which the recording leaves that open.
-    """
-
-    who: str
-    fix: str
-    cause: str
-    connections: int
-    pages: int
-    live: bool
-    more: int
-    unsure: int
-
-
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    """Of ``redundant`` connections those without advice: cause not known, or between hosts that are strangers.
-
-    ``lacking``: what the recordings left out, and for how many; ``without_connections``: pages of which it is not
-    recorded what travelled over which connection; ``crowded``: pages of too many connections to compare them all.
-    """
-
-    undecidable: int
-    unknown: int
-    strangers: int
-    redundant: int
-    lacking: list[tuple[str, int]]
-    without_connections: int
-    crowded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +147,8 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
         },
         ladder=rungs,
         rests_on=rests_on(rungs),
-        advice=_advice(connection),
-        undecided=_undecided(connection),
+        advice=advice(connection),
+        undecided=undecided(connection),
         live=live,
         pages=[_page(connection, row, live.as_of) for row in _dicts(connection, _PAGES, {"pages": most_pages})],
         all_pages=visits,
@@ -230,23 +164,6 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
     )
 
 
-def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
-    found: dict[str, list[Advice]] = {}
-    for row in _dicts(connection, _ADVICE):
-        by = row["fixable_by"]
-        facts = {name: row[name] for name in ("cause", "connections", "pages", "live", "more", "unsure")}
-        found.setdefault(by, []).append(Advice(who(by) or by, shown(row["fix"], 400), **facts))
-    return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
-
-
-def _undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
-    undecidable, unknown, strangers, redundant = connection.execute(_NO_CAUSE).fetchall()[0]
-    lacking = [(what, count) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
-    (without_connections,) = connection.execute(_WITHOUT_CONNECTIONS).fetchall()[0]
-    (crowded,) = connection.execute(_CROWDED).fetchall()[0]
-    return Undecided(undecidable, unknown, strangers, redundant, lacking, without_connections, crowded)
-
-
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:
     for name in ("site", "url", "final_url", "error", "recorder", "browser", "browser_version", "vantage"):
         row[name] = None if row[name] is None else shown(row[name])
@@ -255,8 +172,7 @@ def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live
         entry["number"] = number
         entry["why"] = None if entry["cause"] is None else why(entry, asked_live)
         entry["who"] = who(entry["fixable_by"])
-        known = entry["fix"] is not None and entry["fixable_by"] != "nobody"
-        entry["fix"] = shown(entry["fix"], 400) if known else None
+        entry["fix"] = shown(entry["fix"], 400) if entry["advised"] else None
         entry["hosts"] = [shown(host) for host in entry["hosts"] or [entry["first_host"] or "?"]]
     return Page(row, rows)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from originset.queries.report.text import shown
+from originset.queries.report.text import counted, shown
 
 _WHO = {
     "site": "the site's owner",
@@ -45,6 +46,55 @@ _LIVE = " `originset enrich --live` would ask for what can still be known."
 
 # What can be asked for once a recording is over.
 ASKABLE = {"certificate names", "DNS answers"}
+
+
+# Of visits.quality (analysis/har/quality.py).
+_LIMITS = {
+    "warm_sockets": "some connections were open before their first use",
+    "warm_start": "the first connection was open before the page",
+    "preserved_log": "other pages are in the same log",
+    "cached": "some answers came from the cache",
+    "cached_hosts": "all answers of some host came from the cache",
+    "service_worker": "some answers came from a service worker",
+    "proxied": "recorded through a proxy",
+    "truncated": "the file was cut off",
+    "partial": "only a part of the page's load was recorded",
+    "no_connection_ids": "it does not tell connections apart",
+    "no_addresses": "it has no server addresses",
+    "no_times": "some requests have no time",
+}
+
+
+def recorded(facts: Mapping[str, Any]) -> str:
+    """``recorded by R with B 1.2 at V, round 3; third-party cookies blocked (what limits it)``, as far as is known.
+
+    ``facts``: recorder, browser, browser_version, vantage, round, third_party_cookies and quality of a visit.
+    """
+    said = f"recorded by {facts['recorder'] or 'an unknown program'}"
+    if facts["browser"]:
+        said += " with " + " ".join(filter(None, (facts["browser"], facts["browser_version"])))
+    if facts["vantage"]:
+        said += f" at {facts['vantage']}"
+    if facts["round"] is not None:
+        said += f", round {facts['round']}"
+    if facts["third_party_cookies"]:
+        said += f", third-party cookies {facts['third_party_cookies']}"
+    limits = "; ".join(_LIMITS.get(word, word) for word in facts["quality"] or ())
+    return f"{said} ({limits})" if limits else said
+
+
+def remaining(facts: Mapping[str, Any]) -> str:
+    """``309 connections; 176 would remain (deployable), 47 (one per network)`` for a page's counts, as far as known."""
+    if facts["measured_tls"] is None:
+        return "connections not known"
+    ideals = [(facts["paired_ideal_deployable"], "deployable"), (facts["paired_ideal_origin"], "one per network")]
+    known = [(count, name) for count, name in ideals if count is not None]
+    left = ", ".join(
+        f"{count:,}{' would remain' if first else ''} ({name})"
+        for first, (count, name) in zip((True, False), known, strict=False)
+    )
+    said = counted(facts["measured_tls"], "connection")
+    return f"{said}; {left}" if left else said
 
 
 def who(fixable_by: str | None) -> str | None:
