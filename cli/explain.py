@@ -16,10 +16,12 @@ from originset.cli.output import note, say
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
 from originset.data.reference.snapshot import current
-from originset.models.plan import counted
-from originset.queries.report.contents import Advice, Contents
+from originset.queries.report.advice import Advice
+from originset.queries.report.contents import Contents
 from originset.queries.report.render import render
-from originset.queries.report.sentences import ASKABLE
+from originset.queries.report.sentences import recorded
+from originset.queries.report.text import counted, less_or_more
+from originset.queries.report.undecided import found_nothing, not_advised, not_counted
 
 _MOST = 5
 _WIDTH = 100
@@ -66,17 +68,18 @@ def _lines(made: Contents) -> list[str]:
         )
         moved = f"; {counted(made.live.moved, 'host')} had moved to other addresses by then" if made.live.moved else ""
         lines += [_text(f"Not the file's: {found}, {made.live.as_of}{moved}.")]
-    for paragraph in (_advice(made), _undecided(made)):
+    live = made.live.as_of is not None
+    paragraphs = [*found_nothing(made.undecided), *not_advised(made.undecided, asked_live=live)]
+    for paragraph in (_advice(made), *([_text(sentence)] for sentence in (*paragraphs, *not_counted(made.undecided)))):
         lines += ["", *paragraph] if paragraph else []
     return [line for number, line in enumerate(lines) if line or lines[number - 1]]
 
 
 def _page(facts: dict[str, Any]) -> str:
     """Which page it is and what limits its recording."""
-    limits = f" ({', '.join(facts['quality'])})" if facts["quality"] else ""
     failed = f"; it failed: {facts['error'] or 'unknown'}" if facts["status"] == "failed" else ""
     name = facts["url"] or facts["site"] or facts["visit_id"]
-    return f"{name}, recorded by {facts['recorder'] or 'an unknown program'}{limits}{failed}"
+    return f"{name}, {recorded(facts)}{failed}"
 
 
 def _ladder(rows: pl.DataFrame) -> list[str]:
@@ -86,7 +89,7 @@ def _ladder(rows: pl.DataFrame) -> list[str]:
     ):
         if total is None:
             continue
-        percent = "" if saved is None or rung == "measured" else f"  ({saved:.0f} % less)"
+        percent = "" if saved is None or rung == "measured" else f"  ({less_or_more(saved)})"
         lines.append(f"  {total:>5g}  {counts}, {rung}{percent}")
     return lines
 
@@ -99,7 +102,7 @@ def _advice(made: Contents) -> list[str]:
             f"{counted(found.redundant, 'connection')} had an earlier one on the same network, at the same address, or"
             " with a certificate that covers the host."
         )
-        said += " Before each change: of how many it removes the first obstacle." if made.advice else ""
+        said += " The number before a change: of how many it removes the first obstacle." if made.advice else ""
         lines += [_text(said), ""]
     if own:
         lines.append("What the site's owner can change:")
@@ -114,40 +117,7 @@ def _advice(made: Contents) -> list[str]:
             lines.append(f"  and {len(entries) - _MOST} more, all of them in the report (--out)")
     unsure = sum(entry.unsure for entries in made.advice.values() for entry in entries)
     if unsure:
-        lines += ["", _text(f"Of {unsure} of these the file leaves open whether more stands in the way.")]
-    return lines
-
-
-def _undecided(made: Contents) -> list[str]:
-    found, lines = made.undecided, []
-    if found.without_connections:
-        lines.append(
-            _text(
-                "This file does not tell which connection each request used, so that nothing can be said of"
-                " connections that could have been shared."
-            )
-        )
-    elif found.crowded:
-        lines.append(
-            _text(
-                "This page has more hosts or connections than are compared, so that nothing can be said of connections"
-                " that could have been shared."
-            )
-        )
-    elif not found.redundant:
-        lines.append("No connection was found that an earlier one could have served.")
-    if found.undecidable:
-        lacking = ", ".join(f"{what} ({count})" for what, count in found.lacking)
-        sentence = f"Of {found.undecidable} of {found.redundant} the file does not say why it was not shared: it lacks"
-        sentence += f" {lacking}."
-        if made.live.as_of is None and not ASKABLE.isdisjoint(what for what, _ in found.lacking):
-            sentence += " DNS answers and certificates can be asked for: explain --live."
-        lines += ["", _text(sentence)]
-    if found.strangers:
-        sentence = f"{found.strangers} are on one network with an earlier one, but of other owners: let them be."
-        lines += ["", _text(sentence)]
-    if found.unknown:
-        lines += ["", _text(f"Of {found.unknown} no rule that is known here forbade sharing.")]
+        lines += ["", _text(f"Of {unsure:,} of these the file leaves open whether more stands in the way.")]
     return lines
 
 

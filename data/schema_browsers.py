@@ -41,19 +41,20 @@ REDUNDANT_CONNECTIONS = table(
     Column(
         "cause",
         "VARCHAR",
-        "the first that applies: H1, PROTO_MIX, CRED, PARTITION, PORT_SCHEME, IP, CERT, CERT+IP, ORIGIN_EXCLUDED, "
-        "ORIGIN_UNSUPPORTED, RACE, MISDIRECTED, LIFETIME, SPECIAL; NOT_DECIDABLE: the recorder left out what decides; "
-        "UNKNOWN: no known rule forbade it",
+        "the obstacle that must go first: SPECIAL, MISDIRECTED, ORIGIN_UNSUPPORTED, IP, CERT, CERT+IP, "
+        "ORIGIN_EXCLUDED, PORT_SCHEME, H1, PROTO_MIX, CRED, PARTITION, RACE, LIFETIME; NOT_DECIDABLE: the recorder "
+        "left out what decides, of this one or of one before it; UNKNOWN: no known rule forbade it",
     ),
     Column(
         "detail",
         "VARCHAR",
-        "SAME_HOST_H1, CREDENTIALS, THIRD_PARTY_COOKIES, V4_V6, SAME_PREFIX, SAME_AS, OTHER_AS, SAME_HOST",
+        "SAME_HOST_H1, REUSABLE_H1 (the earlier one's alone), CREDENTIALS, THIRD_PARTY_COOKIES, V4_V6, SAME_PREFIX, "
+        "SAME_AS, OTHER_AS, SAME_HOST",
     ),
     Column("causes", "VARCHAR[]", "all that certainly apply, in that order"),
     Column("needs", "VARCHAR[]", "what was missing to decide about others: certificate names, DNS answers, ..."),
-    Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where the cause is not known"),
-    Column("fix", "VARCHAR", "what they would do; NULL where nobody can, or the cause is not known"),
+    Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where that is not known"),
+    Column("fix", "VARCHAR", "what they would do; NULL where nobody can, or who is not known"),
     Column(
         "based_on_live",
         "BOOLEAN",

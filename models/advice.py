@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -70,6 +71,17 @@ def advice(additions: Iterable[Mapping[str, Any]]) -> list[Advice]:
                 )
             )
     return given
+
+
+@cache
+def acts_on_origin() -> str:
+    """Which browsers act on ORIGIN frames and over which protocol, such as ``acted on by Firefox over HTTP/2``."""
+    places = [
+        f"{_TITLES.get(browser, browser)} over {' and '.join(_PROTOCOLS[one] for one in sorted(rules.origin_permits))}"
+        for browser, rules in browser_rules().items()
+        if rules.origin_permits
+    ]
+    return f"acted on by {', '.join(places) or 'no browser'}"
 
 
 def https_records(protocols: Mapping[str, list[str]]) -> list[HttpsRecord]:

@@ -1,12 +1,12 @@
--- Why TLS connections that an earlier one of their page could have served were opened: the first cause that applies to
--- each, and who could do something about it. NOT_DECIDABLE: the recorder left out what decides. UNKNOWN: no known rule
--- forbade it.
+-- Why TLS connections that an earlier one of their page could have served were opened: the obstacle that must go first for
+-- each, and who could do something about it. NOT_DECIDABLE: the recorder left out what decides which that is. UNKNOWN: no
+-- known rule forbade it.
 -- vantage: the vantage; each stands by itself
 -- browser: the browser; each stands by itself
 -- cause: the code, as in redundant_connections
 -- detail: what it is more exactly; NULL where there is nothing more
 -- fixable_by: site, host_owner, cdn, browser or nobody; NULL where the cause is not known
--- connections: redundant connections of which it is the first cause, over all sites, each with its average page [connections]
+-- connections: redundant connections of which it is the first obstacle, over all sites, each with its average page [connections]
 -- redundant_pct: the same [percent of all redundant connections]
 -- pages: pages that have one
 -- of_pages: pages counted

@@ -1,10 +1,10 @@
--- What recorders left out that would have decided why a connection was not shared: of connections without a certain
--- cause.
+-- What recorders left out that would have decided why a connection was not shared: of connections whose first obstacle
+-- is not known.
 -- vantage: the vantage; each stands by itself
 -- browser: the browser; each stands by itself
 -- need: what was missing: certificate names, DNS answers, credentials, closing times, ...
 -- connections: connections for whose cause it is needed, over all sites, each with its average page [connections]
--- not_decidable_pct: the same [percent of all connections without a certain cause]
+-- not_decidable_pct: the same [percent of all connections whose first obstacle is not known]
 -- redundant_pct: the same [percent of all redundant connections]
 -- pages: pages that have one
 -- of_pages: pages counted

@@ -19,15 +19,19 @@ from originset.models.browsers.used import used_connections
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
 
-# The taxonomy, in the order in which a cause is named first. Public names: tests and queries count by them.
+# The taxonomy, in the order in which obstacles must go: what nothing helps against, whether the server may answer for
+# the host, the protocol, who asks, and when. Public names: tests and queries count by them.
 CAUSES = (
-    *("H1", "PROTO_MIX", "CRED", "PARTITION", "PORT_SCHEME", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED"),
-    *("ORIGIN_UNSUPPORTED", "RACE", "MISDIRECTED", "LIFETIME", "SPECIAL"),
+    *("SPECIAL", "MISDIRECTED", "ORIGIN_UNSUPPORTED", "IP", "CERT", "CERT+IP", "ORIGIN_EXCLUDED", "PORT_SCHEME"),
+    *("H1", "PROTO_MIX", "CRED", "PARTITION", "RACE", "LIFETIME"),
 )
 # What there are few of is kept as that.
 _CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
 _DETAIL = pl.Enum(
-    ["SAME_HOST_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS", "OTHER_AS", "SAME_HOST"]
+    [
+        *("SAME_HOST_H1", "REUSABLE_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS"),
+        *("OTHER_AS", "SAME_HOST"),
+    ]
 )
 
 # What is told of two connections besides what decides.
@@ -40,10 +44,11 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
 
     A connection is redundant if the page had an earlier one to the same host, to one of its addresses, in the same AS,
     or with a certificate that covers its host. Of several that one is named that the least stands against. All causes
-    that certainly apply are kept; where none does and something is not known, the cause is NOT_DECIDABLE and ``needs``
-    says what is missing; where everything is known and no known rule is broken, UNKNOWN. The rules are those of the
-    recorder's browser; of one that originset knows no rules of, Chromium's. ``asked_for``: of
-    :func:`originset.models.browsers.asked.modes_of`.
+    that certainly apply are kept. The first obstacle is the first of CAUSES that applies; where one before it may apply
+    too, or none certainly does, it is NOT_DECIDABLE and ``needs`` says what is missing: whether a request came too soon
+    for a connection, say, is of no interest if the certificate may not cover its host. Where everything is known and no
+    known rule is broken, UNKNOWN. The rules are those of the recorder's browser; of one that originset knows no rules
+    of, Chromium's. ``asked_for``: of :func:`originset.models.browsers.asked.modes_of`.
     """
     used = used_connections(part, asked_for)
     found = _obstacles(reusable_pairs(part, used))
@@ -70,15 +75,7 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     known = _listed(rows.with_columns(facts), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
         _listed(known, "needs", _needs())
-        .with_columns(
-            pl.coalesce(
-                pl.col("causes").list.first().cast(pl.String),
-                pl.when(pl.col("needs").list.len() > 0).then(pl.lit(NOT_DECIDABLE)),
-                pl.lit(UNKNOWN),
-            )
-            .cast(_CAUSE)
-            .alias("cause")
-        )
+        .with_columns(_first_obstacle().cast(_CAUSE).alias("cause"))
         .with_columns(_detail())
         .hstack(by_number[rows["number"]])
     )
@@ -115,6 +112,17 @@ def _obstacles(found: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
+def _first_obstacle() -> pl.Expr:
+    decided = [
+        pl.when(pl.col(f"is_{name}") > NO).then(
+            pl.when(pl.col(f"is_{name}") == YES).then(pl.lit(name)).otherwise(pl.lit(NOT_DECIDABLE))
+        )
+        for name in CAUSES
+    ]
+    return pl.coalesce(*decided, pl.lit(UNKNOWN))
+
+
+@cache
 def _values() -> list[pl.Expr]:
     permitted, restricted = _by_browser("origin_permits"), _by_browser("origin_restricts")
     waived = pl.col("listed") & permitted
@@ -126,7 +134,7 @@ def _values() -> list[pl.Expr]:
     uncovered = pl.col("covers") == NO
     plain = (pl.col("protocol") == "h1") | (pl.col("protocol_held") == "h1")
     values = {
-        "H1": pl.when("socket").then(NO).otherwise(three(plain)),
+        "H1": pl.when("socket").then(NO).when(plain & ~pl.col("speaks_http2")).then(MAYBE).otherwise(three(plain)),
         "PROTO_MIX": pl.when(plain.fill_null(value=False)).then(NO).otherwise(
             three(pl.col("protocol") != pl.col("protocol_held"))
         ),
@@ -143,7 +151,8 @@ def _values() -> list[pl.Expr]:
         ).then(pl.min_horizontal("covers", "reaches")).otherwise(NO),
         "ORIGIN_UNSUPPORTED": pl.when(pl.col("listed") & ~permitted & ~pl.col("same_host"))
         .then(pl.min_horizontal("covers", away)).otherwise(NO),
-        "RACE": three(pl.col("established_ms_held") > late),
+        # Over HTTP/1.1 there is nothing to be in time for.
+        "RACE": pl.when(plain.fill_null(value=False)).then(NO).otherwise(three(pl.col("established_ms_held") > late)),
         "MISDIRECTED": three(pl.col("misdirected_held").list.contains(pl.col("host")).fill_null(value=False)),
         "LIFETIME": YES - alive,
         "SPECIAL": pl.when("socket").then(YES).otherwise(NO),
@@ -185,6 +194,7 @@ def _by_browser(rule: str) -> pl.Expr:
 
 _MISSING = {
     "protocols": ("H1", "PROTO_MIX"),
+    "a recorder that speaks HTTP/2": ("H1",),
     "credentials": ("CRED",),
     "frames": ("PARTITION",),
     "certificate names": ("CERT", "CERT+IP", "IP"),
@@ -197,7 +207,10 @@ _MISSING = {
 @cache
 def _needs() -> dict[str, pl.Expr]:
     """What was missing to decide, whatever else is known."""
+    plain = (pl.col("protocol") == "h1") | (pl.col("protocol_held") == "h1")
     unsure = {
+        "protocols": plain.is_null(),
+        "a recorder that speaks HTTP/2": plain.is_not_null(),
         "certificate names": pl.col("covers") == MAYBE,
         "DNS answers": pl.col("reaches") == MAYBE,
     }
@@ -234,7 +247,10 @@ def _detail() -> pl.Expr:
     )  # fmt: skip
     cause = pl.col("cause")
     return (
-        pl.when(cause == "H1").then(pl.when("same_host").then(pl.lit("SAME_HOST_H1")))
+        pl.when(cause == "H1").then(
+            pl.when("same_host").then(pl.lit("SAME_HOST_H1"))
+            .when(pl.col("protocol") != "h1").then(pl.lit("REUSABLE_H1"))
+        )
         .when(cause == "CRED").then(
             pl.when(pl.col("credentialed") != pl.col("credentialed_held")).then(pl.lit("CREDENTIALS"))
             .when("cookies_blocked").then(pl.lit("THIRD_PARTY_COOKIES"))

@@ -10,6 +10,7 @@ from originset.models.browsers.part import Part, earlier_alike
 _OWN = (
     *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
     *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "browser"),
+    "speaks_http2",
 )
 _HELD = (
     *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),

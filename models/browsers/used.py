@@ -23,10 +23,10 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     """One row per connection that carried https or wss requests, ordered by visit and time of opening.
 
     Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, socket (its first request's),
-    credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, browser, privacy_mode, peer, asn, site
-    (of the host), main_site (of the page), opened_ms, ready_ms, established_ms, last_ms (when its last answer ended),
-    closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the page), certificate_id,
-    names_known, origins, misdirected (hosts answered 421), answers.
+    credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, browser, speaks_http2 (its recorder),
+    privacy_mode, peer, asn, site (of the host), main_site (of the page), opened_ms, ready_ms, established_ms, last_ms
+    (when its last answer ended), closed_ms, lasting (NULL: when it closed is not known; else whether it outlived the
+    page), certificate_id, names_known, origins, misdirected (hosts answered 421), answers.
 
     ``rows``: of :func:`originset.models.browsers.asked.modes_of`.
     """
@@ -65,7 +65,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
         part.facts.names_known(facts["certificate_id"]).alias("names_known"),
         part.facts.asns(facts["peer"]).alias("asn"),
     )
-    own = carried.select(_CARRIED).hstack(facts)
+    own = carried.select(_CARRIED).hstack(facts).hstack([part.visits["speaks_http2"][carried["visit_id"]]])
     order = own.select(pl.arg_sort_by("visit_id", "opened_ms", "first", "connection_id"))["visit_id"]
     return own[order].drop("first").with_row_index("number")
 

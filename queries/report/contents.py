@@ -10,8 +10,10 @@ import polars as pl
 
 from originset.queries.catalogue import named, run
 from originset.queries.ladder import group_name, groups, ladder, of_group, rests_on
+from originset.queries.report.advice import ADVISED, Advice, advice
 from originset.queries.report.sentences import as_of, who, why
 from originset.queries.report.text import shown
+from originset.queries.report.undecided import Undecided, undecided
 
 # Tables beneath the pages: the catalogue's query, its title, and how many rows are of use to a reader.
 _TABLES = {
@@ -23,35 +25,6 @@ _TABLES = {
 }
 _TABLE_ROWS = 100
 
-_WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
-
-_ADVICE = """
-SELECT r.fixable_by, r.fix, any_value(r.cause) AS cause, round(sum(v.weight), 2) AS connections,
-    count(DISTINCT (v.site, v.page)) AS pages, bool_or(r.based_on_live) AS live,
-    round(coalesce(sum(v.weight) FILTER (len(r.causes) > 1), 0), 2) AS more,
-    round(coalesce(sum(v.weight) FILTER (len(r.needs) > 0), 0), 2) AS unsure
-FROM counted_visits AS v JOIN redundant_connections AS r USING (visit_id)
-WHERE v.question = 'causes' AND r.fix IS NOT NULL AND r.fixable_by <> 'nobody'
-GROUP BY r.fixable_by, r.fix ORDER BY connections DESC, r.fix
-"""
-
-_UNDECIDED = """
-SELECT what, round(sum(weight), 2) AS connections FROM (
-    SELECT v.weight, unnest(r.needs) AS what
-    FROM counted_visits AS v JOIN redundant_connections AS r USING (visit_id)
-    WHERE v.question = 'causes' AND r.cause = 'NOT_DECIDABLE'
-) GROUP BY what ORDER BY connections DESC, what
-"""
-
-_NO_CAUSE = """
-SELECT coalesce(round(sum(v.weight) FILTER (r.cause = 'NOT_DECIDABLE'), 2), 0),
-    coalesce(round(sum(v.weight) FILTER (r.cause = 'UNKNOWN'), 2), 0),
-    coalesce(round(sum(v.weight) FILTER (r.fixable_by = 'nobody'), 2), 0),
-    coalesce(round(sum(v.weight), 2), 0)
-FROM counted_visits AS v JOIN redundant_connections AS r USING (visit_id)
-WHERE v.question = 'causes'
-"""
-
 _PAGES = """
 SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.load_ms, v.recorder, v.browser,
     v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.left_out_reason
@@ -61,13 +34,13 @@ ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_
 LIMIT $pages
 """
 
-_CONNECTIONS = """
+_CONNECTIONS = f"""
 SELECT n.connection_id, n.first_host, n.hosts, n.protocol, n.opened_ms, n.closed_ms, n.used, n.server_ip,
-    r.cause, r.detail, r.needs, r.host, r.reusable_host, r.reusable_connection_id, r.fixable_by, r.fix,
-    r.based_on_live,
+    r.cause, r.detail, r.causes, r.needs, r.host, r.reusable_host, r.reusable_connection_id, r.fixable_by, r.fix,
+    r.based_on_live, coalesce(r.given, false) AS advised,
     q.requests, q.first_ms, q.last_ms
 FROM connections AS n
-LEFT JOIN redundant_connections AS r USING (visit_id, connection_id)
+LEFT JOIN ({ADVISED}) AS r USING (visit_id, connection_id)
 LEFT JOIN (
     SELECT connection_id, count(*) AS requests, min(started_ms) AS first_ms,
         max(started_ms + coalesce(blocked_ms, 0) + coalesce(dns_ms, 0) + coalesce(connect_ms, 0) + coalesce(send_ms, 0)
@@ -75,7 +48,7 @@ LEFT JOIN (
     FROM requests WHERE visit_id = $visit GROUP BY connection_id
 ) AS q USING (connection_id)
 WHERE n.visit_id = $visit ORDER BY coalesce(n.opened_ms, q.first_ms), n.connection_id
-"""
+"""  # noqa: S608 - from here
 
 _BY = """
 WITH of_sites AS (
@@ -112,47 +85,6 @@ SELECT count(DISTINCT h.certificate_id) FILTER (h.recorded),
     (SELECT min(day) FROM asking), (SELECT max(day) FROM asking)
 FROM live_handshakes AS h
 """
-
-_NOT_COMPARED = """
-SELECT count(DISTINCT (s.site, s.page)) FILTER (b.reason = 'without connection ids'),
-    count(DISTINCT (s.site, s.page)) FILTER (b.reason = 'with more than 1,000 hosts or connections')
-FROM selected_visits AS s JOIN page_basis AS b USING (visit_id) WHERE b.question = 'causes'
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """One fix: who would make it, what it is, and how many connections and pages it is about.
-
-    ``live``: it rests on what was asked for after a recording; ``more``: connections that something else keeps apart
-    too; ``unsure``: those of which the recording leaves that open.
-    """
-
-    who: str
-    fix: str
-    cause: str
-    connections: float
-    pages: int
-    live: bool
-    more: float
-    unsure: float
-
-
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    """Of ``redundant`` connections those without advice: cause not known, or between hosts that are strangers.
-
-    Numbers are over all sites, each with its average page. ``lacking``: what the recordings left out, and for how many; ``without_connections``: pages of which it is not
-    recorded what travelled over which connection; ``crowded``: pages of too many connections to compare them all.
-    """
-
-    undecidable: float
-    unknown: float
-    strangers: float
-    redundant: float
-    lacking: list[tuple[str, float]]
-    without_connections: int
-    crowded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +158,8 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
         },
         ladders=_ladders(rungs),
         rests_on=rests_on(rungs),
-        advice=_advice(connection),
-        undecided=_undecided(connection),
+        advice=advice(connection),
+        undecided=undecided(connection),
         live=live,
         pages=[_page(connection, row, live.as_of) for row in _dicts(connection, _PAGES, {"pages": most_pages})],
         all_pages=visits,
@@ -249,27 +181,6 @@ def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
     return [(shown(group_name(group)) if len(found) > 1 else None, of_group(rungs, group)) for group in found]
 
 
-def _advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
-    found: dict[str, list[Advice]] = {}
-    for row in _dicts(connection, _ADVICE):
-        by = row["fixable_by"]
-        facts = {name: _whole(row[name]) for name in ("cause", "connections", "pages", "live", "more", "unsure")}
-        found.setdefault(by, []).append(Advice(who(by) or by, shown(row["fix"], 400), **facts))
-    return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
-
-
-def _whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
-    """A number without a fraction as an integer, as most are: they have one only where visits of a page differ."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
-    undecidable, unknown, strangers, redundant = map(_whole, connection.execute(_NO_CAUSE).fetchall()[0])
-    lacking = [(what, _whole(count)) for what, count in connection.execute(_UNDECIDED).fetchall() if what]
-    without_connections, crowded = connection.execute(_NOT_COMPARED).fetchall()[0]
-    return Undecided(undecidable, unknown, strangers, redundant, lacking, without_connections, crowded)
-
-
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:
     for name in ("site", "url", "final_url", "error", "recorder", "browser", "browser_version", "vantage"):
         row[name] = None if row[name] is None else shown(row[name])
@@ -278,8 +189,7 @@ def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live
         entry["number"] = number
         entry["why"] = None if entry["cause"] is None else why(entry, asked_live)
         entry["who"] = who(entry["fixable_by"])
-        known = entry["fix"] is not None and entry["fixable_by"] != "nobody"
-        entry["fix"] = shown(entry["fix"], 400) if known else None
+        entry["fix"] = shown(entry["fix"], 400) if entry["advised"] else None
         entry["hosts"] = [shown(host) for host in entry["hosts"] or [entry["first_host"] or "?"]]
     return Page(row, rows)
 

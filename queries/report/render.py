@@ -14,6 +14,9 @@ from markupsafe import Markup
 
 import originset
 from originset.queries.report.contents import Contents, Page
+from originset.queries.report.sentences import recorded, remaining
+from originset.queries.report.text import counted, less_or_more
+from originset.queries.report.undecided import found_nothing, not_advised, not_counted
 
 _PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
 
@@ -24,7 +27,11 @@ def render(contents: Contents) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=_number, ms=_milliseconds, rung=_share)
+    environment.filters.update(
+        number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, counted=counted, less_or_more=less_or_more,
+        recorded=recorded, remaining=remaining, found_nothing=found_nothing, not_advised=not_advised,
+        not_counted=not_counted,
+    )  # fmt: skip
     template = environment.from_string(_file("report.html.j2"))
     return template.render(
         report=contents,
@@ -106,6 +113,10 @@ def _number(value: Any) -> str:  # noqa: ANN401 - whatever a cell holds
     if isinstance(value, list):
         return ", ".join(map(_number, value))
     return str(value)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _milliseconds(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 _MOST = 120
 
@@ -20,3 +21,25 @@ def shown(text: str, most: int = _MOST) -> str:
 
 def _harmless(character: str) -> bool:
     return character.isprintable() and unicodedata.bidirectional(character) not in _BIDI
+
+
+def counted(number: float, noun: str, several: str | None = None) -> str:
+    """``1 visit``, ``2 visits``, ``1,000 visits``; ``several``: the plural where it is not the noun and an s."""
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def enumerated(texts: list[str], most: int) -> str:
+    """``a, b and 3 more``: the first ``most`` of the texts."""
+    named = ", ".join(texts[:most])
+    return named if len(texts) <= most else f"{named} and {len(texts) - most:,} more"
+
+
+def less_or_more(saved_pct: float, digits: int = 0) -> str:
+    """``38 % less`` for 38, ``74 % more`` for -74; ``digits`` after the point."""
+    text = f"{abs(saved_pct):.{digits}f}"
+    return f"{text} % {'more' if saved_pct < 0 and float(text) else 'less'}"
+
+
+def whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
+    """A number without a fraction as an integer: a mean has one only where visits of a page, or pages of a site, differ."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -50,11 +52,12 @@ def test_a_whole_page_of_the_web(run, shared: Path) -> None:
         if entry.get("connection") not in (None, "0"):
             connections[host].add(entry["connection"])
             protocols[host].add(entry["response"]["httpVersion"])
-    # All but the first of a host at its one address over HTTP/1.1, and that one where a neighbour was there before.
-    for host in ("ads.stickyadstv.com", "count.schwab.com", "li.cnn.com"):
+    # All but the first of a host over HTTP/1.1; that one may have had a neighbour, whose certificate is another.
+    for host in ("ads.stickyadstv.com", "count.schwab.com", "sync.outbrain.com"):
         count = int(text.partition(f") serve {host} over HTTP/2")[0].rpartition("(")[2])
         assert protocols[host] == {"http/1.1"}
-        assert len(connections[host]) - 1 <= count <= len(connections[host])
+        assert count == len(connections[host]) - 1
+    assert "serve li.cnn.com over HTTP/2" not in text  # its only connection
 
 
 def test_webpagetest(run, shared: Path) -> None:
@@ -87,3 +90,99 @@ def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -
     judged = run("check", "--budget", tmp_path / "budget.toml", har, "--format", "csv")
     assert [row.split(",")[5] for row in judged.stdout.splitlines()[1:]] == ["1001", ""]
     assert judged.returncode == 2
+
+
+def entries_changed(har: Path, change: Callable[[dict[str, Any]], object], creator: str = "WebInspector") -> Path:
+    """The file with ``change`` made to each of its entries."""
+    log = json.loads(har.read_text())
+    log["log"]["creator"]["name"] = creator
+    for entry in log["log"]["entries"]:
+        change(entry)
+    har.write_text(json.dumps(log))
+    return har
+
+
+def names_of(**certificates: list[str]) -> Callable[[dict[str, Any]], object]:
+    """Gives each entry the certificate of its connection, such as ``c1=[...]``: its names."""
+
+    def change(entry: dict[str, Any]) -> None:
+        names = certificates[f"c{entry['connection']}"]
+        dates = {"validFrom": 1_700_000_000, "validTo": 1_900_000_000}
+        entry["_securityDetails"] = {"protocol": "TLS 1.3", "subjectName": names[0], "sanList": names, "issuer": "X"}
+        entry["_securityDetails"] |= dates
+
+    return change
+
+
+def test_a_file_without_connections_or_addresses_has_its_connect_phases(run, tmp_path: Path) -> None:
+    """Of a recorder that does not tell connections apart, what it does tell is counted, and called what it is."""
+    urls = [(f"https://{host}.site.test/{n}", HOME, None) for n, host in enumerate(["www", "a", "a", "b", "a"])]
+
+    def change(entry: dict[str, Any]) -> None:
+        del entry["serverIPAddress"]
+        if entry["request"]["url"].endswith("/4"):
+            entry["timings"] |= {"connect": -1, "ssl": -1}
+
+    text = said(run, entries_changed(write_har(tmp_path / "page.har", urls), change, "Playwright"))
+    assert "does not tell which connection each request used" in text
+    assert "By their connect phases, 4 requests opened a connection, to 3 hosts; of these more than one: " in text
+    assert "more than one: a.site.test (2)." in text
+    assert "No connection was found" not in text
+
+
+def test_what_certificates_would_show_is_not_denied(run, tmp_path: Path) -> None:
+    """Two networks; whether one's certificate covers the other's host, only one of the two files tells."""
+    har = write_har(tmp_path / "page.har", [("https://www.a.test/", HOME, "1"), ("https://b.test/", "8.8.8.8", "2")])
+    lacking = "That is as far as the recording tells: it lacks certificate names of 2 of 2 connections."
+    assert f"No connection was found that an earlier one could have served. {lacking}" in said(run, har)
+    text = said(run, entries_changed(har, names_of(c1=["www.a.test"], c2=["b.test"])))
+    assert text.endswith("No connection was found that an earlier one could have served.")
+
+
+def test_a_certificate_that_does_not_cover_its_host_is_named(run, tmp_path: Path) -> None:
+    har = write_har(tmp_path / "page.har", [("https://www.a.test/", HOME, "1"), ("https://m.a.test/x", "8.8.8.8", "2")])
+    text = said(run, entries_changed(har, names_of(c1=["www.a.test"], c2=["*.d3.stranger.test", "*.x.a.test"])))
+    uncovered = "m.a.test (it names *.d3.stranger.test, *.x.a.test)"
+    assert f"Presented a certificate that does not cover the host: {uncovered}." in text
+    text = said(run, entries_changed(har, names_of(c1=["www.a.test"], c2=["*.a.test"])))
+    assert "does not cover" not in text
+
+
+def test_two_strangers_asked_for_at_once_are_neither_told_to_serve_each_other(run, tmp_path: Path) -> None:
+    """They are on one network, and the file has neither certificates nor DNS answers."""
+    urls = [("https://www.a.test/", HOME, "1"), ("https://pixel.b.test/", "172.217.15.115", "2")]
+    text = said(run, write_har(tmp_path / "page.har", [*urls, ("https://ads.c.test/", "172.217.7.226", "3")]))
+    assert "1 connection: the recording does not say why, or what comes first; it lacks DNS answers (1), certif" in text
+    assert "ask pixel.b.test" not in text
+    assert "the browser's makers" not in text
+
+
+def test_strangers_on_one_network_may_have_one_owner(run, tmp_path: Path) -> None:
+    urls = [("https://fonts.a.test/", "172.217.15.115", "1"), ("https://ads.c.test/", "172.217.7.226", "2")]
+    har = write_har(tmp_path / "page.har", urls)
+    text = said(run, entries_changed(har, names_of(c1=["fonts.a.test"], c2=["ads.c.test"])))
+    assert "1 connection: on one network with an earlier one, under other registrable domains; the recording" in text
+    assert "does not say whether one owner has both" in text
+
+
+def test_cleartext_connections_are_counted_apart(run, tmp_path: Path) -> None:
+    urls = [("https://www.a.test/", HOME, "1"), ("http://b.test/", NEAR, "2"), ("http://b.test/2", NEAR, "3")]
+    text = said(run, write_har(tmp_path / "page.har", [*urls, ("http://c.test/", NEAR, "4")]))
+    assert "3 connections to 2 hosts carried cleartext HTTP" in text
+    assert "cleartext" not in said(run, write_har(tmp_path / "page.har", urls[:1]))
+
+
+def test_what_the_plan_counts_as_saving_nothing_is_not_advised(run, tmp_path: Path) -> None:
+    """A font is asked for without credentials, and so in no browser over the connection that the page came by."""
+    urls = [("https://www.site.test/", HOME, "1"), ("https://img.site.test/one", NEAR, "2")]
+    har = write_har(tmp_path / "page.har", urls)
+    entries_changed(har, names_of(c1=["www.site.test"], c2=["img.site.test"]))
+    advised = "add img.site.test to the certificate of www.site.test and list it in the ORIGIN frame there (acted on by"
+    assert advised in said(run, har)
+
+    def to_font(entry: dict[str, Any]) -> None:
+        entry["_resourceType"] = "font" if entry["connection"] == "2" else "document"
+
+    text = said(run, entries_changed(har, to_font))
+    assert "ORIGIN frame there" not in text
+    assert "1 connection: the page's server could name the host in its certificate and its ORIGIN frame, but by" in text

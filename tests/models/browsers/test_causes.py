@@ -66,6 +66,7 @@ def redundant(
 
 
 OWN_NAME = {"all": [HOST]}
+SOCKET = {"second": {"scheme": "wss", "protocol": "http/1.1"}}
 CASES = {
     "UNKNOWN": ({}, {}, {}),
     "H1": ({}, {"protocol": "http/1.1"}, {}),
@@ -79,7 +80,7 @@ CASES = {
     "RACE": ({"established_ms": 40.0}, {}, {}),
     "MISDIRECTED": ({"misdirected": [OTHER]}, {}, {}),
     "LIFETIME": ({"closed_ms": 28.0}, {}, {}),
-    "SPECIAL": ({}, {"scheme": "wss", "protocol": "http/1.1"}, {}),
+    "SPECIAL": ({}, SOCKET["second"], {}),
 }
 
 
@@ -98,8 +99,47 @@ def test_all_causes_the_first_of_the_taxonomy_primary(make_tables) -> None:
     row = redundant(
         make_tables, {"misdirected": [OTHER]}, {"server_ip": B, "credentials": "omit"}, certificates=OWN_NAME
     )
-    assert row["causes"] == ["CRED", "CERT+IP", "MISDIRECTED"]
-    assert row["cause"] == "CRED"
+    assert row["causes"] == ["MISDIRECTED", "CERT+IP", "CRED"]
+    assert row["cause"] == "MISDIRECTED"
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "all_of_them"),
+    [
+        # HTTP/2 helps nobody whose connection leads to another machine.
+        ({"second": {"protocol": "http/1.1", "server_ip": AWAY}}, "IP", ["IP", "H1"]),
+        ({"second": {"protocol": "http/1.1", "server_ip": B}, "certificates": OWN_NAME}, "CERT+IP", ["CERT+IP", "H1"]),
+        # Nothing is shared over HTTP/1.1 that a request could come too soon for.
+        ({"first": {"established_ms": 40.0}, "second": {"protocol": "http/1.1"}}, "H1", ["H1"]),
+        # Nor by a WebSocket, whatever its certificate.
+        ({**SOCKET, "certificates": OWN_NAME}, "SPECIAL", ["SPECIAL", "CERT"]),
+    ],
+)
+def test_what_must_go_first_is_first(make_tables, given, first, all_of_them) -> None:
+    row = redundant(make_tables, **given)
+    assert (row["cause"], row["causes"]) == (first, all_of_them)
+
+
+LATE = {"established_ms": 40.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "applies", "need"),
+    [
+        # Two connections at once may be two for their credentials, or of two servers; the browser is not to blame.
+        (
+            {"first": LATE, "second": {"host": HOST, "first_host": HOST, "credentials": "unknown"}},
+            "RACE",
+            "credentials",
+        ),
+        ({"first": LATE, "certificates": {"all": None}}, "RACE", "certificate names"),
+        ({"second": {"protocol": "http/1.1", "server_ip": B}, "answers": False}, "H1", "DNS answers"),
+    ],
+)
+def test_no_obstacle_comes_first_where_one_before_it_is_open(make_tables, given, applies, need) -> None:
+    row = redundant(make_tables, **given)
+    assert (row["cause"], row["causes"], row["needs"]) == ("NOT_DECIDABLE", [applies], [need])
+    assert (row["fixable_by"], row["fix"]) == (None, None)
 
 
 def test_a_cdn_is_not_told_to_put_one_customers_name_on_anothers_certificate(make_tables) -> None:
@@ -107,7 +147,7 @@ def test_a_cdn_is_not_told_to_put_one_customers_name_on_anothers_certificate(mak
     other = {"host": "img.two.test", "first_host": "img.two.test", "server_ip": B}
     row = redundant(make_tables, second=other, certificates=OWN_NAME, edge="cdn.example")
     assert (row["cause"], row["fixable_by"]) == ("CERT+IP", "cdn")
-    assert row["fix"].startswith("where img.two.test is a name of its own, not a customer's: ")
+    assert row["fix"].startswith("if img.two.test belongs to the CDN itself, not to one of its customers: ")
     strangers = redundant(make_tables, second=other, certificates=OWN_NAME)
     assert (strangers["fixable_by"], strangers["fix"]) == ("nobody", None)
 
@@ -146,7 +186,7 @@ def test_an_origin_set_permits_and_keeps_off_where_the_recorder_heeds_it(make_ta
     both = {"origin_set": [f"https://{HOST}", f"https://{OTHER}"]}
     own = {"origin_set": [f"https://{HOST}"]}
     firefox = {"visit": {"browser": "firefox"}}
-    assert redundant(make_tables, both, {"server_ip": B})["causes"] == ["IP", "ORIGIN_UNSUPPORTED"]
+    assert redundant(make_tables, both, {"server_ip": B})["causes"] == ["ORIGIN_UNSUPPORTED", "IP"]
     assert redundant(make_tables, both, {"server_ip": B}, **firefox)["cause"] == "UNKNOWN"
     assert redundant(make_tables, own, {})["cause"] == "UNKNOWN"
     assert redundant(make_tables, own, {}, **firefox)["causes"] == ["ORIGIN_EXCLUDED"]
@@ -168,3 +208,24 @@ def test_what_goes_over_to_http3_is_none_of_sanders_causes(make_tables) -> None:
     over_h3 = {"protocol": "h3"}
     again = redundant(make_tables, over_h3, {"host": HOST, "first_host": HOST, **over_h3})
     assert again["sander_endless"] == ["CRED"]
+
+
+HTTP1 = {"protocol": "http/1.1", "first_host": HOST, "host": HOST}
+ELSEWHERE = {"visit_id": "v", "request_id": 2, "scheme": "https", "host": "h2.three.test", "port": 443, "status": 200}
+
+
+@pytest.mark.parametrize(
+    ("visit", "requests", "cause"),
+    [
+        ({"browser": None, "recorder": "splash"}, [], "NOT_DECIDABLE"),
+        ({"browser": "chromium", "browser_version": "21.0.1180.79"}, [], "NOT_DECIDABLE"),
+        ({"browser": None}, [{**ELSEWHERE, "protocol": "h2"}], "H1"),
+        ({"browser": "chromium", "browser_version": "60.0.3112.78"}, [], "H1"),
+        ({"browser": "firefox", "browser_version": None}, [], "H1"),
+    ],
+)
+def test_a_recorder_without_http2_says_nothing_of_servers(make_tables, visit, requests, cause) -> None:
+    """Splash, for one, speaks HTTP/1.1 to servers that have had HTTP/2 for years."""
+    row = redundant(make_tables, HTTP1, HTTP1, visit=visit, requests=requests)
+    assert row["cause"] == cause
+    assert row["needs"] == (["a recorder that speaks HTTP/2"] if cause == "NOT_DECIDABLE" else [])

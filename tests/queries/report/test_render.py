@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from example_study import ROWS
 from open_pages import OpenPage, opened
@@ -193,3 +195,40 @@ def test_axe_finds_nothing(report: Path, axe: str, dark: bool) -> None:
             "return axe.run().then(result => result.violations.map(v => [v.id, v.nodes.map(n => n.html)]))"
         )
     assert found == []
+
+
+def _with_ladder(study: Study, totals: dict[str, int]) -> str:
+    """The report of a single visit with these rungs, the first measured."""
+    with open_database(study) as connection:
+        made = contents(connection, "example", 100)
+    measured = next(iter(totals.values()))
+    rows = [
+        {"counts": "TLS connections", "rung": rung, "aside": rung != "measured", "total": total,
+         "saved_pct": 100 * (measured - total) / measured, "saved_pct_low": None, "saved_pct_high": None}
+        for rung, total in totals.items()
+    ]  # fmt: skip
+    one = {**made.facts, "visits": 1, "sites": 1}
+    page = dataclasses.replace(made.pages[0], facts={**made.pages[0].facts, **ONE_OF_EACH})
+    return render(dataclasses.replace(made, ladder=pl.DataFrame(rows), facts=one, pages=[page]))
+
+
+ONE_OF_EACH = {"measured_tls": 1, "paired_ideal_deployable": 1, "paired_ideal_origin": 1, "browser": "chromium"}
+ONE_OF_EACH |= {"browser_version": None, "quality": ["warm_sockets"], "status": "ok", "recorder": "netlog"}
+ONE_OF_EACH |= {"vantage": None, "round": None, "third_party_cookies": None}
+
+
+def test_more_than_measured_is_called_more_and_drawn_longer(study: Study) -> None:
+    page = _with_ladder(study, {"measured": 534, "at most": 986, "at least": 267})
+    assert "84.6 % more" in page
+    assert "50.0 % less" in page
+    assert "-84.6" not in page
+    widths = [float(width) for width in re.findall(r'class="fill" width="([\d.]+)"', page)]
+    assert widths == pytest.approx([100 * 534 / 986, 100, 100 * 267 / 986], abs=0.01)
+
+
+def test_one_is_not_several(study: Study) -> None:
+    text = _with_ladder(study, {"measured": 1})
+    assert "1 visit of 1 site" in text
+    assert "1 connection; 1 would remain (deployable), 1 (one per network)" in text
+    assert "Recorded by netlog with chromium (some connections were open before their first use)</bdi>." in text
+    assert not re.search(r"\b1 (visits|sites|networks|connections|hosts|rows|pages|inputs)\b", text)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
 
 from originset.queries.report.sentences import as_of, why
 
-ROW = {"cause": "CERT", "detail": None, "needs": [], "host": "a.test", "reusable_host": "b.test", "based_on_live": True}
+ROW: dict[str, Any] = {
+    "cause": "CERT",
+    "detail": None,
+    "causes": ["CERT"],
+    "needs": [],
+    "host": "a.test",
+    "reusable_host": "b.test",
+}
+ROW["based_on_live"] = True
 TODAY = as_of(date(2026, 11, 21), date(2026, 11, 21))
 
 
@@ -26,5 +35,27 @@ def test_what_is_not_the_recordings_is_dated() -> None:
      (["DNS answers"], TODAY, False)],
 )  # fmt: skip
 def test_what_can_still_be_asked_for_is_offered(needs: list[str], asked: str | None, offered: bool) -> None:
-    said = why({**ROW, "cause": "NOT_DECIDABLE", "needs": needs, "based_on_live": False}, asked)
+    said = why({**ROW, "cause": "NOT_DECIDABLE", "causes": [], "needs": needs, "based_on_live": False}, asked)
+    assert said.startswith("The recording does not say why: it lacks ")
     assert ("enrich --live" in said) == offered
+
+
+def test_what_is_certain_is_said_before_what_is_not() -> None:
+    row = {**ROW, "cause": "NOT_DECIDABLE", "causes": ["RACE"], "needs": ["credentials"], "based_on_live": False}
+    assert why(row) == (
+        "It was opened before the connection to b.test was ready to be shared. Whether it could have been shared"
+        " otherwise the recording does not say: it lacks credentials."
+    )
+
+
+@pytest.mark.parametrize(
+    ("cause", "detail", "says"),
+    [
+        ("H1", None, "a.test answered over HTTP/1.1"),
+        ("H1", "REUSABLE_H1", "b.test answered over HTTP/1.1"),
+        ("RACE", "SAME_HOST", "Two connections to a.test were started at the same time."),
+        ("LIFETIME", "SAME_HOST", "The earlier connection had closed"),
+    ],
+)
+def test_the_host_that_it_is_about_is_named(cause: str, detail: str | None, says: str) -> None:
+    assert why({**ROW, "cause": cause, "detail": detail, "based_on_live": False}).startswith(says)
