@@ -23,8 +23,9 @@ COLOCATION_EVIDENCE = table(
         "kind",
         "VARCHAR",
         "same_as (0), same_organisation (1), same_edge or shared_address (2), certificate or owner_on_edge (3), "
-        "coalesced (5); misdirected speaks against. Tests of live servers (4) are made by check, and leave no rows "
-        "in a study",
+        "coalesced (5); misdirected speaks against. coalesced_with_errors (0) is a note: one connection carried both, "
+        "but one of them got only errors there, which its own connections did not give. Tests of live servers (4) are "
+        "made by check, and leave no rows in a study",
     ),
     Column("contradicts", "BOOLEAN", "a server of one answered 421 for the other: nothing is proposed between them"),
     Column("source", "VARCHAR", "what was seen: an address, a certificate, a provider, a connection of a visit"),

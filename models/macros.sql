@@ -21,3 +21,6 @@ CREATE TEMP MACRO queue_origin(connection_id, scheme, host, port) AS
 
 -- Whether what certificate_coverage has of a host and a certificate counts: wildcards may be taken to cover nothing.
 CREATE TEMP MACRO is_counted_as_covered(by_exact_name) AS by_exact_name OR getvariable('wildcards') = 'cover';
+
+-- A connection in the words of colocation_evidence.source.
+CREATE TEMP MACRO connection_source(connection_id, visit_id) AS 'connection ' || connection_id || ' of visit ' || visit_id;

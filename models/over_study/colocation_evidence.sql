@@ -66,6 +66,21 @@ of_hosts AS (
   JOIN numbered_places AS p ON p.place_id = o.place_id
   GROUP BY o.kind, o.a, o.b
 ),
+-- A connection that carried both is evidence if its server showed that it serves both, or failed as each one's own server does.
+carried_both AS (
+  SELECT
+    p.host_a,
+    p.host_b,
+    connection_source(p.connection_id, p.visit_id) AS source,
+    p.observed_at,
+    CASE WHEN (p.a_served OR a.host IS NOT NULL) AND (p.b_served OR b.host IS NOT NULL)
+      THEN 'coalesced' ELSE 'coalesced_with_errors' END AS kind
+  FROM coalesced_pairs AS p
+  LEFT JOIN confirmed_errors AS a
+    ON a.visit_id = p.visit_id AND a.connection_id = p.connection_id AND a.host = p.host_a
+  LEFT JOIN confirmed_errors AS b
+    ON b.visit_id = p.visit_id AND b.connection_id = p.connection_id AND b.host = p.host_b
+),
 at_one_edge AS (
   SELECT DISTINCT a, b FROM of_places WHERE kind IN ('same_edge', 'shared_address')
 ),
@@ -76,9 +91,9 @@ found AS (
   JOIN numbered_hosts AS b ON b.host_id = o.b
   WHERE o.kind <> 'owner_on_edge' OR EXISTS (FROM at_one_edge AS e WHERE e.a = o.a AND e.b = o.b)
   UNION ALL
-  SELECT 'coalesced', host_a, host_b, first(source ORDER BY observed_at DESC NULLS LAST, source), max(observed_at)
-  FROM coalesced_pairs
-  GROUP BY host_a, host_b
+  SELECT kind, host_a, host_b, first(source ORDER BY observed_at DESC NULLS LAST, source), max(observed_at)
+  FROM carried_both
+  GROUP BY kind, host_a, host_b
   UNION ALL
   SELECT 'misdirected', host_a, host_b, first(source ORDER BY observed_at DESC NULLS LAST, source), max(observed_at)
   FROM misdirected_pairs
@@ -95,6 +110,7 @@ SELECT
     WHEN 'certificate' THEN 3
     WHEN 'owner_on_edge' THEN 3
     WHEN 'coalesced' THEN 5
+    WHEN 'coalesced_with_errors' THEN 0
     WHEN 'misdirected' THEN 0
   END AS level,
   kind,

@@ -54,6 +54,10 @@ def level(make_tables, *, b_at="192.0.2.2", owner="b.test", name="c.test", conne
         ({"b_at": "192.0.2.1", "owner": "a.test"}, (3, True)),
         ({"name": "b.test"}, (3, False)),
         ({"connection": 1}, (5, False)),
+        ({"connection": 1, "status": 304}, (5, False)),
+        ({"connection": 1, "status": 404}, (0, False)),
+        ({"connection": 1, "status": 503}, (0, False)),
+        ({"connection": 1, "status": None}, (0, False)),
         ({"connection": 1, "status": 421}, (0, False)),
         ({"connection": 1, "source": "inferred"}, (0, False)),
         ({"b_at": "192.0.2.1", "status": 421}, (0, False)),
@@ -77,6 +81,7 @@ def study(make_tables, requests, **more):
                 {
                     "visit_id": visit,
                     "request_id": number,
+                    "url": f"https://{host}/",
                     "scheme": "https",
                     "port": 443,
                     "host": host,
@@ -178,3 +183,32 @@ def test_a_421_on_a_connection_speaks_against_those_that_it_answered(make_tables
     assert {key[:2] for key in found if key[2] == "misdirected"} == {(A, C), (B, C)}
     assert found[A, B, "coalesced"][0] == 5
     assert (A, C, "shared_address") not in found
+
+
+def shared_connection(make_tables, status, *, own_status=None):
+    """B is asked for on the connection of A and, given ``own_status``, at another visit on its own."""
+    requests = [("v", A, 1, 1, 200), ("v", B, 1, 1, status)]
+    connections = [{"visit_id": "v", "connection_id": 1, "first_host": A}]
+    if own_status is not None:
+        requests.append(("w", B, 2, 7, own_status))
+        connections.append({"visit_id": "w", "connection_id": 7, "first_host": B})
+    return study(make_tables, requests, connections=connections)
+
+
+@pytest.mark.parametrize("status", [404, 503, None])
+def test_an_error_on_anothers_connection_is_only_noted(make_tables, status) -> None:
+    found = rows(shared_connection(make_tables, status))
+    assert found[A, B, "coalesced_with_errors"] == (0, "connection 1 of visit v", AT)
+    assert (A, B, "coalesced") not in found
+
+
+@pytest.mark.parametrize(("own_status", "kind"), [(404, "coalesced"), (200, "coalesced_with_errors")])
+def test_an_error_that_the_hosts_own_connection_gives_too_is_its_answer(make_tables, own_status, kind) -> None:
+    found = rows(shared_connection(make_tables, 404, own_status=own_status))
+    assert {key[2] for key in found if key[:2] == (A, B) and key[2].startswith("coalesced")} == {kind}
+
+
+def test_the_host_that_a_connection_was_opened_for_may_answer_with_an_error(make_tables) -> None:
+    requests = [("v", A, 1, 1, 404), ("v", B, 1, 1, 200)]
+    connections = [{"visit_id": "v", "connection_id": 1, "first_host": A}]
+    assert rows(study(make_tables, requests, connections=connections))[A, B, "coalesced"][0] == 5
