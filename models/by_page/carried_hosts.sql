@@ -4,13 +4,12 @@
 -- connection_id: the connection
 -- host: the host
 -- served: the connection's server showed that it serves the host: by an answer with a 2xx or 3xx status, or by any but 421
---   if the connection was opened for the host. An error on another host's connection may mean that the server does not
---   know the host, and a request that failed shows nothing.
+--   if the connection was opened for the host
 SELECT
   h.page,
   h.connection_id,
   h.host,
-  bool_or(h.succeeded > 0 OR (h.answered > h.refused AND coalesce(c.first_host = h.host, false))) AS served
+  bool_or(shows_host(h.succeeded, h.answered - h.refused, h.host, c.first_host)) AS served
 FROM host_connections AS h
 LEFT JOIN page_connections AS c ON c.page = h.page AND c.connection_id = h.connection_id
 WHERE

@@ -212,3 +212,16 @@ def test_the_host_that_a_connection_was_opened_for_may_answer_with_an_error(make
     requests = [("v", A, 1, 1, 404), ("v", B, 1, 1, 200)]
     connections = [{"visit_id": "v", "connection_id": 1, "first_host": A}]
     assert rows(study(make_tables, requests, connections=connections))[A, B, "coalesced"][0] == 5
+
+
+@pytest.mark.parametrize("status", [404, 503, None])
+def test_an_address_is_not_the_hosts_for_an_error_on_anothers_connection(make_tables, status) -> None:
+    assert (A, B, "shared_address") not in rows(shared_connection(make_tables, status))
+
+
+@pytest.mark.parametrize(("status", "shared"), [(404, True), (None, False)])
+def test_an_address_is_the_hosts_if_its_own_connection_is_answered(make_tables, status, shared) -> None:
+    requests = [("v", A, 1, 1, 200), ("v", B, 1, 2, status)]
+    connections = [{"visit_id": "v", "connection_id": 2, "first_host": B}]
+    found = rows(study(make_tables, requests, connections=connections))
+    assert ((A, B, "shared_address") in found) is shared
