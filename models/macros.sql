@@ -24,3 +24,11 @@ CREATE TEMP MACRO is_counted_as_covered(by_exact_name) AS by_exact_name OR getva
 
 -- The wildcard that covers a host name (RFC 9525 section 6.3); NULL for a single label.
 CREATE TEMP MACRO wildcard_above(host) AS CASE WHEN contains(host, '.') THEN '*' || substr(host, instr(host, '.')) END;
+
+-- A connection in the words of colocation_evidence.source.
+CREATE TEMP MACRO connection_source(connection_id, visit_id) AS 'connection ' || connection_id || ' of visit ' || visit_id;
+
+-- Whether answers on a connection show that its server serves the host: those with a 2xx or 3xx status do, and any others but
+-- 421 on the connection that was opened for the host. An error on another's may mean that the server does not know the host.
+CREATE TEMP MACRO shows_host(succeeded, answered, host, first_host) AS
+  succeeded > 0 OR (answered > 0 AND coalesce(first_host = host, false));

@@ -1,38 +1,35 @@
--- The pairs of hosts that one TLS connection carried, other than by answers of 421, with the latest connection that did. A
--- connection whose id was inferred is no evidence.
+-- The pairs of hosts that one TLS connection carried (carried_hosts): with the latest connection whose server showed that it
+-- serves both, and with each that did not.
 -- host_a: the host that comes first in the alphabet
 -- host_b: the other
--- source: the connection and its visit
+-- visit_id: the visit
+-- connection_id: the connection
 -- observed_at: when that visit began
+-- a_served: the server showed that it serves host_a
+-- b_served: the server showed that it serves host_b
 WITH
-carried AS (
-  SELECT DISTINCT page, connection_id, host
-  FROM host_connections
-  WHERE
-    connection_known
-    AND secure
-    AND connection_id IS NOT NULL
-    AND host IS NOT NULL
-    AND refused < requests
-    AND page NOT IN (SELECT page FROM oversized_pages)
-),
 shared AS (
-  SELECT page, connection_id FROM carried GROUP BY page, connection_id HAVING count(*) > 1
+  SELECT page, connection_id FROM carried_hosts GROUP BY page, connection_id HAVING count(*) > 1
 ),
 pairs AS (
   SELECT
     a.host AS host_a,
     b.host AS host_b,
-    'connection ' || a.connection_id || ' of visit ' || p.visit_id AS source,
-    p.started_at AS observed_at
+    p.visit_id,
+    s.connection_id,
+    p.started_at AS observed_at,
+    a.served AS a_served,
+    b.served AS b_served
   FROM shared AS s
-  JOIN carried AS a ON a.page = s.page AND a.connection_id = s.connection_id
-  JOIN carried AS b ON b.page = s.page AND b.connection_id = s.connection_id AND a.host < b.host
+  JOIN carried_hosts AS a ON a.page = s.page AND a.connection_id = s.connection_id
+  JOIN carried_hosts AS b ON b.page = s.page AND b.connection_id = s.connection_id AND a.host < b.host
   JOIN pages AS p ON p.page = s.page
 )
-SELECT
-  host_a, host_b,
-  first(source ORDER BY observed_at DESC NULLS LAST, source) AS source,
-  max(observed_at) AS observed_at
+SELECT *
 FROM pairs
-GROUP BY host_a, host_b
+QUALIFY
+  NOT (a_served AND b_served)
+  OR row_number() OVER (
+    PARTITION BY host_a, host_b, a_served AND b_served
+    ORDER BY observed_at DESC NULLS LAST, connection_source(connection_id, visit_id)
+  ) = 1

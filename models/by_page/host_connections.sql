@@ -15,6 +15,8 @@
 -- request_id: the least request_id
 -- requests: how many requests
 -- refused: how many of them were answered with 421 (RFC 9110 section 15.5.20)
+-- answered: how many of them were answered, whatever the status
+-- succeeded: how many of them were answered with a 2xx or 3xx status
 -- first_started: the least request_id of those whose start is known; NULL for none
 -- first_response: that of the first response that is no redirect, likewise
 -- first_document: that of the first of these of type document
@@ -34,6 +36,8 @@ WITH pairs AS (
     min(r.request_id) FILTER (NOT is_redirect(r.status) AND r.url = p.final_url) AS first_at_final_url,
     count(*)::INTEGER AS requests,
     (count(*) FILTER (r.status = 421))::INTEGER AS refused,
+    count(r.status)::INTEGER AS answered,
+    (count(*) FILTER (r.status BETWEEN 200 AND 399))::INTEGER AS succeeded,
     (count(*) FILTER (r.dns_ms > 0))::INTEGER AS lookups
   FROM network_requests AS r
   JOIN pages AS p ON p.visit_id = r.visit_id

@@ -33,7 +33,7 @@ pairs AS (
   SELECT
     least(r.host, a.host) AS host_a,
     greatest(r.host, a.host) AS host_b,
-    'connection ' || r.connection_id || ' of visit ' || p.visit_id AS source,
+    connection_source(r.connection_id, p.visit_id) AS source,
     p.started_at AS observed_at
   FROM refused AS r
   JOIN answered AS a ON a.page = r.page AND a.connection_id = r.connection_id
