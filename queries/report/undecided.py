@@ -124,7 +124,9 @@ def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
     """What a study's database leaves open."""
     phases = connection.execute(_PHASES).fetchall()
     uncovered = connection.execute(_UNCOVERED).fetchall()
-    undecidable, unknown, strangers, sockets, in_vain, unattributed, redundant = map(whole, _one(connection, _REDUNDANT))
+    undecidable, unknown, strangers, sockets, in_vain, unattributed, redundant = map(
+        whole, _one(connection, _REDUNDANT)
+    )
     pages, without_connections, crowded = _one(connection, _PAGES)
     return Undecided(
         undecidable=undecidable,
