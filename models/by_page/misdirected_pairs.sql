@@ -5,6 +5,12 @@
 -- source: the connection and its visit
 -- observed_at: when that visit began
 WITH
+-- Few pages have any: the others are left out before anything is compared.
+refusing AS (
+  SELECT page FROM host_connections WHERE refused > 0
+  UNION
+  SELECT page FROM page_connections WHERE len(misdirected) > 0
+),
 used AS (
   SELECT page, connection_id, host, refused < requests AS answered
   FROM host_connections
@@ -12,12 +18,16 @@ used AS (
     connection_known
     AND connection_id IS NOT NULL
     AND host IS NOT NULL
+    AND page IN (SELECT page FROM refusing)
     AND page NOT IN (SELECT page FROM oversized_pages)
 ),
 opened AS (
   SELECT page, connection_id, first_host, misdirected
   FROM page_connections
-  WHERE page IN (SELECT page FROM host_connections) AND page NOT IN (SELECT page FROM oversized_pages)
+  WHERE
+    page IN (SELECT page FROM refusing)
+    AND page IN (SELECT page FROM host_connections)
+    AND page NOT IN (SELECT page FROM oversized_pages)
 ),
 refused AS (
   SELECT page, connection_id, unnest(misdirected) AS host FROM opened
