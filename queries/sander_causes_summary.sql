@@ -1,33 +1,37 @@
 -- Redundant connections by Sander et al.'s causes (IMC 2021): CERT (same address, certificate does not cover the name), IP
 -- (certificate covers the name, other address), CRED (same address and covered), of an earlier connection over the same
 -- version of HTTP. One connection can have several. Bounds where closing times are unknown: immediate (closed after the last
--- request) and endless (never closed).
+-- request) and endless (never closed). Over all sites, each with its average page.
+-- vantage: the vantage; each stands by itself
+-- browser: the browser; each stands by itself
 -- protocols: any; h2: connections over HTTP/2 alone, which is what the paper counts
 -- bound: immediate or endless
 -- cause: CERT, IP, CRED, or any
 -- connections: connections with the cause [connections]
 -- tls_pct: the same [percent of the TLS connections of these pages that carried requests over these protocols]
 -- pages: pages with at least one
--- sites_pct: the same [percent of pages]
--- of_pages: pages counted: those that did not fail, whose connections are known and not too many to compare them all
+-- pages_pct: the same [percent of pages]
+-- of_pages: pages counted
 WITH
-pages AS (
-  SELECT c.visit_id, c.measured_tls
-  FROM page_counts AS c
-  JOIN visits AS v USING (visit_id)
-  WHERE v.status != 'failed' AND c.measured_tls > 0 AND c.chromium_tls_high IS NOT NULL
+counted AS (
+  SELECT v.visit_id, v.vantage, v.browser, v.site, v.page, v.weight, c.measured_tls
+  FROM counted_visits AS v
+  JOIN page_counts AS c ON c.visit_id = v.visit_id
+  WHERE v.question = 'causes'
 ),
 carried AS (
   SELECT visit_id, connection_id, arg_min(protocol, request_id) AS protocol
-  FROM requests
-  JOIN pages USING (visit_id)
-  WHERE connection_id IS NOT NULL AND scheme IN ('https', 'wss') AND from_cache IS DISTINCT FROM true
+  FROM network_requests
+  WHERE connection_id IS NOT NULL AND secure
   GROUP BY visit_id, connection_id
 ),
 measured AS (
-  SELECT 'any' AS protocols, sum(measured_tls) AS tls FROM pages
+  SELECT 'any' AS protocols, vantage, browser, sum(weight * measured_tls) AS tls FROM counted GROUP BY ALL
   UNION ALL
-  SELECT 'h2', count(*) FROM carried WHERE protocol = 'h2'
+  SELECT 'h2', c.vantage, c.browser, coalesce(sum(c.weight) FILTER (r.protocol = 'h2'), 0)
+  FROM counted AS c
+  LEFT JOIN carried AS r ON r.visit_id = c.visit_id
+  GROUP BY ALL
 ),
 bounds AS (
   SELECT visit_id, connection_id, 'immediate' AS bound, sander_immediate AS causes FROM redundant_connections
@@ -36,37 +40,50 @@ bounds AS (
 ),
 found AS (
   SELECT
-    b.visit_id,
-    b.bound,
+    c.vantage, c.browser, c.site, c.page, c.weight, b.bound,
     unnest(list_append(b.causes, 'any')) AS cause,
-    c.protocol IS NOT DISTINCT FROM 'h2' AS over_h2
+    r.protocol IS NOT DISTINCT FROM 'h2' AS over_h2
   FROM bounds AS b
-  JOIN pages USING (visit_id)
-  LEFT JOIN carried AS c ON c.visit_id = b.visit_id AND c.connection_id = b.connection_id
+  JOIN counted AS c ON c.visit_id = b.visit_id
+  LEFT JOIN carried AS r ON r.visit_id = b.visit_id AND r.connection_id = b.connection_id
   WHERE len(b.causes) > 0
 ),
-counted AS (
-  SELECT m.protocols, f.bound, f.cause, count(*) AS connections, count(DISTINCT f.visit_id) AS pages
-  FROM measured AS m
-  JOIN found AS f ON m.protocols = 'any' OR f.over_h2
+of_causes AS (
+  SELECT
+    p.protocols, f.vantage, f.browser, f.bound, f.cause,
+    sum(f.weight) AS connections,
+    count(DISTINCT (f.site, f.page)) AS pages
+  FROM (VALUES ('any'), ('h2')) AS p (protocols)
+  JOIN found AS f ON p.protocols = 'any' OR f.over_h2
   GROUP BY ALL
 ),
 wanted AS (
-  SELECT protocols, tls, bound, cause
+  SELECT m.protocols, m.vantage, m.browser, m.tls, b.bound, c.cause
   FROM
-    measured,
+    measured AS m,
     (VALUES ('immediate'), ('endless')) AS b (bound),
     (VALUES ('CERT'), ('IP'), ('CRED'), ('any')) AS c (cause)
 )
 SELECT
+  w.vantage,
+  w.browser,
   w.protocols,
   w.bound,
   w.cause,
-  coalesce(c.connections, 0) AS connections,
-  100.0 * coalesce(c.connections, 0) / nullif(w.tls, 0) AS tls_pct,
+  round(coalesce(c.connections, 0), 2) AS connections,
+  round(100.0 * coalesce(c.connections, 0) / nullif(w.tls, 0), 6) AS tls_pct,
   coalesce(c.pages, 0) AS pages,
-  100.0 * coalesce(c.pages, 0) / nullif((SELECT count(*) FROM pages), 0) AS sites_pct,
-  (SELECT count(*) FROM pages) AS of_pages
+  round(100.0 * coalesce(c.pages, 0) / b.pages, 6) AS pages_pct,
+  b.pages AS of_pages
 FROM wanted AS w
-LEFT JOIN counted AS c USING (protocols, bound, cause)
-ORDER BY w.protocols, w.bound DESC, list_position(['CERT', 'IP', 'CRED', 'any'], w.cause)
+JOIN basis_summary AS b
+  ON b.question = 'causes' AND b.vantage IS NOT DISTINCT FROM w.vantage AND b.browser IS NOT DISTINCT FROM w.browser
+LEFT JOIN of_causes AS c
+  ON c.protocols = w.protocols AND c.bound = w.bound AND c.cause = w.cause
+  AND c.vantage IS NOT DISTINCT FROM w.vantage AND c.browser IS NOT DISTINCT FROM w.browser
+ORDER BY
+  w.vantage NULLS LAST,
+  w.browser NULLS LAST,
+  w.protocols,
+  w.bound DESC,
+  list_position(['CERT', 'IP', 'CRED', 'any'], w.cause)

@@ -1,47 +1,67 @@
 """The ladder of the example study, by hand."""
 
 import polars as pl
+import pytest
 
 from originset.data.database import open_database
 from originset.models.parameters import Parameters
 from originset.queries.ladder import colocation, ladder, rests_on
 
 
-def test_rungs(study) -> None:
-    with open_database(study) as connection:
+@pytest.fixture
+def one_place(example_rows):
+    """The example's rows as if they were of one vantage and browser: a and b are two visits of one page then."""
+    return {**example_rows, "visits": [{**row, "vantage": None, "browser": None} for row in example_rows["visits"]]}
+
+
+def test_rungs(build_study, one_place) -> None:
+    """Pages a and b count half each: 6 and 2 connections; c has 2, f none. Of lookups, b has 1 and c 2."""
+    with open_database(build_study(one_place, Parameters())) as connection:
         rows = ladder(connection)
     assert rows.select("counts", "rung", "aside", "total", "saved_pct").rows() == [
-        ("TLS connections", "measured", False, 10, 0.0),
-        ("TLS connections", "without same-host duplicates", False, 8, 20.0),
+        ("TLS connections", "measured", False, 6.0, 0.0),
+        ("TLS connections", "without same-host duplicates", False, 4.5, 25.0),
         # what recorders left out makes them ranges
-        ("TLS connections", "Chromium with servers as they are, at most", True, 14, -40.0),
-        ("TLS connections", "Chromium with servers as they are, at least", True, 7, 30.0),
-        ("TLS connections", "Firefox with servers as they are, at most", True, 14, -40.0),
-        ("TLS connections", "Firefox with servers as they are, at least", True, 7, 30.0),
-        ("TLS connections", "same address (the paper's ideal IP)", True, 7, 30.0),
+        ("TLS connections", "Chromium with servers as they are, at most", True, 8.0, -33.33),
+        ("TLS connections", "Chromium with servers as they are, at least", True, 4.0, 33.33),
+        ("TLS connections", "Firefox with servers as they are, at most", True, 8.0, -33.33),
+        ("TLS connections", "Firefox with servers as they are, at least", True, 4.0, 33.33),
+        ("TLS connections", "same address (the paper's ideal IP)", True, 4.0, 33.33),
         # cdn.other.net stays by itself: its connection answered 421 for a host of the others
-        ("TLS connections", "deployable: same edge and certificate", False, 8, 20.0),
-        ("TLS connections", "same edge", False, 8, 20.0),
-        # www, assets and static are of example.com, each at an address of its own
-        ("TLS connections", "one owner, different machines", False, 6, 40.0),
-        ("TLS connections", "same AS (the paper's ideal ORIGIN)", False, 5, 50.0),
-        ("DNS lookups", "measured", False, 3, 0.0),
-        ("DNS lookups", "same address (the paper's ideal IP)", True, 3, 0.0),
-        ("DNS lookups", "same AS (the paper's ideal ORIGIN)", False, 2, 33.33),
+        ("TLS connections", "deployable: same edge and certificate", False, 4.5, 25.0),
+        ("TLS connections", "same edge", False, 4.5, 25.0),
+        ("TLS connections", "one owner, different machines", False, 3.5, 41.67),
+        ("TLS connections", "same AS (the paper's ideal ORIGIN)", False, 3.0, 50.0),
+        ("DNS lookups", "measured", False, 3.0, 0.0),
+        ("DNS lookups", "same address (the paper's ideal IP)", True, 3.0, 0.0),
+        ("DNS lookups", "same AS (the paper's ideal ORIGIN)", False, 2.0, 33.33),
     ]
     assert rests_on(rows) == [
-        "TLS connections: 4 of 6 pages; left out: 1 failed, 1 without connection ids",
-        f"DNS lookups: 3 of 6 pages; left out: {rows['left_out_why'][-1]}",
+        "TLS connections: 3 of 5 pages, 4 visits; left out: 1 failed, 1 without connection ids",
+        "DNS lookups: 3 of 5 pages; left out: 1 failed, 1 without recorded lookups",
     ]
 
 
-def test_the_rung_says_what_it_counts(build_study, example_rows) -> None:
-    study = build_study(example_rows, Parameters(colocation="ip"))
+def test_vantages_and_browsers_are_never_pooled(study) -> None:
+    with open_database(study) as connection:
+        rows = ladder(connection)
+    measured = rows.filter(counts="TLS connections", rung="measured")
+    assert measured.select("vantage", "browser", "total", "sites", "visits").rows() == [
+        (None, None, 2.0, 2, 2),
+        ("here", "chromium", 6.0, 1, 1),
+        ("there", "chromium", 2.0, 1, 1),
+    ]
+    assert rests_on(rows)[0].startswith("unknown browser, TLS connections: 2 of 3 pages")
+    assert "chromium at here, DNS lookups: none of 2 pages" in " ".join(rests_on(rows))
+
+
+def test_the_rung_says_what_it_counts(build_study, one_place) -> None:
+    study = build_study(one_place, Parameters(colocation="ip"))
     with open_database(study) as connection:
         assert colocation(connection) == "ip"
         rows = ladder(connection).filter(counts="TLS connections")
     assert rows["rung"].to_list()[-1] == "same address"
-    assert rows["total"].to_list()[-5:] == [7, 8, 8, 8, 7]
+    assert rows["total"].to_list()[-5:] == [4.0, 4.5, 4.5, 4.5, 4.0]
 
 
 def test_a_study_without_visits(build_study) -> None:
@@ -52,14 +72,14 @@ def test_a_study_without_visits(build_study) -> None:
     assert rests_on(rows) == []
 
 
-def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, example_rows) -> None:
+def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, one_place) -> None:
     """A recording with connections and no addresses would look as if everything could be saved."""
-    blind = [{**row, "visit_id": "g", "server_ip": None} for row in example_rows["requests"] if row["visit_id"] == "a"]
+    blind = [{**row, "visit_id": "g", "server_ip": None} for row in one_place["requests"] if row["visit_id"] == "a"]
     visit = {"visit_id": "g", "site": "blind.test", "status": "ok", "source": "x/g.har"}
     rows = {
-        **example_rows,
-        "requests": [*example_rows["requests"], *blind],
-        "visits": [*example_rows["visits"], visit],
+        **one_place,
+        "requests": [*one_place["requests"], *blind],
+        "visits": [*one_place["visits"], visit],
     }
     with open_database(build_study(rows, Parameters())) as connection:
         tls = ladder(connection).filter(counts="TLS connections")
@@ -67,7 +87,7 @@ def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, example
     assert tls["left_out_why"][0] == "1 failed, 1 with a connection to an unknown address, 1 without connection ids"
 
 
-def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_study, example_rows) -> None:
+def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_study, one_place) -> None:
     """Each word of visits.quality that hides connections; warm sockets alone hide lookups, not connections."""
     reasons = {
         "truncated": "in a file that was cut off",
@@ -78,34 +98,33 @@ def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_stu
         "cached_hosts": "with hosts answered from the cache alone",
     }
     for word, reason in reasons.items():
-        visits = [{**row, "quality": [word]} if row["visit_id"] == "a" else row for row in example_rows["visits"]]
-        with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+        visits = [{**row, "quality": [word]} if row["visit_id"] == "a" else row for row in one_place["visits"]]
+        with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
             rows = ladder(connection)
         tls, dns = rows.filter(counts="TLS connections"), rows.filter(counts="DNS lookups")
-        assert tls["pages"][0] == 3, word
+        assert tls["visits"][0] == 3, word
         assert f"1 {reason}" in tls["left_out_why"][0]
         assert f"1 {reason}" in dns["left_out_why"][0]
-    visits = [{**row, "quality": ["warm_sockets"]} for row in example_rows["visits"]]
-    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+    visits = [{**row, "quality": ["warm_sockets"]} for row in one_place["visits"]]
+    with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
         rows = ladder(connection)
     assert rows.filter(counts="TLS connections")["pages"][0] == 4
     assert rows.filter(counts="DNS lookups").height == 0 or rows.filter(counts="DNS lookups")["pages"][0] == 0
 
 
-def test_a_bot_challenge_is_no_page(build_study, example_rows) -> None:
+def test_a_bot_challenge_is_no_page(build_study, one_place) -> None:
     visits = [
-        {**row, "status": "failed", "challenge": True} if row["visit_id"] == "a" else row
-        for row in example_rows["visits"]
+        {**row, "status": "failed", "challenge": True} if row["visit_id"] == "a" else row for row in one_place["visits"]
     ]
-    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+    with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
         rows = ladder(connection)
     assert rows.filter(counts="TLS connections")["pages"][0] == 3
     for half in ("TLS connections", "DNS lookups"):
         assert "1 with a bot challenge in place of the page" in rows.filter(counts=half)["left_out_why"][0]
 
 
-def test_intervals_hold_the_percentage_and_are_null_with_one_site(build_study, example_rows) -> None:
-    with open_database(build_study(example_rows, Parameters())) as connection:
+def test_intervals_hold_the_percentage_and_are_null_with_one_site(build_study, one_place) -> None:
+    with open_database(build_study(one_place, Parameters())) as connection:
         rows = ladder(connection)
     bounds = rows.select("counts", "rung", "saved_pct_low", "saved_pct", "saved_pct_high").filter(
         counts="TLS connections"
@@ -116,17 +135,17 @@ def test_intervals_hold_the_percentage_and_are_null_with_one_site(build_study, e
     assert bounds.rows()[1][2:] == (12.5, 20.0, 50.0)
 
 
-def test_one_site_has_no_interval(build_study, example_rows) -> None:
-    visits = [{**row, "site": "example.com"} for row in example_rows["visits"]]
-    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+def test_one_site_has_no_interval(build_study, one_place) -> None:
+    visits = [{**row, "site": "example.com"} for row in one_place["visits"]]
+    with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
         rows = ladder(connection)
     assert rows["saved_pct"].null_count() == 0
     assert rows["saved_pct_low"].null_count() == rows["saved_pct_high"].null_count() == rows.height
 
 
-def test_where_no_page_counts_it_says_why(build_study, example_rows) -> None:
-    visits = [{**row, "quality": ["partial"]} for row in example_rows["visits"] if row["status"] == "ok"]
-    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+def test_where_no_page_counts_it_says_why(build_study, one_place) -> None:
+    visits = [{**row, "quality": ["partial"]} for row in one_place["visits"] if row["status"] == "ok"]
+    with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
         rows = ladder(connection)
     assert rows.select("counts", "rung", "total", "pages").rows() == [
         ("TLS connections", None, None, 0),
@@ -136,16 +155,16 @@ def test_where_no_page_counts_it_says_why(build_study, example_rows) -> None:
         f": none of {len(visits)} pages; left out: {len(visits)} recorded in part" in one for one in rests_on(rows)
     )
     one = visits[:1]
-    with open_database(build_study({**example_rows, "visits": one}, Parameters())) as connection:
+    with open_database(build_study({**one_place, "visits": one}, Parameters())) as connection:
         assert "TLS connections: no totals, as the page was recorded in part" in rests_on(ladder(connection))
 
 
-def test_what_is_no_range_is_one_rung(build_study, example_rows) -> None:
+def test_what_is_no_range_is_one_rung(build_study, one_place) -> None:
     """One page, one connection: whatever the recorder left out, browsers need one."""
-    visits = [{**example_rows["visits"][0], "visit_id": "one"}]
-    requests = [{**example_rows["requests"][0], "visit_id": "one"}]
-    connections = [{**example_rows["connections"][0], "visit_id": "one"}]
-    rows = {**example_rows, "visits": visits, "requests": requests, "connections": connections, "dns_queries": []}
+    visits = [{**one_place["visits"][0], "visit_id": "one"}]
+    requests = [{**one_place["requests"][0], "visit_id": "one"}]
+    connections = [{**one_place["connections"][0], "visit_id": "one"}]
+    rows = {**one_place, "visits": visits, "requests": requests, "connections": connections, "dns_queries": []}
     with open_database(build_study(rows, Parameters())) as connection:
         rungs = ladder(connection).filter(counts="TLS connections")
     assert rungs["rung"].to_list()[2:4] == ["Chromium with servers as they are", "Firefox with servers as they are"]
