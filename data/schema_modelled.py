@@ -93,6 +93,23 @@ PAGE_COUNTS = table(
     Column("measured_dns", "INTEGER", "lookups made for the page", "lookups"),
     Column("dns_basis", "VARCHAR", "resolver_jobs (capture) or dns_phases (HAR entries with one, as the paper)"),
     Column("wire_dns", "INTEGER", "queries sent: A, AAAA and HTTPS are three", "queries"),
+    Column("paired_dns", "INTEGER", "hosts of its network requests that were looked up for it", "hosts"),
+    Column("repeated_dns", "INTEGER", "of measured_dns, lookups of such a host beyond its first", "lookups"),
+    Column("unused_dns", "INTEGER", "of measured_dns, those of names that no network request went to", "lookups"),
+    Column(
+        "paired_ideal_ip_dns",
+        "INTEGER",
+        "distinct addresses of the hosts of paired_dns, each at its first request; NULL where one is not known",
+        "lookups",
+    ),
+    Column("paired_ideal_origin_dns", "INTEGER", "distinct ASes likewise", "lookups"),
+    Column(
+        "paired_chromium_dns",
+        "INTEGER",
+        "of the hosts of paired_dns those that Chromium looks up with servers as they are; NULL where not known of one",
+        "lookups",
+    ),
+    Column("paired_firefox_dns", "INTEGER", "Firefox likewise", "lookups"),
     Column("measured_tls", "INTEGER", "TLS connections that carried at least one request", "connections"),
     Column("opened_tls", "INTEGER", "completed TLS handshakes, speculative ones included", "connections"),
     Column(

@@ -45,8 +45,14 @@ rungs AS (
         'n': c.paired_ideal_owner},
       {'question': 'connections', 'step': 11, 'rung': b.rung, 'aside': false, 'n': c.paired_ideal_origin},
       {'question': 'lookups', 'step': 1, 'rung': 'measured', 'aside': false, 'n': c.measured_dns},
-      {'question': 'lookups', 'step': 2, 'rung': 'same address (the paper''s ideal IP)', 'aside': true, 'n': c.ideal_ip},
-      {'question': 'lookups', 'step': 3, 'rung': b.rung, 'aside': false, 'n': c.ideal_origin}
+      {'question': 'lookups', 'step': 2, 'rung': 'without repeated and unused ones', 'aside': false, 'n': c.paired_dns},
+      {'question': 'lookups', 'step': 3, 'rung': 'Chromium with servers as they are', 'aside': true,
+        'n': c.paired_chromium_dns},
+      {'question': 'lookups', 'step': 4, 'rung': 'Firefox with servers as they are', 'aside': true,
+        'n': c.paired_firefox_dns},
+      {'question': 'lookups', 'step': 5, 'rung': 'same address (the paper''s ideal IP)', 'aside': true,
+        'n': c.paired_ideal_ip_dns},
+      {'question': 'lookups', 'step': 6, 'rung': b.rung, 'aside': false, 'n': c.paired_ideal_origin_dns}
     ], recursive := true)
   FROM page_counts AS c, best AS b
 )

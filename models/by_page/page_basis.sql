@@ -17,8 +17,7 @@ WITH judged AS (
     CASE
       WHEN l.has_warm_sockets THEN 'with connections from before their first use, and so lookups'
       WHEN c.measured_dns IS NULL THEN 'without recorded lookups'
-      WHEN c.ideal_origin IS NULL THEN 'without any known address'
-      WHEN c.left_out > 0 THEN 'with a request to an unknown address'
+      WHEN c.paired_ideal_origin_dns IS NULL THEN 'with a lookup of a host at an unknown address'
     END AS lookups_unknown,
     CASE WHEN c.ideal_origin IS NULL THEN 'without any known address' END AS servers_unknown,
     CASE WHEN d.page IS NULL THEN 'without a document from the network' END AS document_unknown,

@@ -81,7 +81,7 @@ counted AS (
   SELECT
     v.visit_id,
     p.page,
-    v.source IS NOT DISTINCT FROM 'crawl' AND (l.visit_id IS NOT NULL OR s.visit_id IS NOT NULL) AS has_netlog,
+    p.page IN (SELECT page FROM netlog_pages) AS has_netlog,
     l.lookups, l.attempts, s.handshakes,
     coalesce(r.requests, 0) AS requests,
     coalesce(r.left_out, 0) AS left_out,

@@ -25,7 +25,18 @@ SELECT
     THEN mergeable_connections - coalesce(m.connections_at_edge, 0) END AS paired_ideal_edge,
   CASE WHEN paired_known AND pairs_known
     THEN mergeable_connections - coalesce(m.connections_deployable, 0) END AS paired_ideal_deployable,
+  CASE WHEN c.measured_dns IS NOT NULL THEN coalesce(l.paired_dns, 0) END AS paired_dns,
+  CASE WHEN c.measured_dns IS NOT NULL THEN coalesce(l.repeated_dns, 0) END AS repeated_dns,
+  CASE WHEN c.measured_dns IS NOT NULL THEN coalesce(l.unused_dns, 0) END AS unused_dns,
+  CASE WHEN c.measured_dns IS NOT NULL AND l.page IS NULL THEN 0 ELSE l.paired_ideal_ip_dns END AS paired_ideal_ip_dns,
+  CASE WHEN c.measured_dns IS NOT NULL AND l.page IS NULL THEN 0 ELSE l.paired_ideal_origin_dns END
+    AS paired_ideal_origin_dns,
+  CASE WHEN c.measured_dns IS NOT NULL AND l.page IS NULL AND b.visit_id IS NOT NULL THEN 0 ELSE l.paired_chromium_dns END
+    AS paired_chromium_dns,
+  CASE WHEN c.measured_dns IS NOT NULL AND l.page IS NULL AND b.visit_id IS NOT NULL THEN 0 ELSE l.paired_firefox_dns END
+    AS paired_firefox_dns,
   b.* EXCLUDE (visit_id)
 FROM page_connection_counts AS c
+LEFT JOIN paired_lookups AS l ON l.page = c.page
 LEFT JOIN merged AS m ON m.page = c.page
 LEFT JOIN browser_counts AS b ON b.visit_id = c.visit_id

@@ -90,8 +90,8 @@ BY_HAND = {
         "vantage": "here", "name_kind": "the host it was opened for", "pairs": 6, "resolves": 0, "unknown": 6,
     },
     "pages_rank_summary": {
-        "vantage": "here", "ranks_from": 1, "visits": 2, "requests": 8.0, "load_ms": 500.0, "load_sites": 1, "dns": None,
-        "dns_sites": 0, "tls": 6.0, "tls_sites": 1,
+        "vantage": "here", "ranks_from": 1, "visits": 2, "requests": 8.0, "load_ms": 500.0, "load_sites": 1, "dns": 5.0,
+        "dns_sites": 1, "tls": 6.0, "tls_sites": 1,
     },
     "protocols_summary": {"vantage": "here", "protocol": "http/1.1", "secure": True, "requests": 1, "requests_pct": 12.5},
     # Nine of the ten connections are over HTTP/2.

@@ -15,7 +15,7 @@ def one_place(example_rows):
 
 
 def test_rungs(build_study, one_place) -> None:
-    """Pages a and b count half each: 6 and 2 connections; c has 2, f none. Of lookups, b has 1 and c 2."""
+    """Visits a and b count half each: 6 and 2 connections, 5 lookups and 1. c has 2 of both, f none."""
     with open_database(build_study(one_place, Parameters())) as connection:
         rows = ladder(connection)
     assert rows.select("counts", "rung", "aside", "total", "saved_pct").rows() == [
@@ -32,13 +32,17 @@ def test_rungs(build_study, one_place) -> None:
         ("TLS connections", "same edge", False, 4.5, 25.0),
         ("TLS connections", "one owner, different machines", False, 3.5, 41.67),
         ("TLS connections", "same AS (the paper's ideal ORIGIN)", False, 3.0, 50.0),
-        ("DNS lookups", "measured", False, 3.0, 0.0),
-        ("DNS lookups", "same address (the paper's ideal IP)", True, 3.0, 0.0),
-        ("DNS lookups", "same AS (the paper's ideal ORIGIN)", False, 2.0, 33.33),
+        ("DNS lookups", "measured", False, 5.0, 0.0),
+        # no request of a and b went to a name that they looked up
+        ("DNS lookups", "without repeated and unused ones", False, 2.0, 60.0),
+        ("DNS lookups", "Chromium with servers as they are", True, 2.0, 60.0),
+        ("DNS lookups", "Firefox with servers as they are", True, 2.0, 60.0),
+        ("DNS lookups", "same address (the paper's ideal IP)", True, 1.0, 80.0),
+        ("DNS lookups", "same AS (the paper's ideal ORIGIN)", False, 1.0, 80.0),
     ]
     assert rests_on(rows) == [
         "TLS connections: 3 of 5 pages, 4 visits; left out: 1 failed, 1 without connection ids",
-        "DNS lookups: 3 of 5 pages; left out: 1 failed, 1 without recorded lookups",
+        "DNS lookups: 3 of 5 pages, 4 visits; left out: 1 failed, 1 without recorded lookups",
     ]
 
 
@@ -52,7 +56,7 @@ def test_vantages_and_browsers_are_never_pooled(study) -> None:
         ("there", "chromium", 2.0, 1, 1),
     ]
     assert rests_on(rows)[0].startswith("unknown browser, TLS connections: 2 of 3 pages")
-    assert "chromium at here, DNS lookups: none of 2 pages" in " ".join(rests_on(rows))
+    assert "chromium at here, DNS lookups: 1 of 2 pages; left out: 1 failed" in rests_on(rows)
 
 
 def test_the_rung_says_what_it_counts(build_study, one_place) -> None:
