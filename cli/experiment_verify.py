@@ -41,11 +41,14 @@ _LATEST_S = 60.0
 _ROUND_TRIPS_TO_CONNECT = 2
 
 _PAGES = """
-    SELECT * FROM visits WHERE site = ? AND status IS DISTINCT FROM 'failed'
+    SELECT v.* FROM visits AS v
+    JOIN page_basis AS c ON c.visit_id = v.visit_id AND c.question = 'causes'
+    JOIN page_basis AS s ON s.visit_id = v.visit_id AND s.question = 'servers'
+    WHERE v.site = ? AND c.reason IS DISTINCT FROM 'failed'
     QUALIFY row_number() OVER (
-        PARTITION BY coalesce(final_url, url)
-        ORDER BY status IS NOT DISTINCT FROM 'ok' DESC, started_at DESC, visit_id) = 1
-    ORDER BY page_kind IS NOT DISTINCT FROM 'internal', visit_id"""
+        PARTITION BY coalesce(v.final_url, v.url)
+        ORDER BY s.counted DESC, v.started_at DESC, v.visit_id) = 1
+    ORDER BY v.page_kind IS NOT DISTINCT FROM 'internal', v.visit_id"""
 
 _PER_VISIT = ("requests", "connections", "dns_queries")
 

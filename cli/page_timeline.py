@@ -23,7 +23,7 @@ _FIND = """
     LEFT JOIN page_load_times AS t USING (visit_id)
     WHERE $page IN (v.visit_id, v.site, v.url, v.final_url)
       AND (getvariable('selected_visits') IS NULL OR v.visit_id IN (SELECT visit_id FROM selected_visits))
-    ORDER BY t.left_out_reason IS NOT NULL, v.status, v.visit_id
+    ORDER BY t.left_out_reason IS NOT NULL, v.visit_id
     LIMIT 1
 """
 

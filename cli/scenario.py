@@ -16,8 +16,11 @@ from originset.data.study import Study
 from originset.models.site_scenario import site_scenario
 
 _VISIT = """
-    SELECT * FROM visits WHERE site = ? AND status IS DISTINCT FROM 'failed' AND page_kind IS DISTINCT FROM 'internal'
-    ORDER BY status IS NOT DISTINCT FROM 'ok' DESC, started_at DESC, visit_id LIMIT 1"""
+    SELECT v.* FROM visits AS v
+    JOIN page_basis AS c ON c.visit_id = v.visit_id AND c.question = 'causes'
+    JOIN page_basis AS s ON s.visit_id = v.visit_id AND s.question = 'servers'
+    WHERE v.site = ? AND c.reason IS DISTINCT FROM 'failed' AND v.page_kind IS DISTINCT FROM 'internal'
+    ORDER BY s.counted DESC, v.started_at DESC, v.visit_id LIMIT 1"""
 
 _TABLES = {
     "requests": "SELECT * FROM requests WHERE visit_id = ?",

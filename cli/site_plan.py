@@ -36,7 +36,7 @@ _TABLES = {
 _BASIS = """
     SELECT count(*), count(DISTINCT vantage),
         strftime(min(started_at), '%Y-%m-%d'), strftime(max(started_at), '%Y-%m-%d')
-    FROM visits WHERE site = ? AND status IS DISTINCT FROM 'failed'"""
+    FROM visits JOIN page_basis USING (visit_id) WHERE site = ? AND question = 'certificates' AND counted"""
 
 _NEAR = """
     SELECT site FROM (SELECT DISTINCT site FROM visits WHERE site IS NOT NULL)
