@@ -202,6 +202,83 @@ def test_members_beyond_the_bound_are_told(study, tmp_path, monkeypatch):
     assert hosts(study) == ["a.test", "b.test"]
 
 
+def test_an_archive_without_a_har_is_refused(study, tmp_path):
+    for name, members in {
+        "nested.zip": {"inner.zip": b"PK"},
+        "packed.zip": {"a.har": har("a.test"), "b.har.gz": gzip.compress(har("b.test"))},
+        "other.zip": {"readme.txt": b"no HAR", "settings.json": b"{}"},
+        "empty.zip": {},
+    }.items():
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+    summary = run(study, *sorted(tmp_path.glob("*.zip")))
+    assert [(error.source, error.reason) for error in summary.refused] == [
+        ("empty.zip", "no-har"),
+        ("nested.zip/inner.zip", "packed-twice"),
+        ("other.zip", "no-har"),
+        ("packed.zip/b.har.gz", "packed-twice"),
+    ]
+    assert hosts(study) == ["a.test"]
+
+
+def test_a_folder_without_a_har_is_no_import(study, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="holds no file that is named like a HAR"):
+        find_files([tmp_path / "empty"])
+
+
+def test_links_that_lead_nowhere_are_refused(study, folder):
+    (folder / "loop.har").symlink_to("loop.har")
+    (folder / "gone.har").symlink_to("nowhere.har")
+    summary = run(study, folder, folder / "loop.har")
+    assert {(error.source, error.reason) for error in summary.refused} == {
+        ("hars/gone.har", "unreadable"),
+        ("hars/loop.har", "unreadable"),
+    }
+    assert hosts(study) == [f"{letter}.test" for letter in "abcdef"]
+
+
+def cut(*names: str) -> bytes:
+    """A HAR of which the last entry is not whole."""
+    entries = [json.loads(har(name))["log"]["entries"][0] for name in names]
+    return json.dumps({"log": {"entries": entries}}).encode()[:-20]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_whole_file_takes_the_place_of_one_that_was_cut_off(study, folder, jobs, monkeypatch):
+    monkeypatch.setattr("originset.analysis.importing._SHARE_FILES", 1)
+    (folder / "a.har").write_bytes(cut("a.test", "lost.test"))
+    run(study, folder)
+    assert hosts(study) == [f"{letter}.test" for letter in "abcdef"]
+    # What is cut off elsewhere is no better, nor is what is no HAR.
+    for other in (cut("a.test", "y.test", "lost.test"), b"{}"):
+        (folder / "a.har").write_bytes(other)
+        assert [error.reason for error in run(study, folder).refused] == ["path-taken"]
+    (folder / "a.har").write_bytes(har("z.test"))
+    with study.changing("import", {}), Progress(disable=True) as progress:
+        summary = import_hars(study, [folder], progress, jobs=jobs)
+    assert (summary.imported, summary.already, summary.refused) == (1, 5, [])
+    assert hosts(study) == [*(f"{letter}.test" for letter in "bcdef"), "z.test"]
+    visits = scan(study, "visits").filter(source="hars/a.har").collect()
+    assert visits["quality"].list.contains("truncated").to_list() == [False]
+    assert scan(study, "rejects").filter(source="hars/a.har").collect().is_empty()
+    (folder / "a.har").write_bytes(har("y.test"))
+    assert [error.reason for error in run(study, folder).refused] == ["path-taken"]
+
+
+def test_an_import_that_was_killed_before_it_removed_what_was_cut_off(study, folder, monkeypatch):
+    (folder / "a.har").write_bytes(cut("a.test", "lost.test"))
+    run(study, folder / "a.har")
+    (folder / "a.har").write_bytes(har("z.test"))
+    monkeypatch.setattr("originset.analysis.importing.remove_replaced", lambda _: None)
+    run(study, folder / "a.har")
+    assert hosts(study) == ["a.test", "z.test"]
+    monkeypatch.undo()
+    assert run(study, folder / "a.har").already == 1
+    assert hosts(study) == ["z.test"]
+
+
 def test_damaged_archives(study, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
