@@ -6,6 +6,7 @@ import glob
 import gzip
 import hashlib
 import io
+import os
 import re
 import sys
 import zipfile
@@ -34,6 +35,8 @@ _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:')
 _ROW = re.compile(
     rb'\s*\{\s*"(?:date|client|page|is_root_page|root_page|rank|wptid|url|index|type|is_main_document|payload)"\s*:'
 )
+_EMPTY_ZIP = b"PK\x05\x06"
+_PACKED_MEMBERS = (".zip", ".gz", ".zst")
 _CHUNK = 1 << 20
 
 
@@ -69,7 +72,7 @@ def find_files(paths: Sequence[Path]) -> list[HarFile]:
     """The files to read, each once, in a stable order. ``-`` is stdin; a path that does not exist may be a pattern.
 
     Raises:
-        UsageError: a path does not exist, and matches nothing.
+        UsageError: a path does not exist, and matches nothing; or a folder has no file that may be meant.
     """
     found: dict[Path, HarFile] = {}
     for path in paths:
@@ -77,16 +80,27 @@ def find_files(paths: Sequence[Path]) -> list[HarFile]:
             found.setdefault(path, HarFile(path, STDIN))
             continue
         for named in [path] if path.exists() else _matches(path):
-            whole = named.resolve()
+            whole = Path(os.path.realpath(named))  # unlike resolve, it takes a link that leads to itself
             if not named.is_dir():
                 found.setdefault(whole, HarFile(whole, named.name))
                 continue
-            for file in sorted(whole.rglob("*")):
-                name = file.name.lower()
-                if not name.startswith(".") and name.endswith(_NAMES + _MAYBE_NAMES) and file.is_file():
-                    source = file.relative_to(whole.parent).as_posix()
-                    found.setdefault(file, HarFile(file, source, maybe=not name.endswith(_NAMES)))
+            within = _files_within(whole)
+            if not within:
+                raise UsageError(f"{path} holds no file that is named like a HAR")
+            for file in within:
+                found.setdefault(file.path, file)
     return list(found.values())
+
+
+def _files_within(folder: Path) -> list[HarFile]:
+    """The files of a folder that may be meant, in order; links that lead nowhere too, to be refused by their names."""
+    files = []
+    for path in sorted(folder.rglob("*")):
+        name = path.name.lower()
+        if not name.startswith(".") and name.endswith(_NAMES + _MAYBE_NAMES) and (path.is_file() or not path.exists()):
+            source = path.relative_to(folder.parent).as_posix()
+            files.append(HarFile(path, source, maybe=not name.endswith(_NAMES)))
+    return files
 
 
 def _matches(pattern: Path) -> list[Path]:
@@ -129,8 +143,8 @@ def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[Text | Export 
     opened.seek(0)
     if beginning == b"PAR1":
         yield Export(file)
-    elif beginning == b"PK\x03\x04":
-        yield from _members(opened, file.source)
+    elif beginning in {b"PK\x03\x04", _EMPTY_ZIP}:
+        yield from _members_or_none(opened, file.source)
     elif is_rows(opened):
         yield Export(file)
     elif not file.maybe or _BEGINNING.match(_head(opened)):
@@ -187,6 +201,15 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> Text:
     return Text(source, b"".join(parts))
 
 
+def _members_or_none(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
+    found = False
+    for member in _members(opened, source):
+        found = True
+        yield member
+    if not found:
+        yield InputError(source, "no-har", "no HAR is in this archive")
+
+
 def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
     try:
         archive = zipfile.ZipFile(opened)
@@ -201,9 +224,13 @@ def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
             )
         for member in members[:MAX_MEMBERS]:
             name = member.filename.lower()
+            inner = f"{source}/{member.filename}"
+            if name.endswith(_PACKED_MEMBERS):
+                yield InputError(
+                    inner, "packed-twice", "packed within an archive: unpack the archive, import its folder"
+                )
             if member.is_dir() or not name.endswith((".har", ".json")):
                 continue
-            inner = f"{source}/{member.filename}"
             try:
                 with archive.open(member) as unpacked:
                     text = _bounded(unpacked, inner, member.compress_size)

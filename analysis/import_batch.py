@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 import msgspec
 import polars as pl
 
+from originset.analysis.cut_off_imports import cut_off_sources
 from originset.analysis.har.gather import VisitFacts
 from originset.analysis.har.recorders import Recorder
 from originset.analysis.har.structs import Log
-from originset.analysis.har.tables import HarBatch
+from originset.analysis.har.tables import HarBatch, decode_whole_entries
 from originset.analysis.har_files import Export, HarFile, Text, read_texts
 from originset.analysis.kept_files import keep_file
 from originset.data.errors import InputError
@@ -99,6 +100,7 @@ class Importer:
         self._study = study
         self._settings = settings
         self._known = known
+        self._cut_off: set[str] | None = None
         self.summary = ImportSummary()
         self._new_batch()
 
@@ -122,7 +124,7 @@ class Importer:
     def _take(self, har: Text) -> None:
         self.summary.bytes_read += len(har.text)
         sha256 = hashlib.sha256(har.text).hexdigest()
-        if not self._is_new(har.source, sha256):
+        if not self._is_new(har.source, sha256, har.text):
             return
         try:
             taken = self._batch.add(har.text, har.source, sha256)
@@ -146,14 +148,23 @@ class Importer:
             keep_file(self._study, msgspec.json.encode({"log": log}), visit.source, sha256, keep_secrets=False)
         self._note(visit.source, sha256, visit.recorder, 1000 * len(log.entries))
 
-    def _is_new(self, source: str, sha256: str) -> bool:
+    def _is_new(self, source: str, sha256: str, text: bytes | None = None) -> bool:
+        """Whether it is to be taken: its path is not in the study, or was cut off there, and this file is whole."""
         known = self._known.get(source)
         if known == sha256:
             self.summary.already += 1
-        elif known is not None:
-            detail = "another file of this path is in the study already; rename it or its folder"
-            self.summary.refused.append(InputError(source, "path-taken", detail))
-        return known is None
+            return False
+        if known is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):
+            return True
+        detail = "another file of this path is in the study already; rename it or its folder"
+        self.summary.refused.append(InputError(source, "path-taken", detail))
+        return False
+
+    def _was_cut_off(self, source: str) -> bool:
+        """What the study holds of this source was cut off when it was imported, before this import."""
+        if self._cut_off is None:
+            self._cut_off = cut_off_sources(self._study)
+        return source in self._cut_off and source not in self.summary.sources
 
     def _note(self, source: str, sha256: str, recorder: Recorder, size: int) -> None:
         summary = self.summary
@@ -194,6 +205,13 @@ def import_files(
         done(file)
     importer.write()
     return importer.summary
+
+
+def _is_whole(text: bytes, source: str) -> bool:
+    try:
+        return decode_whole_entries(text, source)[1] is None
+    except InputError:
+        return False
 
 
 def _limits(tables: dict[str, pl.DataFrame]) -> list[FileLimits]:

@@ -8,14 +8,13 @@ from pathlib import Path
 import polars as pl
 from rich.progress import Progress
 
+from originset.analysis.cut_off_imports import imported_files, remove_replaced
 from originset.analysis.har_files import STDIN, HarFile, find_files
 from originset.analysis.http_archive import import_exports
 from originset.analysis.import_batch import TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
 from originset.analysis.processes import ProcessEnded, alone, shared_out
 from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
-from originset.data.nofollow import open_regular
-from originset.data.shard_checksum import is_unchanged
 from originset.data.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
@@ -39,14 +38,15 @@ def import_hars(
 
     What is in the study under the same path and content is not read again. A file that cannot be used is refused with
     a row in ``rejects``, and the others are imported; one that was cut off is imported as far as it goes, and has such
-    a row too. ``jobs``: processes at once.
+    a row too, until a whole file of its path takes its place. ``jobs``: processes at once.
 
     Raises:
-        UsageError: a path does not exist.
+        UsageError: a path does not exist, or a folder has no file that may be meant.
         StudyError: the study cannot be written.
     """
     files = find_files(paths)
     _remove_left_over(study)
+    remove_replaced(study)
     known, damaged = _known(study)
     summary = ImportSummary()
     files = _one_per_source(files, summary)
@@ -80,6 +80,7 @@ def import_hars(
         known |= summary.sources
         summary.add(import_exports(study, summary.exports, known, settings, progress))
     summary.same_content = _same_content(summary.sources, known)
+    remove_replaced(study)
     _write_rejects(study, summary)
     summary.lost = _settle(study, damaged, known | summary.sources)
     return summary
@@ -93,7 +94,7 @@ def _import_in_halves(
     ``known`` is what was in the study before any of these files was read.
     """
     for path in shard_paths(study, "visits"):
-        new = {source: sha256 for source, sha256 in _sources(path).items() if source not in known}
+        new = {source: sha256 for source, sha256 in _sources(path).items() if known.get(source) != sha256}
         if path.stem.startswith(IMPORT) and any(_known_by_file(new, files)):
             path.unlink()  # that process wrote it
     _remove_left_over(study)
@@ -144,16 +145,7 @@ def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
 
 def _sources(visits: Path) -> dict[str, str]:
     """SHA-256 by source of a shard, of any version; nothing where it is damaged."""
-    try:
-        opened = open_regular(visits.parent, visits.name)
-        with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
-            if not is_unchanged(file):
-                return {}
-            file.seek(0)
-            rows = pl.read_parquet(file, columns=["source", "source_sha256"])
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return {}
-    return dict(rows.filter(pl.col("source_sha256").is_not_null()).unique().iter_rows())
+    return dict(imported_files(visits).select("source", "source_sha256").iter_rows())
 
 
 def _is_damaged(study: Study, shard: str) -> bool:

@@ -56,8 +56,8 @@ def command(
 
     Rows of HTTP Archive's tables crawl.requests and crawl.pages are read too, from JSON lines or Parquet: name all
     files of an export at once. Secrets in addresses are dropped; cookies, headers and bodies are never read. The same
-    file again adds nothing. Exits with 1 if a file was refused or cut off, or --verify found a difference; the others
-    are imported.
+    file again adds nothing; a whole file takes the place of what was cut off. Exits with 1 if a file was refused or
+    cut off, none is a HAR, or --verify found a difference; the others are imported.
 
     Example: originset --study S import page.har more-hars/ 'runs/*/page.har.gz'
     """
@@ -77,7 +77,8 @@ def command(
         )
     _report(summary)
     differs = verifying and _verify(study, files)
-    ctx.exit(1 if summary.refused or summary.cut_off or summary.lost or differs else 0)
+    nothing = not summary.files and not summary.pages_without_requests
+    ctx.exit(1 if nothing or summary.refused or summary.cut_off or summary.lost or differs else 0)
 
 
 def _report(summary: ImportSummary) -> None:
@@ -90,6 +91,8 @@ def _report(summary: ImportSummary) -> None:
         f"{summary.files} files: {summary.imported} imported, {summary.already} were in the study already, "
         f"{len(summary.refused)} refused"
     )
+    if not summary.files and not summary.pages_without_requests:
+        note("nothing was imported: none of the files that were named is a HAR, or has rows of HTTP Archive's tables")
     if summary.same_content:
         note(f"{summary.same_content} of them hold what another file holds; each is a visit of its own")
     if summary.pages_without_requests:

@@ -341,7 +341,7 @@ def _program(value: object) -> Program | None:
 def _not_json(text: bytes, source: str, detail: str) -> InputError:
     # msgspec counts bytes, the standard library characters.
     try:
-        msgspec.json.decode(text)
+        msgspec.json.decode(text, type=msgspec.Raw)  # its syntax alone: a number that is too large is no mistake there
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         detail = str(error)
     if "truncated" in detail:

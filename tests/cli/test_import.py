@@ -38,6 +38,14 @@ def test_a_refused_file_is_named_and_ends_with_one(tmp_path):
     assert "\x1b" not in done.stderr
 
 
+def test_nothing_that_is_a_har_ends_with_one(tmp_path):
+    (tmp_path / "hars").mkdir()
+    (tmp_path / "hars" / "settings.json").write_text("{}")
+    done = originset("--study", tmp_path / "study", "import", tmp_path / "hars")
+    assert done.returncode == 1
+    assert "none of the files that were named is a HAR" in done.stderr
+
+
 def test_a_second_opinion_and_a_copy(tmp_path):
     study = tmp_path / "study"
     shop = SMALL.parent / "chrome-devtools" / "shop-cold-sanitised.har"

@@ -5,6 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from originset.analysis.har.tables import decode_whole_entries
 from originset.analysis.har.truncated import whole_entries
 
 ENTRIES = [{"request": {"url": f'https://{n}.test/\\"}}]'}, "x": [1, {"entries": [{}]}]} for n in range(3)]
@@ -42,3 +43,11 @@ def test_brackets_without_end():
 @given(st.binary(max_size=200))
 def test_anything(text):
     whole_entries(text)
+
+
+def test_a_number_that_is_too_large_does_not_hide_that_a_file_was_cut_off():
+    text = b'{"log": {"entries": [{"timings": {"wait": 1e400}}, {"timings": {"wait": 2}}, {"timings": {"wa'
+    log, lost = decode_whole_entries(text, "x.har")
+    assert [entry.timings.wait for entry in log.entries] == [None, 2]
+    assert lost is not None
+    assert lost.reason == "truncated"
