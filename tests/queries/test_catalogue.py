@@ -38,6 +38,9 @@ BY_HAND = {
     "causes_connection_summary": {
         "vantage": "here", "cause": "RACE", "detail": "SAME_HOST", "connections": 1, "redundant_pct": 33.333333,
     },
+    "causes_owner_summary": {
+        "vantage": "here", "owner_domain": "other.net", "third_party": True, "connections": 2, "pages": 1, "of_pages": 1,
+    },
     "causes_needs_summary": {
         "vantage": "here", "need": "credentials", "connections": 1, "not_decidable_pct": 100.0,
         "redundant_pct": 33.333333,
