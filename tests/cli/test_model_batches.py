@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from originset.cli.main import main
 from originset.cli.model_batches import side_by_side
 from originset.cli.model_staging import place_of_study
 from originset.data.database import open_database
-from originset.data.errors import ClusterError, UsageError
+from originset.data.errors import ClusterError, StudyError, UsageError
 from originset.data.schema import TABLES, Stage
 from originset.data.staging_bucket import StagingBucket
 from originset.data.study import Study
@@ -95,6 +96,35 @@ def test_a_process_that_is_killed_costs_its_batch(
     thread.join()
     for name, rows in _rows(run).items():
         assert rows.equals(expected[name]), name
+
+
+@pytest.mark.testbed
+def test_a_disk_that_is_full_for_processes_leaves_the_old_database(
+    generated: Study, three_batches: None, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g", "none", disk], check=True)
+    try:
+        study = Study(disk / "study")
+        shutil.copytree(generated.root, study.root)
+        command = ["--study", str(study.root), "model", "--jobs", "2"]
+        assert CliRunner().invoke(main, command).exit_code == 0
+        expected, before = _tables(study), study.database_path.read_bytes()
+        used = shutil.disk_usage(disk).used
+        subprocess.run(["mount", "-o", f"remount,size={used + (160 << 10)}", disk], check=True)
+        done = CliRunner().invoke(main, command)
+        assert isinstance(done.exception, StudyError)
+        assert "No space left on device" in str(done.exception)
+        assert f"make room, then run again: originset --study {study.root} model" in str(done.exception)
+        assert study.database_path.read_bytes() == before
+        assert not (study.root / MODELS_BUILDING).exists()
+        subprocess.run(["mount", "-o", "remount,size=1g", disk], check=True)
+        assert CliRunner().invoke(main, command).exit_code == 0
+        for name, rows in _tables(study).items():
+            assert rows.equals(expected[name]), name
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 @contextmanager
