@@ -11,7 +11,10 @@ from originset.queries.catalogue import rows_of, run
 
 # Which rows of the named query, and which of its columns, say the same.
 _SAME = {
-    "ladder_summary": (pl.col("counts").eq("TLS connections") & pl.col("rung").eq("measured"), ["vantage", "browser", "median"]),
+    "ladder_summary": (
+        pl.col("counts").eq("TLS connections") & pl.col("rung").eq("measured"),
+        ["vantage", "browser", "median"],
+    ),
     "causes_owner_summary": (pl.col("third_party"), ["vantage", "browser", "owner_domain", "connections"]),
     "causes_connection_summary": (pl.lit(True), ["vantage", "browser", "cause", "detail", "fixable_by", "connections"]),
     "additions_provider_summary": (pl.col("rank").eq(1), ["provider", "asn"]),

@@ -33,17 +33,17 @@ BY_HAND = {
         "vantage": "here", "recorded_by": "chromium", "browser": "chromium", "model": "today", "tls_low": 4, "tls_high": 8,
         "dns": 11, "sites": 1, "pages": 1,
     },
-    # Of page a three connections had an earlier one that could do; of one nobody can tell why it did not.
+    # Of page a three connections had an earlier one that could do; of two nobody can tell why it did not.
     "causes_all_summary": {"vantage": "here", "cause": "RACE", "connections": 1, "alone": 1, "pages": 1, "of_pages": 1},
     "causes_connection_summary": {
-        "vantage": "here", "cause": "RACE", "detail": "SAME_HOST", "connections": 1, "redundant_pct": 33.333333,
+        "vantage": "here", "cause": "NOT_DECIDABLE", "detail": None, "connections": 2, "redundant_pct": 66.666667,
     },
     "causes_owner_summary": {
         "vantage": "here", "owner_domain": "other.net", "third_party": True, "connections": 2, "pages": 1, "of_pages": 1,
     },
     "causes_needs_summary": {
-        "vantage": "here", "need": "credentials", "connections": 1, "not_decidable_pct": 100.0,
-        "redundant_pct": 33.333333,
+        "vantage": "here", "need": "credentials", "connections": 2, "not_decidable_pct": 100.0,
+        "redundant_pct": 66.666667,
     },
     "certificates_check_summary": {
         "vantage": "here", "check_name": "host not covered", "connections": 5, "found": 0, "found_pct": 0.0,
