@@ -18,15 +18,13 @@ from originset.models.origins import why_no_name
 _MEMORY = "1GB"  # beyond it DuckDB spills to disk
 
 
-def plan_rows(
-    query: str, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], parameters: Mapping[str, object]
-) -> pl.DataFrame:
+def plan_rows(query: str, tables: Mapping[str, pl.LazyFrame], parameters: Mapping[str, object]) -> pl.DataFrame:
     """The rows of ``plans/<query>.sql``, whose header says which parameters it takes.
 
     ``tables`` are written to disk first, in a stream: they may be larger than memory.
 
     Raises:
-        polars.exceptions.PolarsError: a LazyFrame of ``tables`` cannot be read.
+        polars.exceptions.PolarsError: one of ``tables`` cannot be read.
         duckdb.Error: the disk is full or failed.
     """
     sql = (resources.files("originset.models") / "plans" / f"{query}.sql").read_text()
@@ -37,9 +35,9 @@ def plan_rows(
             connection.create_function("is_certificate_name", _is_certificate_name)
             for name, rows in tables.items():
                 path = Path(folder, f"{name}.parquet")
-                rows.lazy().sink_parquet(path)
+                rows.sink_parquet(path)
                 connection.execute(f"CREATE TEMP VIEW {name} AS FROM read_parquet({literal(str(path))})")
-            return connection.sql(sql, params=parameters).pl()
+            return pl.DataFrame(connection.sql(sql, params=parameters).to_arrow_table())
 
 
 def _is_certificate_name(name: str) -> bool:
