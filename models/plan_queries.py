@@ -9,12 +9,14 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
+from duckdb.func import SPECIAL
 
 from originset.data.database_file import SHUT_IN
 from originset.data.shards import literal
 from originset.models.definitions import macros
-from originset.models.origins import why_no_name
+from originset.models.origins import why_no_name, why_no_origin
 
+_TEXT = "VARCHAR"
 _MEMORY = "1GB"  # beyond it DuckDB spills to disk
 
 
@@ -32,13 +34,12 @@ def plan_rows(query: str, tables: Mapping[str, pl.LazyFrame], parameters: Mappin
         config = {**SHUT_IN, "memory_limit": _MEMORY, "temp_directory": str(Path(folder, "spilled"))}
         with duckdb.connect(config=config) as connection:
             connection.execute(macros())
-            connection.create_function("is_certificate_name", _is_certificate_name)
+            connection.create_function(
+                "is_certificate_name", lambda name: why_no_name(name) is None, [_TEXT], "BOOLEAN"
+            )
+            connection.create_function("why_no_origin", why_no_origin, [_TEXT, "INTEGER"], _TEXT, null_handling=SPECIAL)
             for name, rows in tables.items():
                 path = Path(folder, f"{name}.parquet")
                 rows.sink_parquet(path)
                 connection.execute(f"CREATE TEMP VIEW {name} AS FROM read_parquet({literal(str(path))})")
             return pl.DataFrame(connection.sql(sql, params=parameters).to_arrow_table())
-
-
-def _is_certificate_name(name: str) -> bool:
-    return why_no_name(name) is None
