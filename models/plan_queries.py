@@ -13,7 +13,6 @@ from duckdb.func import SPECIAL
 
 from originset.data.database_file import SHUT_IN
 from originset.data.shards import literal
-from originset.models.definitions import macros
 from originset.models.origins import why_no_name, why_no_origin
 
 _TEXT = "VARCHAR"
@@ -29,11 +28,12 @@ def plan_rows(query: str, tables: Mapping[str, pl.LazyFrame], parameters: Mappin
         polars.exceptions.PolarsError: one of ``tables`` cannot be read.
         duckdb.Error: the disk is full or failed.
     """
-    sql = (resources.files("originset.models") / "plans" / f"{query}.sql").read_text()
+    models = resources.files("originset.models")
+    sql = (models / "plans" / f"{query}.sql").read_text()
     with tempfile.TemporaryDirectory() as folder:
         config = {**SHUT_IN, "memory_limit": _MEMORY, "temp_directory": str(Path(folder, "spilled"))}
         with duckdb.connect(config=config) as connection:
-            connection.execute(macros())
+            connection.execute((models / "macros.sql").read_text())
             connection.create_function(
                 "is_certificate_name", lambda name: why_no_name(name) is None, [_TEXT], "BOOLEAN"
             )
