@@ -63,7 +63,7 @@ def plan_inventory(inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits)
     certificate's CA, and the CA's limit leaves room. Raises as
     :func:`originset.models.plan_queries.plan_rows`, where ``pairs`` cannot be read.
     """
-    tables = {"inventory": inventory.with_row_index("row"), "pairs": pairs}
+    tables = {"inventory": inventory.with_row_index("row").lazy(), "pairs": pairs}
     rows = plan_rows("inventory_names", tables, {"additions": limits.additions, "names": limits.names})
     additions = rows.filter(outcome="planned").select(
         "certificate",

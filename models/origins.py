@@ -62,13 +62,19 @@ def parse(origin: str) -> tuple[str, int]:
     return host, port
 
 
-def why_no_name(host: str) -> str | None:
-    """Why no public CA takes a host name into a certificate, in words fit for a person; None where one would."""
+def why_no_origin(host: str, port: int | None) -> str | None:
+    """Why there is no origin to announce of a host, as :func:`serialize` has it; a port that is not known is 443."""
     try:
-        check_host(host)
+        serialize(host, _HTTPS_PORT if port is None else port)
     except NotAnOriginError as error:
         return error.reason
-    return None if "." in host else "a public CA signs no name of a single label"
+    return None
+
+
+def why_no_name(host: str) -> str | None:
+    """Why no public CA takes a host name into a certificate, in words fit for a person; None where one would."""
+    single = None if "." in host else "a public CA signs no name of a single label"
+    return why_no_origin(host, None) or single
 
 
 def check_host(host: str) -> None:

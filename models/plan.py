@@ -8,6 +8,8 @@ plan says what that breaks.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal
 
 import msgspec
@@ -16,15 +18,12 @@ import polars as pl
 from originset.models.advice import Advice, HttpsRecord, advice, https_records
 from originset.models.client_mix import ClientMix
 from originset.models.costs import Costs, costs
-from originset.models.origins import NotAnOriginError, serialize
+from originset.models.origins import serialize, why_no_origin
+from originset.models.plan_queries import plan_rows
 
 VERSION = 1
 
-# A host seen in fewer visits than one in ten is not worth bytes on every connection. Ten visits are needed to say so.
-RARE_SHARE = 0.1
-
-_SEEN_COALESCED = 5
-_MISDIRECTED = "a server answered 421 for it"
+Row = dict[str, Any]
 
 Reason = Literal[
     "misdirected",
@@ -41,12 +40,12 @@ Reason = Literal[
     "multi_cdn",
 ]
 
-_BLOCKED = {
-    "misdirected": _MISDIRECTED,
+_REFUSED = {
+    "excluded": "excluded, as asked",
+    "misdirected": "a server answered 421 for it",
     "not_a_name": "no CA takes it into a certificate",
     "multi_cdn": "it is on another edge at times",
 }
-_EXCLUDED = "excluded, as asked"
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,42 +180,28 @@ def plan(
     with the most visited first: the one to begin with. ``excluded``: hosts that are neither announced nor added.
     ``client_mix`` ranks additions by what they save on average over these clients; else the paper's rank holds.
     """
-    sets, seen = tables["origin_sets"], _seen(tables["requests"])
     names = sorted(tables["certificate_names"]["name"].to_list())
     certificate = next(tables["site_certificates"].iter_rows(named=True), {})
-    visited = sets.filter(pl.col("server") == pl.col("host")).sort("visits", "server", descending=[True, False])
-    order = dict.fromkeys([*visited["server"], *sets["server"].unique().sort()])
-    sets = sets.join(seen, "host", "left").with_columns(pl.col("host").is_in(excluded).alias("excluded"))
-    servers = [_server(name, sets.filter(pl.col("server") == name), names) for name in order]
-    misdirected = {entry.host for server in servers for entry in server.left_out if entry.reason == "misdirected"}
-    additions: list[Addition] = []
-    left_out: list[AdditionLeftOut] = []
-    for row in tables["certificate_additions"].sort("rank", "name", nulls_last=True).iter_rows(named=True):
-        _, why_not = _origin(row["name"], None)
-        reason: Reason | None = "misdirected" if row["name"] in misdirected else row["blocked_reason"]
-        if row["name"] in excluded:
-            left_out.append(AdditionLeftOut(name=row["name"], reason="excluded", detail=_EXCLUDED))
-        elif why_not is not None:
-            left_out.append(AdditionLeftOut(name=row["name"], reason="not_an_origin", detail=why_not))
-        elif reason is not None:
-            left_out.append(AdditionLeftOut(name=row["name"], reason=reason, detail=_BLOCKED[reason]))
-        else:
-            row["connections_saved_mix"] = None if client_mix is None else client_mix.saved(row)
-            additions.append(Addition(**{field: row[field] for field in Addition.__struct_fields__}))
+    seen = {name: tables[name].lazy() for name in ("origin_sets", "requests")}
+    hosts = plan_rows("server_hosts", seen, {"excluded": sorted(excluded)}).to_dicts()
+    by_server = {server: list(rows) for server, rows in groupby(hosts, itemgetter("server"))}
+    servers = [_server(server, rows, names) for server, rows in by_server.items()]
+    refused: dict[str, Reason] = {row["host"]: "misdirected" for row in hosts if row["reason"] == "misdirected"}
+    refused |= dict.fromkeys(excluded, "excluded")
+    rows = tables["certificate_additions"].sort("rank", "name", nulls_last=True).to_dicts()
+    judged = [_addition(row, refused.get(row["name"]), client_mix) for row in rows]
+    additions = [one for one in judged if isinstance(one, Addition)]
     if client_mix is not None:
         # What is not known comes last; equals stay in the paper's order.
-        additions.sort(
-            key=lambda addition: -1.0 if (worth := addition.connections_saved_mix) is None else worth, reverse=True
-        )
+        additions.sort(key=lambda one: -(-1.0 if one.connections_saved_mix is None else one.connections_saved_mix))
     taken = additions[:max_additions]
     asked_for = [addition.name for addition in taken if addition.validatable_by == "site"]
-    protocols = {row["host"]: row["protocols"] for row in seen.iter_rows(named=True)}
     return Plan(
         site=site,
         basis=basis,
         servers=servers,
         additions=taken,
-        additions_left_out=left_out,
+        additions_left_out=[one for one in judged if isinstance(one, AdditionLeftOut)],
         additions_not_taken=len(additions) - len(taken),
         certificate_id=certificate.get("certificate_id"),
         certificate_names=certificate.get("existing_names"),
@@ -225,111 +210,56 @@ def plan(
         costs=costs(asked_for, tables["chain"]["der_bytes"].to_list()),
         advice=advice(msgspec.structs.asdict(addition) for addition in taken),
         https_records=https_records(
-            {server.server: protocols.get(server.server, []) for server in servers if server.announce}
+            {one.server: by_server[one.server][0]["own_protocols"] or [] for one in servers if one.announce}
         ),
     )
 
 
-def _seen(requests: pl.DataFrame) -> pl.DataFrame:
-    """One row per host: its addresses and protocols, and whether it was asked for over TLS."""
-    return requests.group_by("host").agg(
-        pl.col("server_ip").drop_nulls().unique().sort().alias("addresses"),
-        pl.col("protocol").drop_nulls().unique().sort().alias("protocols"),
-        pl.col("asn").drop_nulls().unique().sort().alias("asns"),
-        pl.col("scheme").is_in(["https", "wss"]).any().alias("tls"),
-    )
-
-
-def _server(server: str, rows: pl.DataFrame, certificate_names: list[str]) -> Server:
-    """One server's set; ``rows``: its rows of ``origin_sets``, joined with :func:`_seen`."""
-    own: dict[str, Any] = next(rows.filter(pl.col("host") == server).iter_rows(named=True), {})
-    announce: list[Announced] = []
-    left_out: list[LeftOut] = []
-    same_server: list[str] = []
-    for row in rows.sort("requests", "host", descending=[True, False], nulls_last=True).iter_rows(named=True):
-        today = True if row["host"] == server else _coalesces_today(row, own)
-        origin, why_not = _origin(row["host"], row["port"])
-        reason = None if row["host"] == server else _reason(row, own, coalesces_today=today)
-        if why_not is not None:
-            reason = ("not_an_origin", why_not)
-        facts = {name: row[name] for name in ("requests", "visits")}
-        if reason is None and origin is not None:
-            shown = {name: row[name] for name in ("level", "seen_share", "connections_saved_firefox")}
-            shown["coalesces_today"] = today is True
-            announce.append(Announced(origin=origin, **facts, **shown))
-            if row["host"] != server and today and _shares_address(row, own):
-                same_server.append(row["host"])
-        elif reason is not None:
-            named = {"host": row["host"], "port": row["port"], "coalesces_today": today}
-            left_out.append(LeftOut(reason=reason[0], detail=reason[1], **facts, **named))
+def _server(server: str, rows: list[Row], certificate_names: list[str]) -> Server:
+    """One server's set; ``rows``: its rows of ``plans/server_hosts.sql``."""
+    left_out = [LeftOut(**_fields(LeftOut, row)) for row in rows if row["reason"] is not None]
+    kept = [row for row in rows if row["reason"] is None]
     # The server always includes itself: where its own name is no origin there is no set.
     if any(entry.host == server for entry in left_out):
-        announce, same_server = [], []
-    saved = [entry.connections_saved_firefox for entry in announce]
+        kept = []
+    announce = []
+    for row in kept:
+        origin, today = serialize(row["host"], row["port"] or 443), row["coalesces_today"] is True
+        announce.append(Announced(**_fields(Announced, row | {"origin": origin, "coalesces_today": today})))
+    saved = [row["connections_saved_firefox"] for row in kept]
     return Server(
         server=server,
         announce=announce,
         left_out=left_out,
-        warnings=_warnings(announce, left_out, own, certificate_names),
-        connections_saved_firefox=None if None in saved else sum(one for one in saved if one is not None),
-        same_server=sorted(same_server),
+        warnings=_warnings(announce, left_out, rows[0]["own_protocols"], certificate_names),
+        connections_saved_firefox=None if None in saved else sum(saved),
+        same_server=sorted(
+            row["host"] for row in kept if row["host"] != server and row["coalesces_today"] and row["shares_address"]
+        ),
     )
 
 
-def _coalesces_today(row: dict[str, Any], own: dict[str, Any]) -> bool | None:
-    """Whether browsers can use the server's connection for the host now, without ORIGIN: by address."""
-    if row["level"] == _SEEN_COALESCED:
-        return True
-    if not _shares_address(row, own) or row["misdirected"] or row["port"] != own.get("port"):
-        return False
-    covered: bool | None = row["covered_by_certificate"]
-    return covered
+def _addition(row: Row, refused: Reason | None, client_mix: ClientMix | None) -> Addition | AdditionLeftOut:
+    """What becomes of a row of ``certificate_additions``; ``refused``: why its name is not to be announced."""
+    no_origin = why_no_origin(row["name"], None)
+    reason: Reason | None = refused or row["blocked_reason"]
+    if no_origin is not None and refused != "excluded":
+        return AdditionLeftOut(name=row["name"], reason="not_an_origin", detail=no_origin)
+    if reason is not None:
+        return AdditionLeftOut(name=row["name"], reason=reason, detail=_REFUSED[reason])
+    mix = None if client_mix is None else client_mix.saved(row)
+    return Addition(**_fields(Addition, row | {"connections_saved_mix": mix}))
 
 
-def _shares_address(row: dict[str, Any], own: dict[str, Any]) -> bool:
-    return not set(row["addresses"] or ()).isdisjoint(own.get("addresses") or ())
-
-
-def _reason(row: dict[str, Any], own: dict[str, Any], *, coalesces_today: bool | None) -> tuple[Reason, str] | None:
-    """Why a host is not announced; None where it is."""
-    protocols, share, covered = row["protocols"], row["seen_share"], row["covered_by_certificate"]
-    other_kind = bool(protocols) and not {"h2", "h3"}.intersection(protocols)
-    elsewhere = set(row["asns"] or ()).difference(own.get("asns") or (), [row["asn"]])
-    reasons: list[tuple[bool, Reason, str]] = [
-        (row["excluded"], "excluded", _EXCLUDED),
-        (bool(row["misdirected"]), "misdirected", _MISDIRECTED),
-        (row["tls"] is False, "not_https", "it was asked for without TLS only"),
-        (covered is None, "coverage_unknown", "the names of the server's certificate are not known"),
-        (covered is False, "not_covered", "the server's certificate does not cover it"),
-        (row["port"] != own.get("port"), "other_port", "it is reached through another port than the server"),
-        (other_kind and not coalesces_today, "no_http2", "it was seen over HTTP/1 only: another kind of server"),
-        (
-            share is not None and share < RARE_SHARE and not coalesces_today,
-            "rare",
-            f"it was seen in {counted(row['visits'], 'visit')} only",
-        ),
-        (
-            bool(elsewhere) and row["asn"] in row["asns"] and not coalesces_today,
-            "elsewhere",
-            f"in some visits it was elsewhere (AS{min(elsewhere, default=0)}), as where it is hangs on the vantage",
-        ),
-    ]
-    return next(((reason, detail) for applies, reason, detail in reasons if applies), None)
-
-
-def _origin(host: str, port: int | None) -> tuple[str | None, str | None]:
-    """The origin, or why there is none. A port that is not known is taken for 443, https's own."""
-    try:
-        return serialize(host, 443 if port is None else port), None
-    except NotAnOriginError as error:
-        return None, error.reason
+def _fields(kind: type[msgspec.Struct], row: Row) -> Row:
+    return {name: row[name] for name in kind.__struct_fields__}
 
 
 def _warnings(
-    announce: list[Announced], left_out: list[LeftOut], own: dict[str, Any], certificate_names: list[str]
+    announce: list[Announced], left_out: list[LeftOut], protocols: list[str] | None, certificate_names: list[str]
 ) -> list[str]:
     warnings = []
-    if own.get("protocols") and "h2" not in own["protocols"]:
+    if protocols and "h2" not in protocols:
         warnings.append("the server was not seen over HTTP/2, which ORIGIN frames need (RFC 8336)")
     losing = [entry.host for entry in left_out if entry.coalesces_today is not False]
     if losing:

@@ -155,15 +155,17 @@ def _deployed(
 
 
 def _by_host(opens: pl.DataFrame) -> pl.DataFrame:
-    asked_for, server = pl.col("looked_up"), pl.col("server")
-    by_host = opens.with_columns(_servers(opens)).group_by("visit_id", "host", "port").agg(
-        pl.col("low").sum().alias("tls_low"),
-        pl.col("high").sum().alias("tls_high"),
-        pl.when(asked_for.any()).then(pl.lit(value=True)).when(asked_for.is_not_null().all()).then(pl.lit(value=False))
-        .alias("looked_up"),
-        (pl.col("protocol") == "h1").fill_null(value=False).all().alias("http1"),
-        server.unique().sort().alias("served_by"),
-    )  # fmt: skip
+    by_host = (
+        opens.with_columns(_servers(opens))
+        .group_by("visit_id", "host", "port")
+        .agg(
+            pl.col("low").sum().alias("tls_low"),
+            pl.col("high").sum().alias("tls_high"),
+            pl.col("looked_up").any(ignore_nulls=False),
+            (pl.col("protocol") == "h1").fill_null(value=False).all().alias("http1"),
+            pl.col("server").unique().sort().alias("served_by"),
+        )
+    )
     certain = ~pl.col("served_by").list.contains(None, nulls_equal=True)
     return by_host.with_columns(pl.when(certain).then("served_by").alias("served_by"))
 

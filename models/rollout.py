@@ -7,6 +7,7 @@ name that the others get, so that both groups are reissued alike and their hands
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -18,6 +19,8 @@ from originset.models.origins import NotAnOriginError, check_host
 #: Shares of the certificates that are done when a ring is; the last ring takes the control in.
 RINGS = (0.01, 0.05, 0.25, 1.0)
 CONTROL_SHARE = 0.05
+
+Row = dict[str, Any]
 
 _LABEL_BYTES = 63
 
@@ -79,7 +82,7 @@ def rollout(additions: pl.DataFrame, control_domain: str, seed: str) -> Rollout:
     rings: list[Ring] = []
     start = 0
     for number, share in enumerate(RINGS, 1):
-        end = len(placed) if share >= 1 else max(start, min(len(placed), -int(-share * len(placed) // 1)))
+        end = math.ceil(share * len(placed))
         rings.append(_ring(number, [row for _, row in placed[start:end]], control_domain, seed))
         start = end
     return Rollout(seed=seed, rings=rings, steps=[step for ring in rings for step in _steps(ring, last=len(RINGS))])
@@ -108,26 +111,20 @@ def _place(seed: str, certificate: str) -> str:
     return hashlib.sha256(f"{seed}\n{certificate}".encode()).hexdigest()
 
 
-def _ring(number: int, rows: Sequence[dict[str, Any]], control_domain: str, seed: str) -> Ring:
-    changes = []
-    for row in rows:
-        names = row["name"]
-        fillers = [control_name(len(name), control_domain, f"{row['certificate']} {name}") for name in names]
-        drawn = int(_place(f"{seed} control", row["certificate"])[:8], 16) / 2**32 < CONTROL_SHARE
-        made = [name for name in fillers if name is not None]
-        control = drawn and number < len(RINGS) and len(made) == len(names)
-        changes.append(
-            Change(
-                certificate=row["certificate"],
-                group="control" if control else "experiment",
-                names=made if control else names,
-                later=names if control else [],
-            )
-        )
-    saved = sum(
-        row["connections_saved"] for row, change in zip(rows, changes, strict=True) if change.group == "experiment"
-    )
-    return Ring(ring=number, certificates=changes, connections_saved=saved)
+def _ring(number: int, rows: Sequence[Row], control_domain: str, seed: str) -> Ring:
+    changes = [_change(row, control_domain, seed, last=number == len(RINGS)) for row in rows]
+    saved = [row["connections_saved"] for row, change in zip(rows, changes, strict=True) if not change.later]
+    return Ring(ring=number, certificates=changes, connections_saved=sum(saved))
+
+
+def _change(row: Row, control_domain: str, seed: str, *, last: bool) -> Change:
+    certificate, names = row["certificate"], row["name"]
+    drawn = int(_place(f"{seed} control", certificate)[:8], 16) / 2**32 < CONTROL_SHARE
+    fillers = [control_name(len(name), control_domain, f"{certificate} {name}") for name in names] if drawn else []
+    unused = [name for name in fillers if name is not None]
+    if last or len(unused) < len(names):
+        return Change(certificate=certificate, group="experiment", names=names, later=[])
+    return Change(certificate=certificate, group="control", names=unused, later=names)
 
 
 def _steps(ring: Ring, last: int) -> list[Step]:

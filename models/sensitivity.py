@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Literal, get_args, get_origin, get_type_hints
 
-from originset.models import parameters as choices
 from originset.models.parameters import Parameters
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "colocation": get_args(choices.Colocation),
-    "wildcards": get_args(choices.Wildcards),
-    "coverage": get_args(choices.Coverage),
-    "predecessor": get_args(choices.Predecessor),
-    "parallel_dns": get_args(choices.ParallelDns),
-    "blocked_time": get_args(choices.BlockedTime),
-    "ssl": get_args(choices.Ssl),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +21,8 @@ class Variant:
 
 def variants(parameters: Parameters) -> Iterator[Variant]:
     """Every value of every choice, the others as in ``parameters``."""
-    for name, values in _CHOICES.items():
-        for value in values:
-            changed = {name: value}
-            others = replace(parameters, **changed)  # type: ignore[arg-type]  # names and values stand above
-            yield Variant(name, value, value == getattr(parameters, name), others)
+    for name, choice in get_type_hints(Parameters).items():
+        if get_origin(choice) is Literal:
+            for value in get_args(choice):
+                changed = replace(parameters, **{name: value})
+                yield Variant(name, value, value == getattr(parameters, name), changed)

@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 from generated_study import generate
+from model_tables import model_tables
 
 from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from example_study import ROWS, tables_of
 from generated_captures import write_captures
 from hand_made_har import write_har
+from model_tables import model_tables
 from whole_tables import digests, tables_of_database, tables_of_shards
 
 from originset.cli.main import main
@@ -21,7 +22,6 @@ from originset.data.errors import OriginsetError, StudyError
 from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan, shard_paths
 from originset.data.study import FORMAT, Study
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 # What came to these tables since; a study of before has shards without them.

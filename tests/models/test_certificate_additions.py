@@ -1,8 +1,8 @@
 """What stands in the way of a name, whoever would add it."""
 
 import pytest
+from model_tables import model_tables
 
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 

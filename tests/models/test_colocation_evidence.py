@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 import pytest
+from model_tables import model_tables
 
 from originset.data.schema import TABLES
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 

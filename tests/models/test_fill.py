@@ -3,9 +3,9 @@
 import random
 
 import polars as pl
+from model_tables import model_tables
 
 from originset.data.schema import TABLES, Stage
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 

@@ -5,8 +5,8 @@ from typing import get_args
 import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_tables import model_tables
 
-from originset.models.fill import model_tables
 from originset.models.parameters import Colocation, Coverage, Parameters
 
 HOSTS = ("a.one.test", "b.one.test", "c.two.test", "d.three.test")

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import polars as pl
 from example_study import connection_row, request_row
+from model_tables import model_tables
 
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 

@@ -11,6 +11,7 @@ from drawn_studies import PARAMETERS, Row, studies
 from example_study import tables_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_tables import model_tables
 from naive_evidence import certificate_coverage, colocation_evidence, merged_counts
 from naive_page_models import (
     colocated_hosts,
@@ -30,7 +31,6 @@ from naive_site_models import (
     site_certificates,
 )
 
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 

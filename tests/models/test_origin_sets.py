@@ -3,9 +3,9 @@
 import duckdb
 import polars as pl
 import pytest
+from model_tables import model_tables
 
 from originset.models.definitions import macros, models
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from model_tables import model_tables
 from naive_page_models import host_connections, page_counts, rows_of
 
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 ON_PAIRS = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable", "owner")]

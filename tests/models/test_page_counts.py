@@ -5,9 +5,9 @@ import pytest
 from drawn_studies import studies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_tables import model_tables
 
 from originset.data.schema import TABLES
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 COLUMNS = TABLES["page_counts"].polars_schema.names()

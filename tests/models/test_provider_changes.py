@@ -4,9 +4,9 @@ from itertools import combinations
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_tables import model_tables
 
 from originset.models import greedy_names
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")

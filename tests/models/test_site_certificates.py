@@ -2,8 +2,8 @@
 
 import polars as pl
 import pytest
+from model_tables import model_tables
 
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")

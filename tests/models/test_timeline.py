@@ -9,11 +9,11 @@ import pytest
 import timeline_oracle as oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_tables import model_tables
 from timeline_oracle import Request
 
 from originset.data.schema import TABLES
 from originset.models import load_times, timeline
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 

@@ -1,9 +1,9 @@
 """What a name saves in each browser, on pages of two servers in one AS that are worked out by hand."""
 
 import pytest
+from model_tables import model_tables
 
 from originset.models.browsers.savings import SAVINGS
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
 A, B = "104.16.0.1", "104.16.0.2"
