@@ -32,11 +32,12 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(fit).cast(pl.Int8)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
+    others = (_carries(rules) & ~pl.col("h2_denied")) | (listed & permits & over(rules.origin_carries_others))
     elsewhere = pl.min_horizontal(
         covers,
         fit,
         same_pool(rules.pool, recorded=recorded),
-        pl.when(alike | (_carries(rules) & ~pl.col("h2_denied"))).then(YES).otherwise(NO).cast(pl.Int8),
+        pl.when(alike | others).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
     return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8))
