@@ -21,11 +21,12 @@ from originset.models.browsers.sharing_rules import (
 # Of a group, what decides whether it can use another's connection; and what its own is to others.
 _OWN = (
     *("visit_id", "host", "port", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
-    *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "misdirected", "h2_denied"),
+    *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "since_ms", "misdirected"),
+    "h2_denied",
 )
 _HOLDER = (
     *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
-    *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id"),
+    *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id", "gone_ms"),
 )
 _PAGE = ["visit_id", "port"]
 _BOTH = ["group", "group_held"]
