@@ -29,6 +29,7 @@ class BrowserRules:
     origin_permits: frozenset[str]
     origin_restricts: frozenset[str]
     origin_skips_lookup: frozenset[str]
+    origin_carries_others: frozenset[str]
     lookups_follow_partition: bool
     ech_needs_encrypted_dns: bool
 
@@ -72,6 +73,7 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
         origin_permits=frozenset(values["origin_permits"]),
         origin_restricts=frozenset(values["origin_restricts"]),
         origin_skips_lookup=frozenset(values["origin_skips_lookup"]),
+        origin_carries_others=frozenset(values["origin_carries_others"]),
         lookups_follow_partition=values["lookups_follow_partition"],
         ech_needs_encrypted_dns=values["ech_needs_encrypted_dns"],
     )

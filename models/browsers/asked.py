@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from originset.models.browsers.lifetimes import with_lifetimes
 from originset.models.browsers.part import Ints, Part, grouped, places
 
 MISDIRECTED = 421
@@ -30,37 +31,49 @@ _ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", 
 
 _Codes = np.ndarray[Any, np.dtype[np.int8]]
 
-_OF_CONNECTIONS = ("connection", "socket", "site", "main_site", "ended_ms", "refused", "apart")
+_OF_CONNECTIONS = (
+    *("connection", "socket", "site", "main_site", "ended_ms", "refused", "apart"),
+    *("life", "closings", "unseen_closings", "gone_ms"),
+)
 
 
 def asked(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per group of https and wss requests that one connection can carry, ordered by visit and first request.
 
+    What was sent after a server had closed the connection is a group of its own (:mod:`.lifetimes`).
+
     ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
     not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
     (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
-    and server_ip (of its first request), phase (some request has a DNS phase). NULL: the recorder does not tell and
-    nothing decides it.
+    and server_ip (of its first request), phase (some request has a DNS phase), closings and unseen_closings (how often
+    its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not known),
+    since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and nothing
+    decides it.
     """
-    group, firsts = grouped(rows.select(_ALIKE))
+    group, firsts = grouped(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
     sockets = np.where(rows["socket"].to_numpy(), requests, 0)
     sums = {
         name: np.bincount(group, each, minlength=firsts.size).astype(np.int64)
-        for name, each in (("requests", requests), ("sockets", sockets))
+        for name, each in (
+            ("requests", requests),
+            ("sockets", sockets),
+            *((name, rows[name].to_numpy().astype(np.int64)) for name in ("closings", "unseen_closings")),
+        )
     }
     phase = np.zeros(firsts.size, np.bool_)
     phase[group[rows["phase"].to_numpy()]] = True
-    return rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, **sums).with_row_index("group")
+    gone = _most(rows["gone_ms"].fill_null(np.inf), group, firsts.size).replace(np.inf, None)
+    return rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums).with_row_index("group")
 
 
 def modes_of(part: Part) -> pl.DataFrame:
     """Requests over https and wss, those alike in host, connection and all that decides about sharing as one row.
 
-    Beside the columns of :func:`asked`: connection (a number for visit and connection; -1: not known), socket, apart
-    (what leads to the page is of another site than it), site and main_site (of the host and of the page's document),
-    ended_ms (of the last), refused (one was answered 421). Ordered by visit and first request.
+    Beside the columns of :func:`asked`: connection (a number for visit and connection; -1: not known), life, socket,
+    apart (what leads to the page is of another site than it), site and main_site (of the host and of the page's
+    document), ended_ms (of the last), refused (one was answered 421). Ordered by visit and first request.
 
     Fetch Standard: navigations send credentials, fonts from elsewhere and preflights do not; what one connection
     carried has one mode.
@@ -98,11 +111,8 @@ def modes_of(part: Part) -> pl.DataFrame:
         _most(ended, group, firsts.size).alias("ended_ms"),
         _known(cross[firsts]).alias("cross_site"),
     )
-    return _of_pages(
-        part,
-        _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts])),
-        pages,
-    )
+    carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
+    return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
 
 
 def _connections(rows: pl.DataFrame) -> pl.Series:

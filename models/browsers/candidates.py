@@ -21,11 +21,12 @@ from originset.models.browsers.sharing_rules import (
 # Of a group, what decides whether it can use another's connection; and what its own is to others.
 _OWN = (
     *("visit_id", "host", "port", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
-    *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "misdirected", "h2_denied"),
+    *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "since_ms", "misdirected"),
+    "h2_denied",
 )
 _HOLDER = (
     *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
-    *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id"),
+    *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id", "gone_ms"),
 )
 _PAGE = ["visit_id", "port"]
 _BOTH = ["group", "group_held"]
@@ -150,6 +151,11 @@ def serving(found: pl.DataFrame, own: pl.Series) -> pl.Series:
     return pl.Series(serves)
 
 
+def announced_over() -> pl.Expr:
+    """Whether the later one's host can be announced over the earlier one's protocol: its own, or HTTP/3, for any."""
+    return (pl.col("protocol") == pl.col("protocol_held")) | (pl.col("protocol_held") == "h3").fill_null(value=False)
+
+
 def planned_pairs(facts: BatchFacts, groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     """Pairs that there would be, or that would be otherwise, if the document's server announced all that it can.
 
@@ -176,7 +182,7 @@ def planned_pairs(facts: BatchFacts, groups: pl.DataFrame, found: pl.DataFrame) 
         .filter(
             pl.col("group_held") < pl.col("group"),
             pl.col("host") != pl.col("host_held"),
-            pl.col("protocol") == pl.col("protocol_held"),
+            announced_over(),
         )
         .join(covered, on=_BOTH, how="left")
         .filter(pl.col("at_home") | pl.col("covered").fill_null(value=False))

@@ -39,17 +39,23 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     most = pl.min_horizontal(ordinary, modes * rules.connections_per_host)
     several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host)
     exact = pl.col("at_once").is_not_null() & (modes == 1)
+    # After each closing one at least is opened again, at most as many as are needed at once.
+    lives = 1 + pl.col("closings")
+    perhaps_lives = lives + pl.col("unseen_closings")
+    at_most = pl.when(exact).then(several).otherwise(most) * perhaps_lives
     low = (
         pl.when(plain)
-        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(several).otherwise(1)))
+        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(several).otherwise(1) + lives - 1))
         .otherwise(pl.when(pl.col("opens") == YES).then(retried).otherwise(0))
     )
     high = (
         pl.when(plain)
-        .then(pl.col("sockets") + pl.min_horizontal(ordinary, pl.when(exact).then(several).otherwise(most)))
+        .then(pl.col("sockets") + pl.min_horizontal(ordinary, at_most))
         .when(pl.col("protocol").is_null())
         .then(most)
-        .otherwise(pl.when(pl.col("opens") > NO).then(pl.max_horizontal(modes, perhaps)).otherwise(0))
+        .when(pl.col("opens") > NO)
+        .then(pl.max_horizontal(modes, perhaps, perhaps_lives))
+        .otherwise("unseen_closings")
     )
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
 

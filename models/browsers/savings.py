@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
-from originset.models.browsers.candidates import could_join, in_place, serving
+from originset.models.browsers.candidates import announced_over, could_join, in_place, serving
 from originset.models.browsers.predictions import connections
 from originset.models.browsers.replay import replayed, ways
 
@@ -82,7 +82,7 @@ def _announced(groups: pl.DataFrame, found: pl.DataFrame, beside: pl.DataFrame) 
         .filter(pl.col("protocol").is_in(["h2", "h3"]) | pl.col("protocol").is_null())
         .select("visit_id", "port", *(pl.col(name).alias(f"{name}_held") for name in ("group", "host", "protocol")))
     )
-    alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
+    alike = announced_over().fill_null(value=True)
     near = (
         groups.select("group", *_ORIGIN, "protocol", "misdirected")
         .filter(pl.col("protocol").ne_missing("h1"), ~pl.col("misdirected"))

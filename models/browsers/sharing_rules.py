@@ -32,14 +32,22 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(fit).cast(pl.Int8)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
+    others = (_carries(rules) & ~pl.col("h2_denied")) | (listed & permits & over(rules.origin_carries_others))
     elsewhere = pl.min_horizontal(
         covers,
         fit,
         same_pool(rules.pool, recorded=recorded),
-        pl.when(alike | (_carries(rules) & ~pl.col("h2_denied"))).then(YES).otherwise(NO).cast(pl.Int8),
+        pl.when(alike | others).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
-    return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8))
+    return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
+
+
+@cache
+def still_there() -> pl.Expr:
+    """NO where a server had closed the earlier connection when the later one was asked for; else YES."""
+    gone = pl.col("gone_ms_held") <= pl.max_horizontal("ready_ms", "since_ms")
+    return pl.when(gone).then(pl.lit(NO, pl.Int8)).otherwise(pl.lit(YES, pl.Int8))
 
 
 def _in_time_together() -> pl.Expr:
@@ -65,7 +73,7 @@ def shares_host(rules: BrowserRules) -> pl.Expr:
         return pl.lit(NO, pl.Int8)
     alike = pl.when((pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)).then(YES).otherwise(NO)
     modes = three(pl.col("credentialed_held") & ~pl.col("credentialed"))
-    ways = [same_pool(rules.pool - {"credentials"}), modes, alike.cast(pl.Int8)]
+    ways = [same_pool(rules.pool - {"credentials"}), modes, alike.cast(pl.Int8), still_there()]
     return pl.when("same_host").then(pl.min_horizontal(ways)).otherwise(pl.lit(NO, pl.Int8))
 
 

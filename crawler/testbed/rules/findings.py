@@ -169,6 +169,14 @@ FINDINGS = (
         (("frame-cross-site", "chromium", 2), ("frame-cross-site", "firefox", 1)),
     ),
     Finding(
+        "Over HTTP/3 Chromium lets an ORIGIN frame take in names whose own servers speak HTTP/2 or HTTP/1.1 alone.",
+        (
+            ("http3-origin-first-only", "chromium", 1),
+            ("http3-origin-http1-second", "chromium", 1),
+            ("http3-first-only", "chromium", 2),
+        ),
+    ),
+    Finding(
         "A name whose own server speaks HTTP/1.1 alone is asked over HTTP/2 if a connection may carry it.",
         (("protocol-http1-second", "chromium", 1), ("protocol-http1-second", "firefox", 1)),
     ),

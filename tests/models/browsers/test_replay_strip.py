@@ -46,6 +46,14 @@ def full() -> pl.DataFrame:
     return counts(rich())
 
 
+def test_what_is_said_of_a_capture_does_not_rest_on_what_its_browser_did() -> None:
+    """Else that the model and the servers agree (the soak) would be no test of the rules."""
+    tables = browser_tables({name: frame.lazy() for name, frame in rich().items()})
+    predicted = tables["browser_predictions"]
+    assert predicted.height
+    assert predicted["as_recorded"].to_list() == [0] * predicted.height
+
+
 def stripped(tables, missing):
     """Without the names of some certificates, some hosts' answers, some requests' connections and credentials."""
     certificates, hosts, requests, modes, cookies = missing

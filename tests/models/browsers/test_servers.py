@@ -120,3 +120,29 @@ def test_http1_shares_with_nobody_not_even_its_own_host(page, protocol, found) -
     facts, groups = groups_of(tables)
     assert groups.height == 3
     assert pairs(facts, groups).height == found
+
+
+@pytest.mark.parametrize(
+    ("own", "held", "listed", "chromium"),
+    [
+        ("h2", "h3", True, 1),  # http3-origin-first-only
+        ("http/1.1", "h3", True, 1),  # http3-origin-http1-second
+        ("h2", "h3", False, 2),  # http3-first-only: by address alone it is not
+        ("http/1.1", "h3", False, 2),
+        ("h3", "h2", True, 2),  # an ORIGIN frame over HTTP/2 says nothing to Chromium
+    ],
+)
+def test_an_origin_frame_over_http3_takes_in_names_without_http3(page, own, held, listed, chromium) -> None:
+    tables = page()
+    frame = pl.lit([f"https://{FIRST}", f"https://{SECOND}"] if listed else None, pl.List(pl.String))
+    tables |= {
+        "requests": tables["requests"].with_columns(
+            protocol=pl.when(pl.col("request_id") == 1).then(pl.lit(own)).otherwise(pl.lit(held))
+        ),
+        "connections": tables["connections"].with_columns(
+            protocol=pl.when(pl.col("connection_id") == 1).then(pl.lit(own)).otherwise(pl.lit(held)),
+            origin_set=pl.when(pl.col("connection_id") == 0).then(frame),
+        ),
+    }
+    (found,) = browser_tables(tables)["browser_counts"]["chromium_tls"]
+    assert found == chromium

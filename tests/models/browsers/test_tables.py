@@ -97,6 +97,22 @@ def test_after_a_plan(page) -> None:
     assert {row["dns"] for row in rows.iter_rows(named=True)} == {3}
 
 
+def test_after_a_plan_a_document_over_http3_takes_in_names_without_it(page) -> None:
+    tables = page()
+    tables |= {
+        name: tables[name].with_columns(
+            protocol=pl.when(pl.col("connection_id") == 0).then(pl.lit("h3")).otherwise("protocol")
+        )
+        for name in ("requests", "connections")
+    }
+    found = browser_tables(tables)
+    rows = found["browser_predictions"].filter(model="planned").select("browser", "tls_low", "tls_high").sort("browser")
+    # Firefox heeds no ORIGIN frame over HTTP/3: what is elsewhere stays there.
+    assert rows.rows() == [("chromium", 1, 1), ("firefox", 2, 2)]
+    saved = found["saved_connections"].filter(host=STATIC)
+    assert saved.select("connections_saved_chromium_h3", "connections_saved_firefox").rows() == [(1, 0)]
+
+
 def test_names_that_the_path_sees(page) -> None:
     rows = browser_tables(page())["page_names"].sort("host")
     seen = {row["host"]: row for row in rows.iter_rows(named=True)}

@@ -1,0 +1,74 @@
+"""Connections that servers closed while the page still needed them: requests after that are for another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from originset.models.browsers.part import Ints, Part, grouped, matched
+
+_Times = np.ndarray[Any, np.dtype[np.float64]]
+
+_KEY = ["visit_id", "connection_id"]
+
+
+def with_lifetimes(part: Part, rows: pl.DataFrame, alike: tuple[str, ...]) -> pl.DataFrame:
+    """``rows`` (requests alike, by connection) with what became of the connections before them.
+
+    ``life``: of HTTP/2 and HTTP/3, how often all connections had closed that carried earlier rows alike in ``alike``.
+    ``closings``: the same of HTTP/1.1, whose connections are counted together. ``unseen_closings``: how often they may
+    have closed where no recorder saw it: each had received its last answer before another was opened. ``gone_ms``: when
+    the connection closed; NULL where it outlived the page, or nobody saw it. ``since_ms``: when what follows a closing
+    is sent, at the earliest; NULL for all else.
+
+    Who closed, and that a server tells so beforehand (GOAWAY, RFC 9113 section 6.8), is not asked: a browser closes no
+    connection that it still uses.
+    """
+    told = matched(rows, part.connections, _KEY, "closed_ms", "opened_ms", "source")
+    known = rows["connection"].to_numpy() >= 0
+    watched = known & (told["source"] == "netlog").fill_null(value=False).to_numpy()
+    closed = told["closed_ms"].fill_null(np.inf).to_numpy()
+    # NaN compares as false: what nobody timed follows nothing.
+    begun = (
+        rows.select(since=pl.max_horizontal("started_ms", told["opened_ms"])).to_series().fill_null(np.nan).to_numpy()
+    )
+    group, _ = grouped(rows.select(alike))
+    order = np.lexsort((begun, group))
+    seen = _follows(group, begun, np.where(watched, closed, np.inf), order) & watched
+    quiet = _follows(group, begun, np.where(known & ~watched, _last_answers(rows), np.inf), order) & known & ~watched
+    http1 = (rows["protocol"] == "h1").fill_null(value=False).to_numpy()
+    return rows.with_columns(
+        pl.Series("life", _so_far(seen & ~http1, group, order)),
+        pl.Series("closings", seen & http1),
+        pl.Series("unseen_closings", quiet),
+        pl.Series("gone_ms", np.where(watched & np.isfinite(closed), closed, np.nan)).fill_nan(None),
+        pl.Series("since_ms", np.where(seen, begun, np.nan)).fill_nan(None),
+    )
+
+
+def _follows(group: Ints, begun: _Times, gone: _Times, order: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows begin when the connections of all earlier ones of their group are gone; the first of a group none."""
+    place = pl.DataFrame({"group": group[order], "gone": gone[order]})
+    before = place.select(pl.col("gone").cum_max().shift(1).over("group")).to_series().fill_null(np.inf).to_numpy()
+    follows = np.zeros(group.size, np.bool_)
+    follows[order] = before <= begun[order]
+    return follows
+
+
+def _so_far(flags: np.ndarray[Any, np.dtype[np.bool_]], group: Ints, order: Ints) -> Ints:
+    """How many of a group's flags are set up to each row, in this order."""
+    counted = np.zeros(group.size, np.int64)
+    place = pl.DataFrame({"group": group[order], "flag": flags[order].astype(np.int64)})
+    counted[order] = place.select(pl.col("flag").cum_sum().over("group")).to_series().to_numpy()
+    return counted
+
+
+def _last_answers(rows: pl.DataFrame) -> _Times:
+    """When the last answer on each row's connection had been received; infinite where that is not known."""
+    connection = rows["connection"].to_numpy()
+    last = np.full(int(connection.max(initial=-1)) + 2, -np.inf)
+    np.maximum.at(last, connection, rows["ended_ms"].fill_null(np.inf).to_numpy())
+    of_each: _Times = last[connection]
+    return of_each
