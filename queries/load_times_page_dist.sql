@@ -11,9 +11,9 @@ SELECT
   v.vantage,
   v.browser,
   sum(v.weight * t.measured_ms ORDER BY v.visit_id) AS page_load_times,
-  sum(v.weight * t.ip_ms ORDER BY v.visit_id) AS ip_page_load_times,
-  sum(v.weight * t.origin_ms ORDER BY v.visit_id) AS as_page_load_times,
-  sum(v.weight * t.provider_ms ORDER BY v.visit_id) AS cf_only_page_load_times
+  sum(v.weight * t.paper_ip_ms ORDER BY v.visit_id) AS ip_page_load_times,
+  sum(v.weight * t.paper_origin_ms ORDER BY v.visit_id) AS as_page_load_times,
+  sum(v.weight * t.paper_provider_ms ORDER BY v.visit_id) AS cf_only_page_load_times
 FROM counted_visits AS v
 JOIN page_load_times AS t ON t.visit_id = v.visit_id
 WHERE v.question = 'load_times'
