@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -17,13 +18,36 @@ from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.study import Study
 from originset.queries.comparison import compare_pages, compare_totals, only_page, page_values
+from originset.queries.connection_changes import connection_changes, host_connections
+from originset.queries.recording_differences import recording_differences, recording_facts
+from originset.queries.report.text import counted
 from originset.queries.selection import Selection
+
+# Connections that went, and as many that came, which are named beside the numbers of a single page.
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What is compared of one side, of all its groups."""
+
+    values: pl.DataFrame
+    connections: pl.DataFrame
+    recorded: pl.DataFrame
+
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection, by: str | None = None) -> _Side:
+        return cls(page_values(connection, by), host_connections(connection, by), recording_facts(connection, by))
+
+    def group(self, name: str) -> _Side:
+        return _Side(*(rows.filter(pl.col("group") == name) for rows in (self.values, self.connections, self.recorded)))
 
 
 @click.command()
 @click.argument("sides", nargs=-1, metavar="[A B]", type=click.Path(exists=True, path_type=Path))
 @click.option("--by", type=click.Choice(["vantage", "round"]), help="Compare the vantages or rounds of one study.")
-@click.option("--pages", "each_page", is_flag=True, help="Page by page instead of in total.")
+@click.option("--pages", "kind", flag_value="pages", help="Page by page instead of in total.")
+@click.option("--connections", "kind", flag_value="connections", help="Which connections went and came, host by host.")
 @selection_options
 @format_option
 @click.pass_obj
@@ -32,24 +56,24 @@ def command(
     sides: tuple[Path, ...],
     by: str | None,
     *,
-    each_page: bool,
+    kind: str | None,
     selection: Selection,
     output_format: str,
 ) -> None:
     """Compare two studies or two HARs, before and after; or, with --by, the vantages or rounds of one study.
 
-    Only pages on both sides count. Fewer and faster is better; a page with several visits is better or worse only where
-    all of them are. Totals have intervals over sites.
+    Only pages on both sides count. Fewer and faster is better; a page is better or worse only where each side has
+    several visits and all of them are. Totals have intervals over sites. What differs in how the sides were recorded is
+    said besides, and of a single page which connections went and came.
 
     Example: originset compare before.har after.har
     """
     if by is not None and not sides:
-        rows = _within(study, by, selection, each_page=each_page)
+        rows = _within(study, by, selection, kind)
     elif by is None and len(sides) == 2:
         with _opened(sides[0], selection) as first, _opened(sides[1], selection) as second:
-            before, after = page_values(first), page_values(second)
-        _remark(before, after)
-        rows = _compared(before, after, each_page=each_page)
+            before, after = _Side.of(first), _Side.of(second)
+        rows = _compared(before, after, kind)
     else:
         raise click.UsageError("Give two studies or HARs, or --by alone for the study.")
     write_rows(rows, output_format)
@@ -66,16 +90,41 @@ def _opened(path: Path, selection: Selection) -> Iterator[duckdb.DuckDBPyConnect
         yield connection
 
 
-def _compared(before: pl.DataFrame, after: pl.DataFrame, *, each_page: bool) -> pl.DataFrame:
-    pages = compare_pages(before, after)
-    return pages if each_page else compare_totals(pages)
+def _compared(before: _Side, after: _Side, kind: str | None, by: str | None = None, label: str = "") -> pl.DataFrame:
+    _remark(before.values, after.values, label)
+    for difference in recording_differences(before.recorded, after.recorded, by):
+        note(f"{label}recorded otherwise: {difference}")
+    pages = compare_pages(before.values, after.values)
+    once = pages.filter((pl.col("visits") == 1) | (pl.col("visits_after") == 1)).select("site", "page").n_unique()
+    if once:
+        note(
+            f"{label}{counted(once, 'page')} with one load on a side: how much loads differ by chance is not known, so "
+            "that no change is called better or worse; record each page several times"
+        )
+    changes = connection_changes(before.connections, after.connections)
+    if kind == "connections":
+        return changes
+    if only_page(before.values) and only_page(after.values):
+        _name(changes, label)
+    return pages if kind == "pages" else compare_totals(pages)
 
 
-def _within(study: Study, by: str, selection: Selection, *, each_page: bool) -> pl.DataFrame:
+def _name(changes: pl.DataFrame, label: str) -> None:
+    """Say which connections of a single page went and came."""
+    for word, some in (("went", changes.filter(pl.col("change") < 0)), ("came", changes.filter(pl.col("change") > 0))):
+        for row in some.head(_NAMED).iter_rows(named=True):
+            why = f" ({row['why']})" if row["why"] else ""
+            note(f"{label}{word}: {row['host']}, {row['before']:g} to {row['after']:g} connections{why}")
+        if some.height > _NAMED:
+            note(f"{label}{word}: {some.height - _NAMED} more hosts, all of them with --connections")
+
+
+def _within(study: Study, by: str, selection: Selection, kind: str | None) -> pl.DataFrame:
     """Each vantage or round against the first of them."""
     with open_database(study) as connection:
         apply_selection(connection, selection)
-        values = page_values(connection, by)
+        every = _Side.of(connection, by)
+    values = every.values
     unnamed = values.filter(pl.col("group").is_null()).select("site", "page").n_unique()
     values = values.drop_nulls("group")
     numeric = pl.col("group").cast(pl.Int64, strict=False)
@@ -83,14 +132,13 @@ def _within(study: Study, by: str, selection: Selection, *, each_page: bool) -> 
     if len(names) < 2:
         raise UsageError(f"study {study.root} has {len(names)} named {by}s", "at least two can be compared")
     if unnamed:
-        note(f"{unnamed} pages were visited without a named {by}; those visits are left out")
-    first = values.filter(pl.col("group") == names[0])
+        were = "was" if unnamed == 1 else "were"
+        note(f"{counted(unnamed, 'page')} {were} visited without a named {by}; those visits are left out")
     parts = []
     for name in names[1:]:
-        other = values.filter(pl.col("group") == name)
-        _remark(first, other, f"{by} {name}: ")
+        compared = _compared(every.group(names[0]), every.group(name), kind, by, f"{by} {name}: ")
         label = [pl.lit(names[0]).alias(f"{by}_before"), pl.lit(name).alias(f"{by}_after")]
-        parts.append(_compared(first, other, each_page=each_page).select(*label, pl.all()))
+        parts.append(compared.select(*label, pl.all()))
     return pl.concat(parts)
 
 
@@ -103,4 +151,5 @@ def _remark(before: pl.DataFrame, after: pl.DataFrame, label: str = "") -> None:
     for side, other, word in ((0, 1, "first"), (1, 0, "second")):
         alone = pages[side].join(pages[other], on=["site", "page"], how="anti", nulls_equal=True).height
         if alone:
-            note(f"{label}{alone} pages are in the {word} only and left out")
+            are = "is" if alone == 1 else "are"
+            note(f"{label}{counted(alone, 'page')} {are} in the {word} only and left out")

@@ -32,7 +32,8 @@ FROM counted_visits AS v JOIN page_counts AS c USING (visit_id) JOIN visits AS p
 
 _QUESTIONS = {"hosts": "servers", "measured_dns": "lookups", "load_ms": "load_times"}
 
-_GROUPS = {None: "NULL::VARCHAR", "vantage": "p.vantage", "round": "p.round::VARCHAR"}
+#: What visits p are grouped by: nothing, vantage or round.
+GROUPS = {None: "NULL::VARCHAR", "vantage": "p.vantage", "round": "p.round::VARCHAR"}
 
 _PAGE_KEYS = ["site", "page", "metric"]
 
@@ -49,7 +50,7 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
     _require_one(connection, "browser")
     if by != "vantage":
         _require_one(connection, "vantage")
-    wide: pl.DataFrame = connection.sql(_VALUES.format(group=_GROUPS[by])).pl()
+    wide: pl.DataFrame = connection.sql(_VALUES.format(group=GROUPS[by])).pl()
     long = wide.unpivot(METRICS, index=["site", "page", "group", "question", "visit_id"], variable_name="metric")
     asked = pl.col("metric").replace_strict(_QUESTIONS, default="connections")
     return (
@@ -77,21 +78,28 @@ def only_page(values: pl.DataFrame) -> bool:
     return values.select("site", "page").n_unique() == 1
 
 
+def renamed_alike(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """``before`` with site and page of ``after`` where each has a single page, whatever it is called."""
+    if only_page(before) and only_page(after):
+        return before.with_columns(site=pl.lit(after["site"][0]), page=pl.lit(after["page"][0]))
+    return before
+
+
 def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Page by page: site, page, metric, visits on both sides, before, after, change, change_pct and verdict.
 
     ``before`` and ``after``: as :func:`page_values` gives them, of one group each. Pages are the same where site and
     address are; a single page on each side is compared whatever it is called. The verdict is ``better`` or ``worse``
-    where no visit of one side reaches those of the other, ``same`` where they agree, else ``unclear``.
+    where both sides have several visits and no visit of one reaches those of the other, ``same`` where they agree, else
+    ``unclear``: of two loads of one page nobody knows how much of a difference is chance.
 
     Raises:
         UsageError: the sides have no page in common.
     """
-    if only_page(before) and only_page(after):
-        before = before.with_columns(site=pl.lit(after["site"][0]), page=pl.lit(after["page"][0]))
-    joined = before.join(after, on=_PAGE_KEYS, how="inner", suffix="_after", nulls_equal=True)
+    joined = renamed_alike(before, after).join(after, on=_PAGE_KEYS, how="inner", suffix="_after", nulls_equal=True)
     if joined.is_empty():
         raise UsageError("the two have no page in common", "pages are the same where site and address are")
+    several = (pl.col("visits") > 1) & (pl.col("visits_after") > 1)
     flat = (pl.col("low") == pl.col("high")) & (pl.col("low_after") == pl.col("high_after"))
     return joined.select(
         *_PAGE_KEYS,
@@ -103,9 +111,9 @@ def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         (100 * (pl.col("mean_after") / pl.col("mean") - 1)).fill_nan(0.0).alias("change_pct"),
         pl.when(flat & (pl.col("low") == pl.col("low_after")))
         .then(pl.lit("same"))
-        .when(pl.col("high_after") < pl.col("low"))
+        .when(several & (pl.col("high_after") < pl.col("low")))
         .then(pl.lit("better"))
-        .when(pl.col("low_after") > pl.col("high"))
+        .when(several & (pl.col("low_after") > pl.col("high")))
         .then(pl.lit("worse"))
         .otherwise(pl.lit("unclear"))
         .alias("verdict"),

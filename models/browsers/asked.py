@@ -115,6 +115,12 @@ def modes_of(part: Part) -> pl.DataFrame:
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
 
 
+def page_sites(part: Part) -> pl.Series:
+    """Of each visit the site of its document, which may have come over http."""
+    _, pages = _kinds(part, part.requests, part.requests["visit_id"].to_numpy().astype(np.int64))
+    return pages["main_site"]
+
+
 def _connections(rows: pl.DataFrame) -> pl.Series:
     """``connection``: a number for visit and connection; -1 where it is not known."""
     number, _ = grouped(rows.select("visit_id", "connection_id"))

@@ -159,7 +159,7 @@ def found_nothing(found: Undecided) -> list[str]:
         of = "" if found.pages == 1 else f"Of {found.without_connections} of {found.pages} pages: "
         sentences.append(
             f"{of}The recording does not tell which connection each request used, so that nothing can be said of "
-            f"connections that could have been shared. {_phases(found.phases)}"
+            f"connections that could have been shared. {_phases(found.phases, one_page=found.pages == 1)}"
         )
     if found.crowded:
         pages = "This page has" if found.pages == 1 else f"{counted(found.crowded, 'page')} have"
@@ -227,14 +227,18 @@ def _names(names: list[str] | None) -> str:
     return f"it names {enumerated(names, 2)}" if names else "it names nothing"
 
 
-def _phases(phases: list[tuple[str, int]]) -> str:
+def _phases(phases: list[tuple[str, int]], *, one_page: bool) -> str:
     if not phases:
         return "Nor does any request have a connect phase."
     total = sum(count for _, count in phases)
-    several = [f"{host} ({count})" for host, count in phases if count > 1]
-    hosts = counted(len({host for host, _ in phases}), "host")
-    repeated = f"of these more than one: {enumerated(several, 5)}" if several else "no host has more than one"
-    return f"By their connect phases, {counted(total, 'request')} opened a connection, to {hosts}; {repeated}."
+    most: dict[str, int] = {}
+    for host, count in phases:
+        most[host] = max(count, most.get(host, 0))
+    several = [f"{host} ({'' if one_page else 'up to '}{count})" for host, count in most.items() if count > 1]
+    on = "" if one_page else " on any page"
+    repeated = f"of these more than one{on}: {enumerated(several, 5)}" if several else f"no host has more than one{on}"
+    opened = f"{counted(total, 'request')} opened a connection, to {counted(len(most), 'host')}"
+    return f"By their connect phases, {opened}; {repeated}."
 
 
 def _as_far(unseen: tuple[int, ...]) -> str:

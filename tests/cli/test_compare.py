@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from hand_made_har import write_har
 
 from originset.cli.rebuild import rebuild
 from originset.data.study import Study
@@ -62,3 +63,30 @@ def test_calls_that_are_refused(run, arguments: list[str], said: str) -> None:
     done = run("compare", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+def test_which_connections_went_and_came_and_how_they_were_recorded(run, tmp_path: Path) -> None:
+    home, near = "104.20.8.1", "104.20.8.2"
+    page, font, image = "https://www.a.test/", "https://font.a.test/f", "https://img.a.test/i"
+    before = write_har(tmp_path / "before.har", [(page, home, "1"), (font, near, "2"), (image, home, "3")])
+    after = write_har(
+        tmp_path / "after.har", [(page, home, "1"), (image, home, "1"), ("https://ads.b.test/", near, "2")]
+    )
+    log = json.loads(after.read_text())
+    log["log"]["creator"]["name"] = "chrome-har"
+    after.write_text(json.dumps(log))
+    done = run("compare", before, after, "--format", "json")
+    (tls,) = (row for row in json.loads(done.stdout) if row["metric"] == "measured_tls")
+    assert (tls["change"], tls["better"], tls["unclear"]) == (-1.0, 0, 1)
+    said = done.stderr.splitlines()
+    assert "recorded otherwise: recorder: chrome-devtools and chrome-har" in said
+    assert [line for line in said if line.startswith(("went", "came"))] == [
+        "went: font.a.test, 1 to 0 connections (not asked for after)",
+        "went: img.a.test, 1 to 0 connections (after on the connection to www.a.test)",
+        "came: ads.b.test, 0 to 1 connections (not asked for before)",
+    ]
+    assert any("no change is called better or worse" in line for line in said)
+    rows = json.loads(run("compare", before, after, "--connections", "--format", "json").stdout)
+    assert [(row["host"], row["change"]) for row in rows] == [
+        ("font.a.test", -1.0), ("img.a.test", -1.0), ("ads.b.test", 1.0)
+    ]  # fmt: skip

@@ -186,3 +186,19 @@ def test_what_the_plan_counts_as_saving_nothing_is_not_advised(run, tmp_path: Pa
     text = said(run, entries_changed(har, to_font))
     assert "ORIGIN frame there" not in text
     assert "1 connection: the page's server could name the host in its certificate and its ORIGIN frame, but by" in text
+
+
+def test_a_page_over_http_does_not_own_the_first_host_that_it_asks_over_https(run, tmp_path: Path) -> None:
+    urls = [
+        ("http://www.site.test/", HOME, "1"),
+        ("https://ads.b.test/", NEAR, "2"),
+        ("https://ads.b.test/", NEAR, "3"),
+    ]
+
+    def untyped(entry: dict[str, Any]) -> None:
+        del entry["_resourceType"]
+        entry["request"]["httpVersion"] = entry["response"]["httpVersion"] = "http/1.1"
+
+    text = said(run, entries_changed(write_har(tmp_path / "page.har", urls), untyped))
+    assert "What the owners of other hosts would have to change: - (1) serve ads.b.test over HTTP/2" in text
+    assert "What the site's owner can change" not in text

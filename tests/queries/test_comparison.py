@@ -11,9 +11,9 @@ _SCHEMA = {"site": pl.String, "page": pl.String, "group": pl.String, "metric": p
 _SCHEMA |= {"mean": pl.Float64, "low": pl.Float64, "high": pl.Float64}
 
 
-def values(*rows: tuple[str, float, float]) -> pl.DataFrame:
+def values(*rows: tuple[str, float, float], visits: int = 2) -> pl.DataFrame:
     """Rows (site, lowest, highest) of ``measured_tls``, one page a site."""
-    full = [(site, f"https://{site}/", None, "measured_tls", 2, (a + b) / 2, a, b) for site, a, b in rows]
+    full = [(site, f"https://{site}/", None, "measured_tls", visits, (a + b) / 2, a, b) for site, a, b in rows]
     return pl.DataFrame(full, schema=_SCHEMA, orient="row")
 
 
@@ -28,6 +28,13 @@ def test_a_page_is_better_only_where_all_its_visits_are() -> None:
     assert total["change_pct"] == pytest.approx(100 * -3 / 28.5)
     assert total["change_pct_low"] < total["change_pct"] < total["change_pct_high"]
     assert [total[word] for word in ("better", "worse", "same", "unclear")] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("visits", "verdict"), [((1, 1), "unclear"), ((2, 1), "unclear"), ((2, 2), "better")])
+def test_one_load_is_no_better_than_another(visits: tuple[int, int], verdict: str) -> None:
+    before, after = values(("a", 57, 57), visits=visits[0]), values(("a", 55, 55), visits=visits[1])
+    assert compare_pages(before, after)["verdict"].to_list() == [verdict]
+    assert compare_pages(before, before)["verdict"].to_list() == ["same"]
 
 
 def test_one_site_says_nothing_of_how_sites_differ() -> None:
@@ -57,6 +64,7 @@ def test_the_vantages_of_the_example(study) -> None:
     pages = compare_pages(*sides)
     assert pages["metric"].to_list() == [metric for metric in METRICS if metric in pages["metric"].to_list()]
     tls = pages.filter(metric="measured_tls").row(0, named=True)
-    assert (tls["site"], tls["before"], tls["after"], tls["verdict"]) == ("example.com", 6.0, 2.0, "better")
+    # One visit each: how much of it is chance is not known.
+    assert (tls["site"], tls["before"], tls["after"], tls["verdict"]) == ("example.com", 6.0, 2.0, "unclear")
     # The load time of the other vantage is not known.
     assert pages.filter(metric="load_ms").is_empty()
