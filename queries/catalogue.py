@@ -16,7 +16,6 @@ import polars as pl
 from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
 from originset.data.sql_header import read_header
-from originset.queries.intervals import register
 from originset.queries.result_rows import rows_of_relation
 
 if TYPE_CHECKING:
@@ -117,7 +116,6 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         # A read-only connection without external access may still COPY over the file that it has open, and beside it.
         if any(statement.type != duckdb.StatementType.SELECT for statement in statements) or _writes(connection, sql):
             raise UsageError("SQL: a statement does more than read", "SELECT, FROM, WITH and DESCRIBE are allowed")
-        register(connection)
         return rows_of_relation(connection.sql(sql, params=dict(parameters) if parameters else None))
     except duckdb.Error as error:
         if is_of_the_file(error):

@@ -99,7 +99,7 @@ def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 def compare_totals(pages: pl.DataFrame) -> pl.DataFrame:
     """All pages together: metric, pages, before, after, change, change_pct with the bounds of its 95 % interval.
 
-    ``pages``: as :func:`compare_pages` gives them. The interval is a bootstrap over sites; NULL with fewer than two.
+    ``pages``: as :func:`compare_pages` gives them. The interval is over sites (saved_pct_interval), or NULL.
     ``better`` to ``unclear`` count pages by their verdict.
     """
     rows = []

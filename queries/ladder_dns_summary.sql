@@ -8,7 +8,7 @@
 -- median: per page [lookups]
 -- saved: less than measured; below zero where warm caches hid lookups from the recorder [lookups]
 -- saved_pct: the same [percent of measured]
--- saved_pct_low: lower bound of its 95 % interval over sites (bootstrap); NULL with fewer than two sites [percent]
+-- saved_pct_low: lower bound of its 95 % interval over sites (saved_pct_interval); NULL with fewer than two sites [percent]
 -- saved_pct_high: upper bound likewise [percent]
 -- pages: pages counted
 -- left_out: pages not counted
