@@ -29,6 +29,9 @@ from originset.data.shards import columns_missing, identifier, literal, select_s
 from originset.data.study import Study
 from originset.data.study_sweep import BUILDING
 
+# The oldest DuckDB that reads study.duckdb: other programs have versions of their own.
+STORAGE_VERSION = "v1.2.0"
+
 # One row a key: a certificate seen by two shards is still one certificate.
 _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
@@ -67,7 +70,8 @@ def build(study: Study, modelled: Mapping[str, Sequence[Path]], *, views: bool =
     with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
         # Its log and what does not fit into memory lie beside it.
         beside = f"/proc/self/fd/{folder}/study.duckdb"
-        with duckdb.connect(beside, config=SHUT_IN) as connection:
+        config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
+        with duckdb.connect(beside, config=config) as connection:
             if views:
                 _look_in(study, connection)
             for statement in macro_statements():

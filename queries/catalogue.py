@@ -15,6 +15,7 @@ import polars as pl
 
 from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
+from originset.data.shards import literal
 from originset.data.sql_header import read_header
 from originset.queries.result_rows import rows_of_relation
 
@@ -63,6 +64,12 @@ class NamedQuery:
                 wanted = "a whole number" if isinstance(values[name], int) else "a number"
                 raise UsageError(f"parameter {name} of {self.name}: {text!r} is not {wanted}") from None
         return values
+
+    def standalone(self, values: Mapping[str, Value]) -> str:
+        """The query's text with its parameters' values in place of ``$name``: for any DuckDB, whatever its client."""
+        header = re.match(r"(?:--.*\n)*", self.sql)
+        start = header.end() if header is not None else 0
+        return self.sql[:start] + re.sub(r"\$(\w+)", lambda found: _literal(values[found[1]]), self.sql[start:])
 
     @property
     def summary(self) -> str:
@@ -139,6 +146,12 @@ def _read(file: Traversable) -> NamedQuery:
         parameters[name] = Parameter(_value(default), meaning)
     name = file.name.removesuffix(".sql")
     return NamedQuery(name, header.description, header.facts.get("paper"), parameters, header.columns, sql)
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, str):
+        return literal(value)
+    return f"({value!r}::DOUBLE)" if isinstance(value, float) else f"({value})" if value < 0 else str(value)
 
 
 def _value(text: str) -> Value:

@@ -111,7 +111,7 @@ def test_intervals_hold_the_percentage_and_are_null_with_one_site(build_study, e
     assert all(low <= saved <= high for _, _, low, saved, high in bounds.iter_rows())
     # example.com 8 against 4 (ASes), shop.test 2 against 1, empty.test 0 against 0: half of each.
     assert bounds.rows()[-1][2:] == (50.0, 50.0, 50.0)
-    # 8 against 7, 2 against 1: 0.8 of each would be 0.6 less and 0.6 more; 196 * sqrt(3 / 2 * (0.36 + 0.36)) / 10 = 20.37.
+    # 8 against 7, 2 against 1: 0.6 more and less than 0.8 of each; 196 * sqrt(3 / 2 * (0.36 + 0.36)) / 10 = 20.37.
     assert bounds.rows()[1][2:] == (-0.37, 20.0, 40.37)
 
 
