@@ -3,10 +3,13 @@
 -- numbers. NULL for fewer than six numbers: no two of them hold so often. NULL is not counted.
 -- numbers: list, in any order
 CREATE MACRO median_interval(numbers) AS [
-  [s.sorted[s.low], s.sorted[len(s.sorted) + 1 - s.low]]
-  FOR s IN [
-    {'sorted': list_sort(l), 'low': greatest(round(len(l) / 2 - 0.98 * sqrt(len(l))), 1)::BIGINT}
-    FOR l IN ([[x FOR x IN (numbers::DOUBLE[]) IF x IS NOT NULL]])
-    IF len(l) >= 6
+  [its_rank.sorted[its_rank.low], its_rank.sorted[len(its_rank.sorted) + 1 - its_rank.low]]
+  FOR its_rank IN [
+    {
+      'sorted': list_sort(its_numbers),
+      'low': greatest(round(len(its_numbers) / 2 - 0.98 * sqrt(len(its_numbers))), 1)::BIGINT
+    }
+    FOR its_numbers IN ([[its_number FOR its_number IN (numbers::DOUBLE[]) IF its_number IS NOT NULL]])
+    IF len(its_numbers) >= 6
   ]
 ][1]

@@ -5,19 +5,21 @@
 -- measured: list of one total a site
 -- remaining: list of what remains of each, in the same order
 CREATE MACRO saved_pct_interval(measured, remaining) AS CASE WHEN len(measured) >= 2 AND list_sum(measured) > 0 THEN [
-  [100 * (1 - r.ratio) - 196 * r.error, least(100 * (1 - r.ratio) + 196 * r.error, 100)]
-  FOR r IN [
+  [100 * (1 - its_ratio.ratio) - 196 * its_ratio.error, least(100 * (1 - its_ratio.ratio) + 196 * its_ratio.error, 100)]
+  FOR its_ratio IN [
     {
-      'ratio': s.ratio,
+      'ratio': its_sums.ratio,
       'error': sqrt(
-        s.sites / (s.sites - 1)
+        its_sums.sites / (its_sums.sites - 1)
         * list_sum([
-          power(site[2] - site[3] * site[1], 2)
-          FOR site IN list_zip(s.measured, s.remaining, list_resize([]::DOUBLE[], s.sites, s.ratio))
+          power(its_site[2] - its_site[3] * its_site[1], 2)
+          FOR its_site IN list_zip(
+            its_sums.measured, its_sums.remaining, list_resize([]::DOUBLE[], its_sums.sites, its_sums.ratio)
+          )
         ])
-      ) / list_sum(s.measured)
+      ) / list_sum(its_sums.measured)
     }
-    FOR s IN [
+    FOR its_sums IN [
       {
         'measured': measured::DOUBLE[],
         'remaining': remaining::DOUBLE[],
