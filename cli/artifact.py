@@ -107,7 +107,7 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
     steps = _rehearse(study, bare, manifest, expected, selection=selection, selected=selected)
     _write(bare.manifest_path, _json(manifest))
     for query in catalogue().values():
-        _write(top / "queries" / f"{query.name}.sql", query.sql)
+        _write(top / "queries" / f"{query.name}.sql", query.standalone(query.values({})))
     _write(top / "SCHEMA.md", schema_page())
     size = sum(path.stat().st_size for path in _files(top))
     _write(top / "ARTIFACT.md", page(Bundle(manifest, _versions(), visits, selection, numbers, rungs, steps, size)))

@@ -26,7 +26,11 @@ from originset.queries.selection import Selection, reads_selection
     metavar="NAME=VALUE",
     help="A parameter of the named query (repeat for each).",
 )
-@click.option("--show", is_flag=True, help="Print the named query's SQL instead of running it.")
+@click.option(
+    "--show",
+    is_flag=True,
+    help="Print the named query's SQL, with its parameters' values, instead of running it: for DuckDB 1.2 or later.",
+)
 @selection_options
 @format_option
 @click.pass_obj
@@ -42,18 +46,19 @@ def command(
 ) -> None:
     """Run a named query, or --sql; without either list the catalogue, with the parameters that queries have.
 
-    Visits are selected for queries that read selected_visits, or a table made of it. The others read all visits.
+    Visits are selected for queries that read selected_visits, or a table made of it. The others read all visits. What
+    --show prints runs in other programs too: query --show NAME | duckdb -readonly S/study.duckdb
 
     Example: originset --study S query hosts_top_summary --param top=10 --format csv
     """
     if name is not None and sql is not None:
         raise UsageError("a name and --sql at once", "give one of them")
+    given = _given(parameters)
     if show:
         if name is None:
             raise UsageError("--show needs a name", "list them with: originset query")
-        click.echo(_shown(catalogue.named(name).sql, name, selection), nl=False)
+        click.echo(_shown(catalogue.named(name), given, selection), nl=False)
         return
-    given = _given(parameters)
     if name is None and given:
         raise UsageError("--param needs a named query", "list them with: originset query")
     if name is None and sql is None:
@@ -71,10 +76,11 @@ def command(
     write_rows(rows, output_format)
 
 
-def _shown(sql: str, name: str, selection: Selection) -> str:
+def _shown(query: catalogue.NamedQuery, given: dict[str, str], selection: Selection) -> str:
     """A query's text, behind the statement that selects its visits if any were asked for."""
-    _require_use(sql, name, selection)
-    return sql if selection.is_default else f"{selection.statement};\n\n{sql}"
+    _require_use(query.sql, query.name, selection)
+    text = query.standalone(query.values(given))
+    return text if selection.is_default else f"{selection.statement};\n\n{text}"
 
 
 def _require_use(sql: str, name: str, selection: Selection) -> None:

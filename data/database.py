@@ -24,9 +24,13 @@ from originset.data.errors import StudyError
 from originset.data.files import disk_fault
 from originset.data.nofollow import open_folder, private_folder
 from originset.data.schema import TABLES, Table
+from originset.data.schema_macros import macro_statements
 from originset.data.shards import columns_missing, identifier, literal, select_sql, shard_paths
 from originset.data.study import Study
 from originset.data.study_sweep import BUILDING
+
+# The oldest DuckDB that reads study.duckdb: other programs have versions of their own.
+STORAGE_VERSION = "v1.2.0"
 
 # One row a key: a certificate seen by two shards is still one certificate.
 _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
@@ -66,9 +70,12 @@ def build(study: Study, modelled: Mapping[str, Sequence[Path]], *, views: bool =
     with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
         # Its log and what does not fit into memory lie beside it.
         beside = f"/proc/self/fd/{folder}/study.duckdb"
-        with duckdb.connect(beside, config=SHUT_IN) as connection:
+        config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
+        with duckdb.connect(beside, config=config) as connection:
             if views:
                 _look_in(study, connection)
+            for statement in macro_statements():
+                connection.execute(statement)
             for table in TABLES.values():
                 _add(study, connection, table, modelled.get(table.name, ()), views=views)
             connection.execute("CHECKPOINT")
@@ -133,7 +140,7 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
     """The study's database, read-only and with no way to the network or to files but its own.
 
     Somebody else may have made it. So DuckDB opens it only if it is a regular file with DuckDB's magic, fetches no
-    extension for it, and runs none of its SQL: the views that the schema has are made again for this connection, over
+    extension for it, and runs none of its SQL: the schema's macros and views are made again for this connection, over
     shards that are regular files of the study and have their checksums. A read-only connection alone would still let
     ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it, such as ``500MB``; what needs more goes through
     ``study.duckdb.tmp``.
@@ -171,7 +178,7 @@ def is_of_the_file(error: duckdb.Error) -> bool:
 
 
 def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Make the views of the schema for this connection, with a way to their shards alone; what is wrong, if anything.
+    """Make the schema's macros and views for this connection, with a way to their shards alone; what is wrong, if any.
 
     Raises:
         StudyError: a shard is damaged, a link, or not there any more.
@@ -191,6 +198,8 @@ def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
         readable += whole
     _shut_in(connection, readable)
     views |= {table.name: table.view for table in TABLES.values() if table.view is not None}
+    for statement in macro_statements(temporary=True):
+        connection.execute(statement)
     for name, select in views.items():
         for statement in ddl(TABLES[name], select, temporary=True):
             connection.execute(statement)

@@ -9,6 +9,7 @@ import duckdb
 
 from originset.data.nofollow import open_regular, stat_regular
 from originset.data.schema import TABLES
+from originset.data.schema_macros import MACROS
 from originset.data.study import Study
 
 # DuckDB would else fetch extensions by plain HTTP, for a file of SQLite's say, and run what it fetched.
@@ -41,9 +42,10 @@ def unusable_file(study: Study) -> str | None:
 def foreign_content(connection: duckdb.DuckDBPyConnection) -> str | None:
     """What a database holds that this program does not make and that would run in queries; None if nothing does."""
     ours = "database_name = current_database() AND NOT internal"
-    functions = f"SELECT function_name FROM duckdb_functions() WHERE {ours} LIMIT 1"  # noqa: S608 - a constant
-    if (found := connection.execute(functions).fetchone()) is not None:
-        return f"study.duckdb holds a function, {found[0]}, which no originset made"
+    functions = f"SELECT function_name FROM duckdb_functions() WHERE {ours}"  # noqa: S608 - a constant
+    for (name,) in connection.execute(functions).fetchall():
+        if name not in MACROS:
+            return f"study.duckdb holds a function, {name}, which no originset made"
     views = f"SELECT view_name FROM duckdb_views() WHERE {ours}"  # noqa: S608 - a constant
     for (name,) in connection.execute(views).fetchall():
         if name in TABLES and name not in LARGE and TABLES[name].view is None:

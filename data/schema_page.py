@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from originset.data.schema import TABLES, Table
+from originset.data.schema_macros import MACROS, macro_header
 
 
 _JOINS = """
@@ -18,7 +19,7 @@ _JOINS = """
   share 1. `sum(weight * n)` over a site is the mean of its pages; over all sites it is the sum, each site with its average
   page. A number of rows is `sum(weight)`.
 - Vantages and browsers are never pooled: group by both. Only landing pages are selected, unless the variable
-  `selected_visits` says otherwise: `SET VARIABLE selected_visits = (SELECT list(visit_id) FROM visits WHERE ...)`.
+  `selected_visits` says otherwise: `SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...)`.
 - `network_requests` are the requests that reached the network, and what all counts are of; `requests` has every entry.
 - `site_certificates`, `certificate_additions`, `origin_sets` and `provider_changes` are of sites, over all their visits:
   they find more names with every visit. Compare sites with as many `visits`.
@@ -91,7 +92,7 @@ Made from `data/schema.py` by `make docs`; do not edit. `study.duckdb` carries t
 (`originset query --sql "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'requests'"`). NULL means
 not known, 0 means zero. Columns in bold identify a row.
 """
-    return head + _JOINS + _examples() + "".join(_section(table) for table in TABLES.values())
+    return head + _JOINS + _examples() + "".join(_section(table) for table in TABLES.values()) + _macros()
 
 
 def _examples() -> str:
@@ -111,6 +112,17 @@ def _section(table: Table) -> str:
         f"\n## {table.name}\n\n{table.description} Written by: {table.stage.value}.\n\n"
         f"| column | type | meaning |\n|---|---|---|\n{rows}"
     )
+
+
+def _macros() -> str:
+    """What `study.duckdb` has of SQL that is no view."""
+    rows = ""
+    for name in MACROS:
+        header = macro_header(name)
+        parameters = "; ".join(f"{parameter}: {meaning}" for parameter, meaning in header.columns.items())
+        rows += f"| {name}({', '.join(header.columns)}) | {_cell(header.description)} | {_cell(parameters)} |\n"
+    head = "\n## Macros\n\nFor any statement over `study.duckdb`.\n\n| macro | gives | parameters |\n|---|---|---|\n"
+    return head + rows
 
 
 def _cell(text: str) -> str:

@@ -15,8 +15,8 @@ import polars as pl
 
 from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
+from originset.data.shards import literal
 from originset.data.sql_header import read_header
-from originset.queries.intervals import register
 from originset.queries.result_rows import rows_of_relation
 
 if TYPE_CHECKING:
@@ -64,6 +64,12 @@ class NamedQuery:
                 wanted = "a whole number" if isinstance(values[name], int) else "a number"
                 raise UsageError(f"parameter {name} of {self.name}: {text!r} is not {wanted}") from None
         return values
+
+    def standalone(self, values: Mapping[str, Value]) -> str:
+        """The query's text with its parameters' values in place of ``$name``: for any DuckDB, whatever its client."""
+        header = re.match(r"(?:--.*\n)*", self.sql)
+        start = header.end() if header is not None else 0
+        return self.sql[:start] + re.sub(r"\$(\w+)", lambda found: _literal(values[found[1]]), self.sql[start:])
 
     @property
     def summary(self) -> str:
@@ -117,7 +123,6 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         # A read-only connection without external access may still COPY over the file that it has open, and beside it.
         if any(statement.type != duckdb.StatementType.SELECT for statement in statements) or _writes(connection, sql):
             raise UsageError("SQL: a statement does more than read", "SELECT, FROM, WITH and DESCRIBE are allowed")
-        register(connection)
         return rows_of_relation(connection.sql(sql, params=dict(parameters) if parameters else None))
     except duckdb.Error as error:
         if is_of_the_file(error):
@@ -141,6 +146,12 @@ def _read(file: Traversable) -> NamedQuery:
         parameters[name] = Parameter(_value(default), meaning)
     name = file.name.removesuffix(".sql")
     return NamedQuery(name, header.description, header.facts.get("paper"), parameters, header.columns, sql)
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, str):
+        return literal(value)
+    return f"({value!r}::DOUBLE)" if isinstance(value, float) else f"({value})" if value < 0 else str(value)
 
 
 def _value(text: str) -> Value:

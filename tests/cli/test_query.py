@@ -2,12 +2,13 @@
 
 import json
 
+import duckdb
 import pytest
 
 from originset.cli.rebuild import rebuild
 from originset.data.study import Study
 from originset.models.parameters import Parameters
-from originset.queries.catalogue import catalogue
+from originset.queries.catalogue import NamedQuery, Parameter, catalogue
 
 
 @pytest.fixture
@@ -58,6 +59,25 @@ def test_all_formats_hold_what_sql_gives(run, output_format) -> None:
 
 def test_the_text_of_a_query(run) -> None:
     assert run("query", "--show", "protocols_summary").stdout == catalogue()["protocols_summary"].sql
+
+
+def test_a_shown_query_runs_as_it_is(run, study) -> None:
+    """With what its parameters are, as other programs have no option for these."""
+    shown = run("query", "--show", "hosts_top_summary", "--param", "top=2").stdout
+    assert shown.endswith("LIMIT 2\n")
+    with duckdb.connect(study.database_path, read_only=True) as connection:
+        for name in catalogue():
+            text = run("query", "--show", name).stdout
+            assert connection.execute(text).fetchall() is not None, name
+        assert len(connection.execute(shown).fetchall()) == 2
+
+
+@pytest.mark.parametrize(
+    ("default", "text"), [(-1, "(-1)"), (0.5, "(0.5::DOUBLE)"), ("it's $a", "'it''s $a'"), (3, "3")]
+)
+def test_values_of_parameters_stay_values(default, text) -> None:
+    query = NamedQuery("q", "", None, {"a": Parameter(default, "")}, {}, "-- $a\nSELECT $a - $a\n")
+    assert query.standalone(query.values({})) == f"-- $a\nSELECT {text} - {text}\n"
 
 
 @pytest.mark.parametrize(

@@ -183,3 +183,12 @@ def test_another_study_in_the_working_directory_is_not_read(
     write_shard(Study(other), "requests", "example", tables_of({**ROWS, "requests": []})["requests"].collect())
     monkeypatch.chdir(other)
     assert count(viewed) == len(ROWS["requests"])
+
+
+@pytest.mark.promise("databases-run-nothing")
+def test_macros_are_made_again(study: Study) -> None:
+    """What a database holds under the name of a macro of the schema does not run."""
+    change(study, "CREATE OR REPLACE MACRO saved_pct_interval(measured, remaining) AS [666, 666]")
+    with open_database(study) as connection:
+        rows = connection.execute("SELECT saved_pct_interval([10, 10], [5, 5])").fetchall()
+    assert rows == [([50.0, 50.0],)]

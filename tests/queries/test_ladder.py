@@ -134,9 +134,10 @@ def test_intervals_hold_the_percentage_and_are_null_with_one_site(build_study, o
         counts="TLS connections"
     )
     assert all(low <= saved <= high for _, _, low, saved, high in bounds.iter_rows())
-    # example.com 4 against 2 (ASes), shop.test 2 against 1, empty.test 0 against 0: half of whatever is drawn.
+    # example.com 4 against 2 (ASes), shop.test 2 against 1, empty.test 0 against 0: half of each.
     assert bounds.rows()[-1][2:] == (50.0, 50.0, 50.0)
-    assert bounds.rows()[1][3] == 25.0
+    # 4 against 3.5, 2 against 1: 0.5 more and less than 0.75 of each; 196 * sqrt(3 / 2 * (0.25 + 0.25)) / 6 = 28.29.
+    assert bounds.rows()[1][2:] == (-3.29, 25.0, 53.29)
 
 
 def test_one_site_has_no_interval(build_study, one_place) -> None:
