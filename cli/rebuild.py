@@ -24,7 +24,6 @@ from originset.models.parameters import Parameters
 from originset.models.runner import Run, RunBatches, one_after_another, run_models
 from originset.models.sensitivity import variants
 
-
 # Columns of model_sensitivity that say what was chosen; the others are those of results_summary.
 _CHOICE = ("parameter", "value", "chosen")
 

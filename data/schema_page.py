@@ -7,22 +7,21 @@ import sys
 from originset.data.schema import TABLES, Table
 from originset.data.schema_macros import MACROS, macro_header
 
-
 _JOINS = """
 ## How tables join, and which rows count
-- A visit is one load of a page, a page is a URL, a site owns pages. `visit_id` joins `visits` with everything that belongs
-  to a page load; `requests` and `connections` also share `connection_id` within a visit; `ip` in `addresses` is
+- A visit is one load of a page, a page is a URL, a site owns pages. `visit_id` joins `visits` with everything that
+  belongs to a page load; `requests` and `connections` also share `connection_id` within a visit; `ip` in `addresses` is
   `server_ip`; `host` joins `hosts` and `host_owners`; `certificate_id` joins `certificates` and `certificate_names`.
 - `page_basis` says which visits count for which question, and why the others do not. Never filter by `visits.status` or
   `visits.quality` yourself: join `counted_visits`, and name the question.
 - `counted_visits.weight` is a visit's share of its site: visits of one page share the page's weight, pages of one site
-  share 1. `sum(weight * n)` over a site is the mean of its pages; over all sites it is the sum, each site with its average
-  page. A number of rows is `sum(weight)`.
+  share 1. `sum(weight * n)` over a site is the mean of its pages; over all sites it is the sum, each site with its
+  average page. A number of rows is `sum(weight)`.
 - Vantages and browsers are never pooled: group by both. Only landing pages are selected, unless the variable
   `selected_visits` says otherwise: `SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...)`.
-- `network_requests` are the requests that reached the network, and what all counts are of; `requests` has every entry.
-- `site_certificates`, `certificate_additions`, `origin_sets` and `provider_changes` are of sites, over all their visits:
-  they find more names with every visit. Compare sites with as many `visits`.
+- `network_requests` are the requests that reached the network, which all counts are of; `requests` has every entry.
+- `site_certificates`, `certificate_additions`, `origin_sets` and `provider_changes` are of sites, over all their
+  visits: they find more names with every visit. Compare sites with as many `visits`.
 """
 
 #: What a researcher asks first: the question, the named query that answers it, and how to ask in one's own SQL.

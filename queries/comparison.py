@@ -121,7 +121,7 @@ def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def compare_totals(pages: pl.DataFrame) -> pl.DataFrame:
-    """All sites together, each with its average page: metric, pages, before, after, change, change_pct and its interval.
+    """All sites together, each with its average page: metric, pages, before, after, change, change_pct, its interval.
 
     ``pages``: as :func:`compare_pages` gives them. The interval is over sites (saved_pct_interval), or NULL.
     ``better`` to ``unclear`` count pages by their verdict.

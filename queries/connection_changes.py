@@ -40,7 +40,7 @@ def host_connections(connection: duckdb.DuckDBPyConnection, by: str | None = Non
     """The hosts of each page: site, page, group, host, connections, carriers; one row, host NULL, for a page without.
 
     ``connections``: those opened for the host with a request on them, per visit of the page. ``carriers``: other hosts
-    whose connections carried requests to it. Only TLS; the visits are those that count for their connections. ``by``: as in
+    whose connections carried requests to it. Only TLS; of visits that count for their connections. ``by``: as in
     :func:`originset.queries.comparison.page_values`.
     """
     rows: pl.DataFrame = connection.sql(_SQL.format(group=GROUPS[by])).pl()

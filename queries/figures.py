@@ -63,8 +63,8 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
 
     ``connection``: a study, or None to draw the authors' alone; ``paper``: the folder of the authors' data, or None. Of
     each figure PDF, SVG, PNG and the CSV behind it, under the authors' names of columns; what is drawn of the authors'
-    has a CSV of its own; ``numbers.csv`` has what figures stand for. Of several vantages or browsers each has its figures
-    in a folder of its own; tables have them all. CSV and SVG are the same bytes for the same rows.
+    has a CSV of its own; ``numbers.csv`` has what figures stand for. Of several vantages or browsers each has its
+    figures in a folder of its own; tables have them all. CSV and SVG are the same bytes for the same rows.
 
     Raises:
         OSError: a file cannot be written.

@@ -41,5 +41,5 @@ def less_or_more(saved_pct: float, digits: int = 0) -> str:
 
 
 def whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
-    """A number without a fraction as an integer: a mean has one only where visits of a page, or pages of a site, differ."""
+    """A number without a fraction as an integer: a mean has one only where visits or pages differ."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

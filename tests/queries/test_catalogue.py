@@ -7,6 +7,7 @@ import pytest
 
 from originset.data.database import open_database
 from originset.data.errors import UsageError
+from originset.data.schema_page import EXAMPLES
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue, named, rows_of, run
 
@@ -21,7 +22,8 @@ BY_HAND = {
     "asns_page_pct": {"vantage": None, "browser": None, "asns": 1, "sites": 1, "pct": 50.0, "cumulative_pct": 100.0},
     # Of page a 8 requests reached the network, 5 of them Cloudflare's.
     "asns_top_summary": {
-        "vantage": "here", "asn": 13335, "as_name": "Cloudflare", "requests": 5, "requests_pct": 62.5, "hosts": 4, "pages": 1,
+        "vantage": "here", "asn": 13335, "as_name": "Cloudflare", "requests": 5, "requests_pct": 62.5, "hosts": 4,
+        "pages": 1,
     },
     "choices_model_summary": {
         "vantage": "here", "browser": "chromium", "parameter": "colocation", "value": "ip", "chosen": False,
@@ -30,7 +32,8 @@ BY_HAND = {
     # Seven of the ten showed a certificate whose names are known; each covers the host.
     # Today Chromium needs what it does for page a alone: 4 to 8 connections, for what its recording leaves out.
     "browsers_plan_summary": {
-        "vantage": "here", "recorded_by": "chromium", "browser": "chromium", "model": "today", "tls_low": 4, "tls_high": 8,
+        "vantage": "here", "recorded_by": "chromium", "browser": "chromium", "model": "today", "tls_low": 4,
+        "tls_high": 8,
         "dns": 11, "sites": 1, "pages": 1,
     },
     # Of page a three connections had an earlier one that could do; of two nobody can tell why it did not.
@@ -39,7 +42,8 @@ BY_HAND = {
         "vantage": "here", "cause": "NOT_DECIDABLE", "detail": None, "connections": 2, "redundant_pct": 66.666667,
     },
     "causes_owner_summary": {
-        "vantage": "here", "owner_domain": "other.net", "third_party": True, "connections": 2, "pages": 1, "of_pages": 1,
+        "vantage": "here", "owner_domain": "other.net", "third_party": True, "connections": 2, "pages": 1,
+        "of_pages": 1,
     },
     "causes_needs_summary": {
         "vantage": "here", "need": "credentials", "connections": 2, "not_decidable_pct": 100.0,
@@ -70,7 +74,8 @@ BY_HAND = {
         "status": "failed", "error": "dns", "error_code": "net::ERR_NAME_NOT_RESOLVED", "visits": 1, "sites": 1,
     },
     "hosts_top_summary": {
-        "vantage": "here", "host": "cdn.other.net", "requests": 2, "requests_pct": 25.0, "pages": 1, "addresses": 1, "asns": 1,
+        "vantage": "here", "host": "cdn.other.net", "requests": 2, "requests_pct": 25.0, "pages": 1, "addresses": 1,
+        "asns": 1,
     },
     "issuers_host_summary": {
         "vantage": "here", "host": "cdn.other.net", "issuer": "Example CA", "issuers": 1, "connections": 2, "pages": 1,
@@ -82,7 +87,8 @@ BY_HAND = {
     "ladder_summary": {
         "vantage": "here", "browser": "chromium", "counts": "TLS connections", "rung": "without same-host duplicates",
         "aside": False, "total": 5.0, "median": 5.0, "saved": 1.0, "saved_pct": 16.67, "saved_pct_low": None,
-        "site_saved_pct": 16.67, "saved_pct_least": 8.33, "saved_pct_most": 16.67, "saved_pct_by_rank": 16.67, "sites": 1,
+        "site_saved_pct": 16.67, "saved_pct_least": 8.33, "saved_pct_most": 16.67, "saved_pct_by_rank": 16.67,
+        "sites": 1,
         "pages": 1, "visits": 1, "left_out": 1, "left_out_why": "1 failed",
     },
     "load_times_page_dist": {"browser": None, "page_load_times": 900.0, "cf_only_page_load_times": None},
@@ -134,6 +140,29 @@ def test_visits_of_one_page_vary(build_study, example_rows) -> None:
     with open_database(build_study(rows, Parameters())) as connection:
         (row,) = rows_of(connection, "variance_site_summary").filter(counts="TLS connections").rows(named=True)
     assert (row["pages"], row["visits"], row["within_variance"], row["between_variance"]) == (1, 2, 8.0, None)
+
+
+# Which rows of the named query, and which of its columns, say the same.
+_SAME_AS = {
+    "ladder_summary": (
+        pl.col("counts").eq("TLS connections") & pl.col("rung").eq("measured"),
+        ["vantage", "browser", "median"],
+    ),
+    "causes_owner_summary": (pl.col("third_party"), ["vantage", "browser", "owner_domain", "connections"]),
+    "causes_connection_summary": (pl.lit(True), ["vantage", "browser", "cause", "detail", "fixable_by", "connections"]),
+    "additions_provider_summary": (pl.col("rank").eq(1), ["provider", "asn"]),
+    "sans_changes_summary": (pl.lit(True), ["median_names", "median_ideal_names"]),
+}
+
+
+@pytest.mark.parametrize(("question", "query", "sql"), EXAMPLES, ids=[query for _, query, _ in EXAMPLES])
+def test_an_example_says_what_the_named_query_says(study, question, query, sql) -> None:
+    rows, columns = _SAME_AS[query]
+    with open_database(study) as connection:
+        own = run(connection, sql).select(columns)
+        named = rows_of(connection, query).filter(rows).select(columns)
+    assert not named.is_empty()
+    assert sorted(own.rows(), key=repr) == sorted(named.rows(), key=repr)
 
 
 def test_names_say_what_kind_of_answer_they_give() -> None:
