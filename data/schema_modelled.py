@@ -17,8 +17,8 @@ PAGE_BASIS = table(
         "question",
         "VARCHAR",
         "connections (how many TLS connections, and how many at best), browsers (how many by the browsers' rules), "
-        "causes (why the redundant ones were opened), lookups (how many DNS lookups), servers (in how many networks the "
-        "page's servers are), load_times (measured and modelled) or certificates (which names they lack)",
+        "causes (why the redundant ones were opened), lookups (how many DNS lookups), servers (in how many networks "
+        "the page's servers are), load_times (measured and modelled) or certificates (which names they lack)",
     ),
     Column("counted", "BOOLEAN", "the visit counts for the question"),
     Column("reason", "VARCHAR", "why it does not, the first reason that applies: it was ...; NULL if it counts"),

@@ -22,7 +22,7 @@ METRICS = (
 
 # Each number of the visits that count for its question; {group}: a column of visits.
 _VALUES = """
-SELECT v.site, v.page, {group} AS "group", v.question, v.visit_id,
+SELECT v.vantage, v.browser, v.site, v.page, {group} AS "group", v.question, v.visit_id,
     c.hosts::DOUBLE AS hosts, c.measured_dns::DOUBLE AS measured_dns, c.measured_tls::DOUBLE AS measured_tls,
     c.opened_tls::DOUBLE AS opened_tls, c.without_duplicates::DOUBLE AS without_duplicates,
     c.paired_ideal_deployable::DOUBLE AS paired_ideal_deployable, c.paired_ideal_origin::DOUBLE AS paired_ideal_origin,
@@ -47,10 +47,10 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
     Raises:
         UsageError: there are visits of several vantages (unless ``by`` them) or browsers, which are never pooled.
     """
-    _require_one(connection, "browser")
-    if by != "vantage":
-        _require_one(connection, "vantage")
     wide: pl.DataFrame = connection.sql(_VALUES.format(group=GROUPS[by])).pl()
+    compared = wide if by is None else wide.drop_nulls("group")
+    for column in {"vantage", "browser"} - {by}:
+        _require_one(compared[column])
     long = wide.unpivot(METRICS, index=["site", "page", "group", "question", "visit_id"], variable_name="metric")
     asked = pl.col("metric").replace_strict(_QUESTIONS, default="connections")
     return (
@@ -66,11 +66,10 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
     )
 
 
-def _require_one(connection: duckdb.DuckDBPyConnection, column: str) -> None:
-    found = connection.sql(f"SELECT DISTINCT {column} FROM counted_visits ORDER BY ALL").pl()[column].to_list()  # noqa: S608 - from here
-    if len(found) > 1:
-        names = ", ".join(str(name or "unknown") for name in found)
-        raise UsageError(f"there are visits of several {column}s: {names}", f"choose one with --{column}")
+def _require_one(found: pl.Series) -> None:
+    if found.n_unique() > 1:
+        names = ", ".join(sorted(name or "unknown" for name in found.unique()))
+        raise UsageError(f"there are visits of several {found.name}s: {names}", f"choose one with --{found.name}")
 
 
 def only_page(values: pl.DataFrame) -> bool:

@@ -14,7 +14,7 @@ lookups AS (
   SELECT p.page, q.host, count(DISTINCT q.lookup_id) AS lookups
   FROM dns_queries AS q
   JOIN pages AS p ON p.visit_id = q.visit_id
-  WHERE q.source = 'browser' AND p.page IN (SELECT page FROM netlog_pages)
+  WHERE q.source = 'browser' AND q.lookup_id IS NOT NULL AND p.page IN (SELECT page FROM netlog_pages)
   GROUP BY p.page, q.host
   UNION ALL
   SELECT page, host, sum(lookups)

@@ -107,7 +107,7 @@ def test_it_says_what_it_rests_on(bundle) -> None:
     assert "pages that need 1 AS: 50 %" in page
     listed = {line.split("  ")[1] for line in (bundle / "SHA256SUMS").read_text().splitlines()}
     assert listed == {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()} - {"SHA256SUMS"}
-    assert "queries/ladder_tls_summary.sql" in listed
+    assert "queries/ladder_summary.sql" in listed
 
 
 def test_what_cannot_be_published(run, tmp_path) -> None:

@@ -69,7 +69,7 @@ def test_what_it_says_comes_next_can_be_typed(ran: tuple[Path, subprocess.Comple
     command_line = ran[1].stdout.splitlines()[-1].removeprefix("next: ")
     done = subprocess.run(shlex.split(command_line), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "ladder_tls_summary" in done.stdout
+    assert "ladder_summary" in done.stdout
 
 
 def test_the_ideal_is_pyasn_and_a_set_on_every_page(study: Study) -> None:

@@ -141,9 +141,9 @@ def test_a_database_of_before_names_what_it_lacks(study: Study) -> None:
     with duckdb.connect(str(study.database_path)) as connection:
         connection.execute("ALTER TABLE page_counts DROP COLUMN ideal_edge")
     with pytest.raises(StudyError, match=r"lacks page_counts.ideal_edge; run: originset --study \S+ analyze"):
-        _originset(study, "query", "ladder_tls_summary")
+        _originset(study, "query", "ladder_summary")
     _originset(study, "analyze")
-    _originset(study, "query", "ladder_tls_summary")
+    _originset(study, "query", "ladder_summary")
 
 
 @pytest.mark.parametrize("command", ["query visits_status_summary", "analyze", "model", "figures", "import {har}"])

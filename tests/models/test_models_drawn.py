@@ -59,7 +59,9 @@ def _order(row: Row) -> list[tuple[bool, str]]:
 @given(rows=studies(), parameters=PARAMETERS)
 def test_models_of_pages(rows: dict[str, list[Row]], parameters: Parameters) -> None:
     tables = tables_of(rows)
-    names = ("pages", "host_connections", "first_connections", "documents", "colocated_hosts", "known_connections")
+    names = (
+        "pages", "host_connections", "first_connections", "site_documents", "colocated_hosts", "known_connections",
+    )  # fmt: skip
     found = batch_rows(tables, [*names, "certificate_coverage"], parameters)
     naive = rows_of(tables)
     # What belongs to no visit is not looked at.
@@ -67,7 +69,7 @@ def test_models_of_pages(rows: dict[str, list[Row]], parameters: Parameters) -> 
     pairs = [pair for pair in host_connections(naive, parameters) if pair["visit_id"] in visits]
     assert_equal(found["host_connections"].join(found["pages"], on="page"), pairs)
     assert_equal(found["first_connections"].join(found["pages"], on="page"), first_connections(naive, pairs))
-    assert_equal(found["documents"], documents(naive, pairs))
+    assert_equal(found["site_documents"], documents(naive, pairs))
     assert_equal(found["colocated_hosts"], colocated_hosts(pairs, documents(naive, pairs)))
     assert_equal(found["known_connections"], known_connections(naive).values())
     assert set(found["certificate_coverage"].select("host", "certificate_id", "by_exact_name").rows()) == (

@@ -335,11 +335,19 @@ def test_ssl_beside_connect(make_tables) -> None:
     assert saved == [20.0, 35.0]
 
 
-@pytest.mark.parametrize("limit", ["truncated", "proxied", "preserved_log"])
-def test_what_a_recording_lacks_is_named(make_tables, example_rows, limit) -> None:
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ("truncated", "in a file that was cut off"),
+        ("proxied", "recorded through a proxy"),
+        ("preserved_log", "recorded with connections open from before"),
+        ("network_changed", "recorded while the network changed"),
+    ],
+)
+def test_what_a_recording_lacks_is_named(make_tables, example_rows, limit, reason) -> None:
     visits = [{**row, "quality": ["cached", limit]} for row in example_rows["visits"]]
     table = page_load_times(make_tables({**example_rows, "visits": visits}), Parameters())
-    assert table["left_out_reason"].value_counts().sort("count").rows() == [("failed", 1), (limit, 5)]
+    assert table["left_out_reason"].value_counts().sort("count").rows() == [("failed", 1), (reason, 5)]
 
 
 def test_table(make_tables, example_rows) -> None:
@@ -355,7 +363,8 @@ def test_table(make_tables, example_rows) -> None:
     table = page_load_times(make_tables(rows), Parameters(provider_asns=(13335,)))
     assert table.schema == TABLES["page_load_times"].polars_schema
     assert {visit: reason for visit, *_, reason in table.iter_rows()} == {
-        "a": None, "b": "no_load_time", "c": None, "d": "no_load_time", "e": "failed", "f": "no_load_time",
+        "a": None, "b": "without a load event", "c": None, "d": "without a load event", "e": "failed",
+        "f": "without a load event",
     }  # fmt: skip
     # fonts.g.test is the only one of its AS, starts as before and ends at 40 + 460 = 500: the page waits for it.
     # late.other.net ended at 500 too. It loses its 200. Its predecessor by time is the request with the last first byte

@@ -11,7 +11,7 @@ from originset.data.schema_page import EXAMPLES
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue, named, rows_of, run
 
-# For each query one row, of one vantage and browser, of the example study, worked out by hand from tests/fixtures/example_study.py.
+# For each query one row of the example study, of one vantage and browser, by hand from tests/fixtures/example_study.py.
 BY_HAND = {
     "additions_provider_summary": {
         "provider": "Cloudflare", "asn": 13335, "rank": 1, "name": "cdn.other.net", "sites": 1, "connections_saved": 3,
@@ -102,7 +102,9 @@ BY_HAND = {
         "vantage": "here", "ranks_from": 1, "visits": 2, "requests": 8.0, "load_ms": 500.0, "load_sites": 1, "dns": 5.0,
         "dns_sites": 1, "tls": 6.0, "tls_sites": 1,
     },
-    "protocols_summary": {"vantage": "here", "protocol": "http/1.1", "secure": True, "requests": 1, "requests_pct": 12.5},
+    "protocols_summary": {
+        "vantage": "here", "protocol": "http/1.1", "secure": True, "requests": 1, "requests_pct": 12.5,
+    },
     # Nine of the ten connections are over HTTP/2.
     "sander_causes_summary": {
         "vantage": "here", "protocols": "h2", "bound": "endless", "cause": "CERT", "connections": 2, "tls_pct": 40.0,
@@ -135,7 +137,7 @@ def test_a_query(study, name) -> None:
 
 
 def test_visits_of_one_page_vary(build_study, example_rows) -> None:
-    """Of no vantage, a and b are two visits of one page: 6 and 2 connections. One page has no variance between pages."""
+    """Of no vantage, a and b are two visits of one page: 6 and 2 connections. One page has none between pages."""
     rows = {**example_rows, "visits": [{**row, "vantage": None, "browser": None} for row in example_rows["visits"]]}
     with open_database(build_study(rows, Parameters())) as connection:
         (row,) = rows_of(connection, "variance_site_summary").filter(counts="TLS connections").rows(named=True)
@@ -183,7 +185,8 @@ def test_sql_counts_the_requests_that_the_models_count(study) -> None:
     with open_database(study) as connection:
         (expected,) = run(
             connection,
-            "SELECT sum(requests)::BIGINT FROM page_counts JOIN counted_visits USING (visit_id) WHERE question = 'servers'",
+            "SELECT sum(requests)::BIGINT FROM page_counts JOIN counted_visits USING (visit_id)"
+            " WHERE question = 'servers'",
         ).row(0)
         for name in ("asns_top_summary", "hosts_top_summary", "protocols_summary"):
             assert rows_of(connection, name)["requests"].sum() == expected, name
