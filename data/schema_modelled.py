@@ -17,15 +17,17 @@ COLOCATION_EVIDENCE = table(
     Column(
         "level",
         "INTEGER",
-        "0 same AS, 1 same organisation, 2 same edge, 3 same tenant, 4 tested (answered, no 421), 5 seen coalesced",
+        "0 same AS, 1 same organisation, or one owner on different machines, 2 same edge or address, 3 the same and a "
+        "certificate for both, 4 tested (answered, no 421), 5 seen coalesced",
     ),
     Column(
         "kind",
         "VARCHAR",
-        "same_as (0), same_organisation (1), same_edge or shared_address (2), certificate or owner_on_edge (3), "
+        "same_as (0), same_organisation (1), one_owner (1: one registrable domain, or a certificate for both that one "
+        "presented), same_edge or shared_address (2), certificate (3: such a certificate, and one edge or address), "
         "coalesced (5); misdirected speaks against. coalesced_with_errors (0) is a note: one connection carried both, "
-        "but one of them got only errors there, which its own connections did not give. Tests of live servers (4) are "
-        "made by check, and leave no rows in a study",
+        "but for one it shows only errors that the host's own do not give. Tests of live servers (4) are made by "
+        "check, and leave no rows in a study",
     ),
     Column("contradicts", "BOOLEAN", "a server of one answered 421 for the other: nothing is proposed between them"),
     Column("source", "VARCHAR", "what was seen: an address, a certificate, a provider, a connection of a visit"),
@@ -79,6 +81,12 @@ PAGE_COUNTS = table(
         "connections",
     ),
     Column("ideal_deployable", "INTEGER", "the same with evidence of level 3 or more", "connections"),
+    Column(
+        "ideal_owner",
+        "INTEGER",
+        "ideal_edge, less merges of hosts of one owner on different machines (one_owner)",
+        "connections",
+    ),
     Column("paired_ideal_ip", "INTEGER", "ideal_ip over the requests that measured_tls counts", "connections"),
     Column(
         "paired_ideal_origin",
@@ -98,6 +106,7 @@ PAGE_COUNTS = table(
         "ideal_deployable likewise",
         "connections",
     ),
+    Column("paired_ideal_owner", "INTEGER", "ideal_owner likewise", "connections"),
     Column("without_asn", "INTEGER", "addresses of the page in no known AS, each counted as its own"),
     Column(
         "without_key",
@@ -118,7 +127,11 @@ SITE_CERTIFICATES = table(
     Column("existing_names", "INTEGER", "names in it"),
     Column("ideal_names", "INTEGER", "existing names plus additions"),
     Column("additions", "INTEGER", "hosts in the site's AS that it does not cover"),
-    Column("deployable_additions", "INTEGER", "of these, names with evidence of level 3 or more (same tenant)"),
+    Column(
+        "deployable_additions",
+        "INTEGER",
+        "of these, names of the site's registrable domain with evidence of level 2 or more, and others with 3 or more",
+    ),
     Column("visits", "INTEGER", "visits that this rests on"),
     Column("vantages", "INTEGER", "vantages that this rests on"),
 )

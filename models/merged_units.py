@@ -10,9 +10,11 @@ import polars as pl
 from originset.models.model import Rows
 from originset.models.parameters import Parameters
 
-SAME_EDGE, SAME_TENANT = 2, 3
+SAME_EDGE, CERTIFIED = 2, 3
 
-MERGED_UNITS = pl.Schema({"number": pl.Int64(), "at_edge": pl.Boolean(), "deployable": pl.Boolean()})
+MERGED_UNITS = pl.Schema(
+    {"number": pl.Int64(), "deployable": pl.Boolean(), "at_edge": pl.Boolean(), "of_owner": pl.Boolean()}
+)
 
 _Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -22,7 +24,8 @@ def merged_units(rows: Rows, parameters: Parameters) -> Rows:
 
     A connection serves units that evidence of level 3 (``deployable``) between hosts of theirs connects, directly or
     through others; where coverage is ignored 2 is enough. Then what is so far one connection is a unit, and evidence of
-    level 2 connects these (``at_edge``). Units between hosts of which a 421 was seen are kept apart: those of a
+    level 2 connects these (``at_edge``); then likewise evidence that one owner has both, on whatever machines
+    (``of_owner``). Units between hosts of which a 421 was seen are kept apart: those of a
     component with such a conflict are assigned in the order of their numbers, each to the first connection without a
     conflict.
     """
@@ -31,11 +34,12 @@ def merged_units(rows: Rows, parameters: Parameters) -> Rows:
     conflicting, level = links["contradicts"].to_numpy(), links["level"].to_numpy()
     conflicts = np.column_stack([one, other])[conflicting]
     connection, carried = units, {}
-    for rung, least in (
-        ("deployable", SAME_EDGE if parameters.coverage == "ignored" else SAME_TENANT),
-        ("at_edge", SAME_EDGE),
+    for rung, linked in (
+        ("deployable", level >= (SAME_EDGE if parameters.coverage == "ignored" else CERTIFIED)),
+        ("at_edge", level >= SAME_EDGE),
+        ("of_owner", (level >= SAME_EDGE) | links["one_owner"].to_numpy()),
     ):
-        chosen = ~conflicting & (level >= least)
+        chosen = ~conflicting & linked
         connection = _merged(connection, one[chosen], other[chosen], conflicts)
         carried[rung] = connection != units
     return {"merged_units": pl.DataFrame({"number": units, **carried}).select(MERGED_UNITS.names())}

@@ -1,8 +1,9 @@
 -- TLS connections of all pages, rung by rung: as measured, without same-host duplicates, as the rules of Chromium and
--- Firefox have it with servers as they are (a range, for what recorders left out), deployable (hosts merge where a
--- certificate covers both, one owner has both on one edge, or they were seen on one connection), same edge (or an address
--- in common), and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was
--- seen never merge above the AS. Every rung counts the same requests: https and wss requests with a known connection, on
+-- Firefox have it with servers as they are (a range, for what recorders left out), deployable (hosts merge where they have an
+-- edge or address in common and one presented a certificate that covers both, or were seen on one connection), same edge (or
+-- an address in common), one owner (on different machines: one registrable domain, or one presented a certificate that covers
+-- both), and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was seen never
+-- merge above the AS. Every rung counts the same requests: https and wss requests with a known connection, on
 -- pages where each of these connections has a known address. Rungs marked aside are not steps between their neighbours.
 -- paper: table 1 and figure 3 as totals
 -- counts: TLS connections
@@ -68,12 +69,14 @@ rungs AS (
   UNION ALL
   SELECT 7, 'same address (the paper''s ideal IP)', true, paired_ideal_ip, site FROM pages WHERE reason IS NULL
   UNION ALL
-  SELECT 8, 'deployable: same tenant', false, paired_ideal_deployable, site FROM pages WHERE reason IS NULL
+  SELECT 8, 'deployable: same edge and certificate', false, paired_ideal_deployable, site FROM pages WHERE reason IS NULL
   UNION ALL
   SELECT 9, 'same edge', false, paired_ideal_edge, site FROM pages WHERE reason IS NULL
   UNION ALL
+  SELECT 10, 'one owner, different machines', false, paired_ideal_owner, site FROM pages WHERE reason IS NULL
+  UNION ALL
   SELECT
-    10,
+    11,
     CASE colocation
       WHEN 'asn' THEN 'same AS (the paper''s ideal ORIGIN)'
       WHEN 'ip' THEN 'same address'

@@ -1,8 +1,9 @@
--- The pairs of hosts of one page and server between which there is evidence of one edge or more, or against it.
+-- The pairs of hosts of one page and server between which there is evidence of one edge or more, of one owner, or against it.
 -- server: the page and server key (mergeable_units)
 -- host_a: number of the host that comes first in the alphabet (requested_hosts)
 -- host_b: that of the other
 -- level: the highest level of evidence
+-- one_owner: one owner has both
 -- contradicts: a server of one answered 421 for the other
 WITH
 evident AS (
@@ -19,6 +20,6 @@ pairs AS MATERIALIZED (
   FROM members AS a
   JOIN members AS b ON b.server = a.server AND a.host_id < b.host_id
 )
-SELECT p.server, p.host_a, p.host_b, e.level, e.contradicts
+SELECT p.server, p.host_a, p.host_b, e.level, e.one_owner, e.contradicts
 FROM pairs AS p
 JOIN requested_pair_evidence AS e ON e.host_a = p.host_a AND e.host_b = p.host_b

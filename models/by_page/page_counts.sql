@@ -6,16 +6,21 @@ WITH merged AS (
     u.page,
     count(*) FILTER (u.counted = 'hosts' AND m.at_edge) AS hosts_at_edge,
     count(*) FILTER (u.counted = 'hosts' AND m.deployable) AS hosts_deployable,
+    count(*) FILTER (u.counted = 'hosts' AND m.of_owner) AS hosts_of_owner,
     count(*) FILTER (u.counted = 'connections' AND m.at_edge) AS connections_at_edge,
-    count(*) FILTER (u.counted = 'connections' AND m.deployable) AS connections_deployable
+    count(*) FILTER (u.counted = 'connections' AND m.deployable) AS connections_deployable,
+    count(*) FILTER (u.counted = 'connections' AND m.of_owner) AS connections_of_owner
   FROM linked_units AS u
   JOIN merged_units AS m ON m.number = u.number
   GROUP BY u.page
 )
 SELECT
   c.* EXCLUDE (page, addresses_known, paired_known, pairs_known, mergeable_hosts, mergeable_connections),
+  CASE WHEN addresses_known AND pairs_known THEN mergeable_hosts - coalesce(m.hosts_of_owner, 0) END AS ideal_owner,
   CASE WHEN addresses_known AND pairs_known THEN mergeable_hosts - coalesce(m.hosts_at_edge, 0) END AS ideal_edge,
   CASE WHEN addresses_known AND pairs_known THEN mergeable_hosts - coalesce(m.hosts_deployable, 0) END AS ideal_deployable,
+  CASE WHEN paired_known AND pairs_known
+    THEN mergeable_connections - coalesce(m.connections_of_owner, 0) END AS paired_ideal_owner,
   CASE WHEN paired_known AND pairs_known
     THEN mergeable_connections - coalesce(m.connections_at_edge, 0) END AS paired_ideal_edge,
   CASE WHEN paired_known AND pairs_known

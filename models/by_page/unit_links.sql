@@ -2,6 +2,7 @@
 -- unit_a: number of a unit
 -- unit_b: number of another
 -- level: the highest level of evidence between a host of one and a host of the other
+-- one_owner: one owner has both hosts
 -- contradicts: a server of one of these hosts answered 421 for the other
 WITH hosts_of_units AS (
   SELECT n.counted, n.server, n.number, n.first_host AS host_id
@@ -13,7 +14,7 @@ WITH hosts_of_units AS (
   JOIN mergeable_units AS u ON u.server = n.server AND u.connection_id = n.connection_id
   WHERE n.counted = 'connections'
 )
-SELECT a.number AS unit_a, b.number AS unit_b, l.level, l.contradicts
+SELECT a.number AS unit_a, b.number AS unit_b, l.level, l.one_owner, l.contradicts
 FROM host_links AS l
 JOIN hosts_of_units AS a ON a.server = l.server AND a.host_id = l.host_a
 JOIN hosts_of_units AS b ON b.server = l.server AND b.host_id = l.host_b AND b.counted = a.counted

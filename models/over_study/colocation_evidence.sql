@@ -1,7 +1,8 @@
 -- Why one server may be able to answer for two hosts that some page asked for, or why not. Only of hosts of one page that have
 -- an AS, an address in no known AS, an organisation or an edge in common there; for levels 0 and 1, which most hosts of most
 -- pages have, only with the host of the page's document. A pair has one row for each kind of evidence, with the least of
--- several sources. Level 4, tested, comes from probes alone.
+-- several sources. A certificate that a server of one of them presented, and that covers both, says that one owner has both;
+-- with one edge or address in common also that a server can answer for both. Level 4, tested, comes from probes alone.
 -- host_a: the host that comes first in the alphabet; all columns are those of the table colocation_evidence
 WITH
 -- Hosts, in alphabetical order, and places that several have are numbered: their texts are compared once, not for each list.
@@ -15,7 +16,7 @@ numbered_places AS MATERIALIZED (
   HAVING count(*) > 1
 ),
 placed AS MATERIALIZED (
-  SELECT p.kind, p.place_id, h.host_id, s.last_seen_at
+  SELECT p.kind, p.place_id, h.host_id, s.last_seen_at, s.presented
   FROM host_places AS s
   JOIN numbered_places AS p ON p.kind = s.kind AND p.place = s.place
   JOIN numbered_hosts AS h ON h.host = s.host
@@ -32,7 +33,7 @@ together AS (
   SELECT p.place_id, list_sort(list(p.host_id)) AS hosts
   FROM members AS m
   JOIN placed AS p ON p.host_id = m.host_id
-  WHERE p.kind IN ('same_edge', 'shared_address', 'certificate', 'owner_on_edge')
+  WHERE p.kind IN ('same_edge', 'shared_address', 'certificate', 'one_owner')
   GROUP BY m.list, p.place_id
   HAVING count(*) > 1
 ),
@@ -53,6 +54,7 @@ of_places AS (
   FROM pairs AS p
   JOIN placed AS a ON a.place_id = p.place_id AND a.host_id = p.a
   JOIN placed AS b ON b.place_id = p.place_id AND b.host_id = p.b
+  WHERE a.kind <> 'certificate' OR a.presented OR b.presented
   UNION ALL
   SELECT a.kind, a.host_id, b.host_id, a.place_id, least(a.last_seen_at, b.last_seen_at)
   FROM neighbours AS n
@@ -60,9 +62,19 @@ of_places AS (
   JOIN placed AS b ON b.host_id = n.b AND b.place_id = a.place_id
   WHERE a.kind IN ('same_as', 'same_organisation')
 ),
+at_one_edge AS (
+  SELECT DISTINCT a, b FROM of_places WHERE kind IN ('same_edge', 'shared_address')
+),
+of_kinds AS (
+  SELECT
+    CASE WHEN o.kind = 'certificate' AND e.a IS NULL THEN 'one_owner' ELSE o.kind END AS kind,
+    o.a, o.b, o.place_id, o.observed_at
+  FROM of_places AS o
+  LEFT JOIN at_one_edge AS e ON e.a = o.a AND e.b = o.b
+),
 of_hosts AS (
   SELECT o.kind, o.a, o.b, min(p.place) AS source, max(o.observed_at) AS observed_at
-  FROM of_places AS o
+  FROM of_kinds AS o
   JOIN numbered_places AS p ON p.place_id = o.place_id
   GROUP BY o.kind, o.a, o.b
 ),
@@ -81,15 +93,11 @@ carried_both AS (
   LEFT JOIN confirmed_errors AS b
     ON b.visit_id = p.visit_id AND b.connection_id = p.connection_id AND b.host = p.host_b
 ),
-at_one_edge AS (
-  SELECT DISTINCT a, b FROM of_places WHERE kind IN ('same_edge', 'shared_address')
-),
 found AS (
   SELECT o.kind, a.host AS host_a, b.host AS host_b, o.source, o.observed_at
   FROM of_hosts AS o
   JOIN numbered_hosts AS a ON a.host_id = o.a
   JOIN numbered_hosts AS b ON b.host_id = o.b
-  WHERE o.kind <> 'owner_on_edge' OR EXISTS (FROM at_one_edge AS e WHERE e.a = o.a AND e.b = o.b)
   UNION ALL
   SELECT kind, host_a, host_b, first(source ORDER BY observed_at DESC NULLS LAST, source), max(observed_at)
   FROM carried_both
@@ -105,10 +113,10 @@ SELECT
   CASE kind
     WHEN 'same_as' THEN 0
     WHEN 'same_organisation' THEN 1
+    WHEN 'one_owner' THEN 1
     WHEN 'same_edge' THEN 2
     WHEN 'shared_address' THEN 2
     WHEN 'certificate' THEN 3
-    WHEN 'owner_on_edge' THEN 3
     WHEN 'coalesced' THEN 5
     WHEN 'coalesced_with_errors' THEN 0
     WHEN 'misdirected' THEN 0

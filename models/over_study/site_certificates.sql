@@ -21,7 +21,9 @@ existing AS (
   GROUP BY o.site, o.certificate_id, f.names_known
 ),
 added AS (
-  SELECT site, count(*) AS names, count(*) FILTER (WHERE level >= 3) AS deployable FROM certificate_additions GROUP BY site
+  SELECT site, count(*) AS names, count(*) FILTER (level >= 3 OR (level >= 2 AND same_owner)) AS deployable
+  FROM certificate_additions
+  GROUP BY site
 )
 SELECT
   s.site,

@@ -14,7 +14,17 @@ def colocation_evidence(tables):
     return model_tables(tables, Parameters(), browsers=False)["colocation_evidence"]
 
 
-def level(make_tables, *, b_at="192.0.2.2", owner="b.test", name="c.test", connection=2, status=200, source="netlog"):
+def level(
+    make_tables,
+    *,
+    b_at="192.0.2.2",
+    owner="b.test",
+    name="c.test",
+    presented_by=None,
+    connection=2,
+    status=200,
+    source="netlog",
+):
     base = {"visit_id": "v", "scheme": "https", "port": 443, "status": 200, "connection_source": "netlog"}
     tables = make_tables(
         {
@@ -36,6 +46,11 @@ def level(make_tables, *, b_at="192.0.2.2", owner="b.test", name="c.test", conne
                 {"host": "b.test", "registrable_domain": owner},
             ],
             "addresses": [{"ip": "192.0.2.1", "asn": 64500}, {"ip": b_at, "asn": 64500}],
+            "connections": [
+                {"visit_id": "v", "connection_id": number, "first_host": host, "certificate_id": "x"}
+                for number, host in ((1, "a.test"), (2, "b.test"), (3, "c.test"))
+                if host == presented_by
+            ],
             "certificate_names": [{"certificate_id": "x", "name": each} for each in ("a.test", name)],
         }
     )
@@ -49,10 +64,17 @@ def level(make_tables, *, b_at="192.0.2.2", owner="b.test", name="c.test", conne
     [
         ({}, (0, False)),
         ({"owner": None}, (0, None)),
-        ({"owner": "a.test"}, (0, True)),
+        ({"owner": "a.test"}, (1, True)),
         ({"b_at": "192.0.2.1"}, (2, False)),
-        ({"b_at": "192.0.2.1", "owner": "a.test"}, (3, True)),
-        ({"name": "b.test"}, (3, False)),
+        ({"b_at": "192.0.2.1", "owner": "a.test"}, (2, True)),
+        # A certificate that covers both is evidence if one of them presented it, and of one server only at one address.
+        ({"name": "b.test"}, (0, False)),
+        ({"name": "b.test", "presented_by": "c.test"}, (0, False)),
+        ({"name": "b.test", "presented_by": "a.test"}, (1, False)),
+        ({"name": "b.test", "b_at": "192.0.2.1"}, (2, False)),
+        ({"name": "b.test", "b_at": "192.0.2.1", "presented_by": "c.test"}, (2, False)),
+        ({"name": "b.test", "b_at": "192.0.2.1", "presented_by": "a.test"}, (3, False)),
+        ({"name": "b.test", "b_at": "192.0.2.1", "presented_by": "b.test"}, (3, False)),
         ({"connection": 1}, (5, False)),
         ({"connection": 1, "status": 304}, (5, False)),
         ({"connection": 1, "status": 404}, (0, False)),
@@ -114,6 +136,7 @@ def test_every_kind_names_its_source(make_tables):
     tables = study(
         make_tables,
         [("v", A, 1, 1, 200), ("v", B, 1, 2, 200), ("v", C, 2, 3, 200), ("v", D, 2, 3, 200)],
+        connections=[{"visit_id": "v", "connection_id": 1, "first_host": A, "certificate_id": "x"}],
         certificate_names=[{"certificate_id": "x", "name": name} for name in ("*.one.test", C)],
     )
     assert rows(tables) == {
@@ -121,11 +144,10 @@ def test_every_kind_names_its_source(make_tables):
         (A, B, "same_organisation"): (1, "Org", AT),
         (A, B, "shared_address"): (2, "address 192.0.2.1", AT),
         (A, B, "certificate"): (3, "certificate x", AT),
-        (A, B, "owner_on_edge"): (3, "one.test", AT),
+        (A, B, "one_owner"): (1, "one.test", AT),
         (A, C, "same_as"): (0, "AS64500", AT),
         (A, C, "same_organisation"): (1, "Org", AT),
-        (A, C, "certificate"): (3, "certificate x", AT),
-        (B, C, "certificate"): (3, "certificate x", AT),
+        (A, C, "one_owner"): (1, "certificate x", AT),
         (C, D, "shared_address"): (2, "address 192.0.2.2", AT),
         (C, D, "coalesced"): (5, "connection 3 of visit v", AT),
         (A, D, "same_as"): (0, "AS64500", AT),
@@ -143,13 +165,13 @@ def test_an_organisation_has_several_ases(make_tables):
     assert rows(tables) == {(A, C, "same_organisation"): (1, "Org", AT)}
 
 
-def test_one_edge_and_one_owner_on_it(make_tables):
+def test_one_edge_and_one_owner(make_tables):
     hosts = [{"host": host, "registrable_domain": domain, "edge": "Some CDN"} for host, domain in HOSTS.items()]
     found = rows(study(make_tables, [("v", A, 1, 1, 200), ("v", B, 2, 2, 200), ("v", C, 11, 3, 200)], hosts=hosts))
     assert found[A, B, "same_edge"] == (2, "Some CDN", AT)
-    assert found[A, B, "owner_on_edge"] == (3, "one.test", AT)
+    assert found[A, B, "one_owner"] == (1, "one.test", AT)
     assert found[A, C, "same_edge"][0] == 2
-    assert (A, C, "owner_on_edge") not in found
+    assert (A, C, "one_owner") not in found
 
 
 def test_a_host_with_several_cdns_is_on_no_edge_for_sure(make_tables):
@@ -167,7 +189,7 @@ def test_an_address_of_a_proxy_says_nothing(make_tables):
 def test_a_421_contradicts_whatever_else_was_seen(make_tables):
     """C was refused on A's connection: the browser's log says so, while the request was then answered elsewhere."""
     requests = [("v", A, 1, 1, 200), ("v", C, 1, 2, 200)]
-    connections = [{"visit_id": "v", "connection_id": 1, "first_host": A, "misdirected": [C]}]
+    connections = [{"visit_id": "v", "connection_id": 1, "first_host": A, "certificate_id": "x", "misdirected": [C]}]
     covering = [{"certificate_id": "x", "name": name} for name in (A, C)]
     tables = study(make_tables, requests, connections=connections, certificate_names=covering)
     found = rows(tables)

@@ -10,7 +10,14 @@ from originset.models.fill import model_tables
 from originset.models.parameters import Colocation, Coverage, Parameters
 
 HOSTS = ("a.one.test", "b.one.test", "c.two.test", "d.three.test")
-RUNGS = ("measured_tls", "without_duplicates", "paired_ideal_deployable", "paired_ideal_edge", "paired_ideal_origin")
+RUNGS = (
+    "measured_tls",
+    "without_duplicates",
+    "paired_ideal_deployable",
+    "paired_ideal_edge",
+    "paired_ideal_owner",
+    "paired_ideal_origin",
+)
 FEW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -89,7 +96,7 @@ def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_ca
         "visits": [*rows["visits"], {"visit_id": "x", "site": "x.test", "status": "ok", "source": "x.har"}],
         "requests": [*rows["requests"], *extra],
     }
-    columns = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable")]
+    columns = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable", "owner")]
     before = model_tables(make_tables(rows), Parameters(), browsers=False)["page_counts"].select(columns).rows()
     after = model_tables(make_tables(other), Parameters(), browsers=False)["page_counts"].filter(
         pl.col("visit_id") != "x"
@@ -107,7 +114,7 @@ def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_ca
 def test_each_rung_lies_between_its_neighbours(make_tables, rows, colocation, coverage) -> None:
     parameters = Parameters(colocation=colocation, coverage=coverage)
     counts = model_tables(make_tables(rows), parameters, browsers=False)["page_counts"]
-    for rungs in (RUNGS, ("ideal_deployable", "ideal_edge", "ideal_origin")):
+    for rungs in (RUNGS, ("ideal_deployable", "ideal_edge", "ideal_owner", "ideal_origin")):
         for page in counts.select(rungs).rows():
             assert list(page) == sorted(page, reverse=True)
     if coverage == "ignored":

@@ -10,7 +10,7 @@ from naive_page_models import host_connections, page_counts, rows_of
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 
-ON_PAIRS = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable")]
+ON_PAIRS = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable", "owner")]
 LIMIT = 1000
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -57,7 +57,7 @@ def test_what_rests_on_pairs_is_not_known(make_tables, hosts: int, connections: 
     tables = make_tables(study(visit("many", hosts, connections), ORDINARY))
     modelled = model_tables(tables, Parameters(), batches)
     counts = {row["visit_id"]: row for row in modelled["page_counts"].iter_rows(named=True)}
-    assert [counts["many"][name] for name in ON_PAIRS] == [None] * 4
+    assert [counts["many"][name] for name in ON_PAIRS] == [None] * 6
     assert {name: value for name, value in counts["many"].items() if name.startswith(("chromium_", "firefox_"))} == {
         name: None for name in counts["many"] if name.startswith(("chromium_", "firefox_"))
     }
@@ -76,6 +76,6 @@ def test_up_to_the_limit_all_is_known(make_tables) -> None:
     tables = make_tables(study(visit("hosts", LIMIT, 5), visit("connections", 2, LIMIT)))
     assert len(host_connections(rows_of(tables), Parameters())) == 2 * LIMIT
     counts = model_tables(tables, Parameters(), browsers=False)["page_counts"]
-    assert counts.select(ON_PAIRS).null_count().row(0) == (0, 0, 0, 0)
+    assert counts.select(ON_PAIRS).null_count().row(0) == (0,) * 6
     # One certificate covers all; the second host of one page was refused where others are served.
     assert dict(counts.select("visit_id", "ideal_deployable").rows()) == {"connections": 1, "hosts": 2}

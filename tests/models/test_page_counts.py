@@ -37,10 +37,12 @@ def test_a_capture(example_tables) -> None:
         "ideal_origin": 3,
         "paired_ideal_ip": 4,
         "paired_ideal_origin": 3,
-        "ideal_edge": 4,
-        "ideal_deployable": 4,
-        "paired_ideal_edge": 4,
-        "paired_ideal_deployable": 4,
+        "ideal_edge": 5,
+        "ideal_deployable": 5,
+        "paired_ideal_edge": 5,
+        "paired_ideal_deployable": 5,
+        "ideal_owner": 4,
+        "paired_ideal_owner": 4,
         "without_asn": 1,
         "without_key": 1,
         "left_out": 1,
@@ -102,6 +104,52 @@ def test_with_secondary_certificates_one_edge_is_deployable(make_tables) -> None
         )
 
 
+def machines(addresses, *, presented, edge=None, asn=16509):
+    """One page of www, api and mail.example.com, each at its address; who presented the certificate for all of them."""
+    base = {"visit_id": "v", "scheme": "https", "port": 443, "status": 200}
+    hosts = [f"{name}.example.com" for name in ("www", "api", "mail")]
+    return {
+        "visits": [{"visit_id": "v", "source": "x.har", "status": "ok"}],
+        "requests": [
+            {**base, "request_id": i, "host": host, "connection_id": i, "server_ip": addresses[i]}
+            for i, host in enumerate(hosts)
+        ],
+        "connections": [
+            {
+                "visit_id": "v",
+                "connection_id": i,
+                "first_host": host,
+                "certificate_id": "all" if host in presented else "own",
+            }
+            for i, host in enumerate(hosts)
+        ],
+        "hosts": [{"host": host, "registrable_domain": "example.com", "edge": edge} for host in hosts],
+        "addresses": [{"ip": ip, "asn": asn, "kind": "public"} for ip in set(addresses)],
+        "certificate_names": [{"certificate_id": "all", "name": "*.example.com", "wildcard": True}],
+    }
+
+
+APART, TOGETHER = ("192.0.2.1", "192.0.2.2", "192.0.2.3"), ("192.0.2.1",) * 3
+
+
+@pytest.mark.parametrize(
+    ("addresses", "presented", "edge", "expected"),
+    [
+        # Deployable, same edge, one owner, same AS. Three machines are three, whatever certificate covers them.
+        (APART, (), None, [3, 3, 1, 1]),
+        (APART, ("www.example.com", "api.example.com"), None, [3, 3, 1, 1]),
+        # One address or edge makes them deployable, but only with a certificate that one of two hosts presented.
+        (TOGETHER, (), None, [3, 1, 1, 1]),
+        (TOGETHER, ("www.example.com",), None, [1, 1, 1, 1]),
+        (APART, ("www.example.com",), "Some CDN", [1, 1, 1, 1]),
+    ],
+)
+def test_deployable_needs_a_machine_and_a_certificate(make_tables, addresses, presented, edge, expected) -> None:
+    page = counted(make_tables(machines(addresses, presented=presented, edge=edge)), "v")
+    for paired in ("", "paired_"):
+        assert [page[f"{paired}ideal_{rung}"] for rung in ("deployable", "edge", "owner", "origin")] == expected
+
+
 def test_an_origin_in_two_ases_counts_where_it_was_first(make_tables) -> None:
     base = {"visit_id": "v", "scheme": "https", "host": "x", "port": 443, "status": 200}
     rows = {
@@ -144,8 +192,8 @@ def test_what_is_not_known_is_null(example_tables) -> None:
     unknown = [name for name in COLUMNS if page[name] is None and not name.startswith(("chromium_", "firefox_"))]
     assert unknown == [
         "measured_dns", "dns_basis", "wire_dns", "measured_tls", "opened_tls", "without_duplicates",
-        "ideal_ip", "ideal_origin", "ideal_edge", "ideal_deployable",
-        "paired_ideal_ip", "paired_ideal_origin", "paired_ideal_edge", "paired_ideal_deployable",
+        "ideal_ip", "ideal_origin", "ideal_edge", "ideal_deployable", "ideal_owner",
+        "paired_ideal_ip", "paired_ideal_origin", "paired_ideal_edge", "paired_ideal_deployable", "paired_ideal_owner",
     ]  # fmt: skip
 
 
@@ -199,8 +247,12 @@ def test_hosts_that_were_refused_are_kept_apart_though_a_third_connects_them(mak
             {**base, "request_id": i, "host": host, "connection_id": i, "server_ip": f"192.0.2.{i}"}
             for i, host in enumerate(hosts)
         ],
-        "hosts": [{"host": host} for host in hosts],
+        "hosts": [{"host": host, "edge": "Some CDN"} for host in hosts],
         "addresses": [{"ip": f"192.0.2.{i}", "asn": 64500, "kind": "public"} for i in range(3)],
+        "connections": [
+            {"visit_id": "v", "connection_id": i, "first_host": hosts[i], "certificate_id": ("ab", "bc")[i]}
+            for i in range(2)
+        ],
         "certificate_names": [
             {"certificate_id": f"{one}{other}", "name": f"{name}.test"}
             for one, other in ("ab", "bc")
@@ -210,8 +262,8 @@ def test_hosts_that_were_refused_are_kept_apart_though_a_third_connects_them(mak
     names = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable")]
     page = counted(make_tables(rows), "v")
     assert [page[name] for name in names] == [1, 1, 1, 1]
-    refusal = [{"visit_id": "v", "connection_id": 0, "first_host": "a.test", "misdirected": ["c.test"]}]
-    page = counted(make_tables({**rows, "connections": refusal}), "v")
+    refusal = {**rows["connections"][0], "misdirected": ["c.test"]}
+    page = counted(make_tables({**rows, "connections": [refusal, rows["connections"][1]]}), "v")
     assert [page[name] for name in names] == [2, 2, 2, 2]
 
 

@@ -20,8 +20,10 @@ def test_rungs(study) -> None:
         ("TLS connections", "Firefox with servers as they are, at least", True, 7, 30.0),
         ("TLS connections", "same address (the paper's ideal IP)", True, 7, 30.0),
         # cdn.other.net stays by itself: its connection answered 421 for a host of the others
-        ("TLS connections", "deployable: same tenant", False, 7, 30.0),
-        ("TLS connections", "same edge", False, 7, 30.0),
+        ("TLS connections", "deployable: same edge and certificate", False, 8, 20.0),
+        ("TLS connections", "same edge", False, 8, 20.0),
+        # www, assets and static are of example.com, each at an address of its own
+        ("TLS connections", "one owner, different machines", False, 6, 40.0),
         ("TLS connections", "same AS (the paper's ideal ORIGIN)", False, 5, 50.0),
         ("DNS lookups", "measured", False, 3, 0.0),
         ("DNS lookups", "same address (the paper's ideal IP)", True, 3, 0.0),
@@ -39,7 +41,7 @@ def test_the_rung_says_what_it_counts(build_study, example_rows) -> None:
         assert colocation(connection) == "ip"
         rows = ladder(connection).filter(counts="TLS connections")
     assert rows["rung"].to_list()[-1] == "same address"
-    assert rows["total"].to_list()[-4:] == [7, 8, 8, 7]
+    assert rows["total"].to_list()[-5:] == [7, 8, 8, 8, 7]
 
 
 def test_a_study_without_visits(build_study) -> None:
@@ -61,7 +63,7 @@ def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, example
     }
     with open_database(build_study(rows, Parameters())) as connection:
         tls = ladder(connection).filter(counts="TLS connections")
-    assert tls.filter(~pl.col("aside"))["total"].to_list() == [10, 8, 7, 7, 5]
+    assert tls.filter(~pl.col("aside"))["total"].to_list() == [10, 8, 8, 8, 6, 5]
     assert tls["left_out_why"][0] == "1 failed, 1 with a connection to an unknown address, 1 without connection ids"
 
 

@@ -20,8 +20,9 @@ def test_every_rung_drops(real) -> None:
     assert rows["rung"].to_list() == [
         "measured",
         "without same-host duplicates",
-        "deployable: same tenant",
+        "deployable: same edge and certificate",
         "same edge",
+        "one owner, different machines",
         "same AS (the paper's ideal ORIGIN)",
     ]
     totals = rows["total"].to_list()
@@ -33,7 +34,7 @@ def test_every_level_above_one_names_what_was_seen(real) -> None:
     bare = "SELECT count(*) AS n FROM colocation_evidence WHERE level > 1 AND (source IS NULL OR source = '')"
     assert run(real, bare).item() == 0
     kinds = run(real, "SELECT DISTINCT kind FROM colocation_evidence WHERE level > 1").to_series().to_list()
-    assert {"same_edge", "shared_address", "certificate", "owner_on_edge", "coalesced"} <= set(kinds)
+    assert {"same_edge", "shared_address", "certificate", "coalesced"} <= set(kinds)
     proposed = """
         SELECT count(*) AS n FROM origin_sets AS o
         WHERE o.level > 1 AND o.server <> o.host AND NOT EXISTS (
