@@ -11,9 +11,9 @@ from originset.data.errors import UsageError
 from originset.data.schema import TABLES, Stage
 from originset.data.shards import scan
 from originset.data.study import Study
+from originset.models.load_times import REQUEST_TIMES_READS, request_times
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
-from originset.models.timeline import REQUEST_TIMES_READS, request_times
 from originset.queries.catalogue import run
 from originset.queries.waterfall import Page, draw_waterfall
 
@@ -47,7 +47,7 @@ def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, ou
 
 
 def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
-    """The requests of some visits as :func:`originset.models.timeline.request_times` gives them."""
+    """The requests of some visits as :func:`originset.models.load_times.request_times` gives them."""
     tables = {
         name: scan(study, name).filter(pl.col("visit_id").is_in(visits))
         if "visit_id" in table.polars_schema

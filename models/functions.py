@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from originset.models.browsers.tables import READS, WRITES, browser_tables
 from originset.models.greedy_names import GREEDY_NAMES, greedy_names
+from originset.models.load_times import MODELLED_LOAD_TIMES, modelled_load_times
 from originset.models.merged_units import MERGED_UNITS, merged_units
 from originset.models.model import FunctionModel, Rows, Scope
 from originset.models.parameters import Parameters
-from originset.models.timeline import MODELLED_LOAD_TIMES, modelled_load_times
 from originset.models.unsignable_names import UNSIGNABLE_NAMES, unsignable_names
 
 

@@ -29,8 +29,8 @@ class Parameters:
     (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition, and what is on one edge is
     deployable. The paper's ideal counts ask for no certificate and are the same with both.
 
-    The timeline (:mod:`originset.models.timeline`) has five more. ``predecessor``: whose saving a request inherits; the
-    request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).
+    Load times (:mod:`originset.models.load_times`) have five more. ``predecessor``: whose saving a request inherits;
+    the request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).
     ``parallel_dns``: lookups that overlapped save each their own time (``own``) or each the shortest of them
     (``minimum``). ``blocked_time``: a request that queued behind a handshake which no longer happens stops queueing
     (``freed``, as the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect phase contains its TLS

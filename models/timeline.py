@@ -1,134 +1,132 @@
-"""The paper's timeline reconstruction (section 4, Figure 2): page load times if connections had been coalesced.
+"""What coalescing does to each request of many pages at once: the paper's timeline rules over columns.
 
-A model, not a measurement: the authors' own live test found no effect on load time. The rules, read off Figure 2:
-
-- A request that opened a connection although the page had already asked a server with the same key loses its DNS and
-  connect phases. It keeps what it sent, waited for and received.
-- A request that queued behind such a handshake of its own origin (or connection, where ids are known) stops queueing
-  for the part of its blocked time that overlapped it.
-- A request starts earlier by all that its predecessor saved and was shifted, but never before its predecessor. By time,
-  the predecessor is the request whose first byte came last before this one's start: in Figure 2 dependents start while
-  their predecessors are still being received.
-- The page loads earlier by as much as the last of the requests that had ended by the load event now ends earlier.
-  So no modelled time is below the end of any request that the load event waited for, nor above the measured one.
+The rules are those of :mod:`originset.models.load_times`, which says where they are from.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 import polars as pl
 
-from originset.models.model import Rows
-from originset.models.parameters import Parameters
-from originset.models.reconstruction import NONE, Flags, Floats, Requests, reconstruct, timeline
+from originset.models.compiled import timeline as compiled
+from originset.models.parameters import Parameters, Predecessor
 
-#: What request_times reads.
-REQUEST_TIMES_READS = ("pages", "timeline_requests", "network_requests")
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Numbers = np.ndarray[Any, np.dtype[np.int32]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-_PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
+NONE = -1
 
-MODELLED_LOAD_TIMES = pl.Schema(
-    {
-        "page": pl.Int32(),
-        "has_address": pl.Boolean(),
-        "has_handshake": pl.Boolean(),
-        "has_request_before_load": pl.Boolean(),
-        "ip_ms": pl.Float64(),
-        "origin_ms": pl.Float64(),
-        "provider_ms": pl.Float64(),
-    }
-)
+# How many places for each request a table by number may have.
+_PLACES = 8
 
 
-def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
-    """One row per page with a request whose start is known: its load event as the model has it.
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests of pages, sorted by page, start and number; times in ms from their page's first request.
 
-    ``rows``: pages and timeline_requests. ``ip_ms``: hosts at one address share connections; ``origin_ms``: hosts with
-    one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL without any. [ms]
+    ``starts``: of each page its first row, and at the end the number of rows. ``loaded``: of each page its load event,
+    NaN where it is not known. ``number`` is the ``request_id``, ``initiator`` that of the request that caused it;
+    ``lane``, a number that no other page has, says with which requests it queued: the connection where its id is known,
+    else the origin. ``NONE`` stands for no initiator and no lane. Phases that are NaN or negative take no time.
     """
-    requests = _in_order(rows["timeline_requests"])
-    pages = requests.select(pl.col("page").unique(maintain_order=True))
-    if pages.is_empty():
-        return {"modelled_load_times": MODELLED_LOAD_TIMES.to_frame()}
-    load_ms = pages.join(rows["pages"].select("page", "load_ms"), on="page", how="left", maintain_order="left")
-    measured = _requests(requests, load_ms["load_ms"].fill_null(np.nan).to_numpy(), parameters)
-    times = timeline(measured, parameters.predecessor)
-    first = measured.starts[:-1]
-    found = {
-        "has_address": np.logical_or.reduceat(requests["has_address"].to_numpy(), first),
-        "has_handshake": np.logical_or.reduceat(times.handshake > 0, first),
-        "has_request_before_load": np.minimum.reduceat(times.ended, first) <= measured.loaded,
-    } | {
-        column: reconstruct(measured, times, asked_before, parameters).loaded
-        for column, asked_before in _asked_before(requests, parameters).items()
-    }
-    columns = [
-        pl.Series(name, found[name]) if name in found else pl.lit(None).alias(name)
-        for name in MODELLED_LOAD_TIMES.names()[1:]
-    ]
-    return {"modelled_load_times": pages.with_columns(columns).cast(MODELLED_LOAD_TIMES)}
+
+    starts: Ints
+    loaded: Floats
+    number: Numbers
+    initiator: Numbers
+    lane: Ints
+    started: Floats
+    blocked: Floats
+    dns: Floats
+    connect: Floats
+    send: Floats
+    wait: Floats
+    receive: Floats
+
+    @property
+    def page(self) -> Ints:
+        """Of each request its page, from 0."""
+        return np.repeat(np.arange(self.loaded.size), np.diff(self.starts))
 
 
-def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
-    """Each request of few visits, as measured and under ORIGIN coalescing: what the paper's Figure 2 draws.
+@dataclass(frozen=True, slots=True)
+class MeasuredTimeline:
+    """What is the same whoever coalesces; ``predecessor`` and ``opener`` are rows, ``NONE`` where there is none.
 
-    ``rows``: those of REQUEST_TIMES_READS. Columns: visit_id, request_id, host, coalesced (it loses a
-    handshake), and started, blocked, dns, connect, send, wait and receive in ms, each also with ``_after``; by page and
-    start.
+    ``handshake``: the DNS and connect phases together. ``opener``: the last request before one in its lane with a
+    handshake, if the one queued during it, for ``overlap`` ms.
     """
-    requests = _in_order(rows["timeline_requests"])
-    measured = _requests(requests, np.full(requests["page"].n_unique(), np.nan), parameters)
-    times = timeline(measured, parameters.predecessor)
-    coalesced = (times.handshake > 0) & _asked_before(requests, parameters)["origin_ms"]
-    changes = reconstruct(measured, times, coalesced, parameters)
-    before = {"started": measured.started, **{name: np.fmax(getattr(measured, name), 0.0) for name in _PHASES}}
-    saved = {
-        "started": changes.shift,
-        "blocked": changes.blocked,
-        "dns": np.where(coalesced, np.fmax(changes.dns, 0.0), 0.0),
-        "connect": np.where(coalesced, before["connect"], 0.0),
-    }
-    hosts = rows["network_requests"].select("visit_id", "request_id", "host")
-    return (
-        requests.select("page", "request_id")
-        .join(rows["pages"].select("page", "visit_id"), on="page", maintain_order="left")
-        .join(hosts, on=["visit_id", "request_id"], maintain_order="left")
-        .select("visit_id", "request_id", "host")
-        .with_columns(
-            coalesced=coalesced,
-            **before,
-            **{f"{name}_after": values - saved.get(name, 0.0) for name, values in before.items()},
-        )
+
+    handshake: Floats
+    ended: Floats
+    predecessor: Ints
+    opener: Ints
+    overlap: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the model does: each request starts ``shift`` ms earlier and queues for ``blocked`` ms less.
+
+    Those that are coalesced also lose ``dns`` ms of their lookup and all of their connect phase. ``loaded``: of each
+    page its load event then, as it was where no request had ended by it.
+    """
+
+    shift: Floats
+    blocked: Floats
+    loaded: Floats
+    dns: Floats
+
+
+def measured_timeline(requests: Requests, predecessor: Predecessor) -> MeasuredTimeline:
+    """The measured times that the model rests on."""
+    if requests.number.max(initial=NONE) >= _PLACES * requests.number.size:
+        requests = _renumbered(requests)
+    return MeasuredTimeline(*compiled.measured_timeline(requests, predecessor == "time"))
+
+
+def paper_timeline(requests: Requests, times: MeasuredTimeline, coalesced: Flags, parameters: Parameters) -> Changes:
+    """What coalescing does to each request.
+
+    ``coalesced``: the requests whose page had asked the same server before; it changes those that opened a connection
+    nevertheless.
+    """
+    dns, handshake = requests.dns, times.handshake
+    if parameters.parallel_dns == "minimum":
+        dns = _shortest(requests, coalesced)
+        handshake = np.fmax(dns, 0.0) + np.fmax(requests.connect, 0.0)
+    freed = parameters.blocked_time == "freed"
+    return Changes(*compiled.paper_timeline(requests, times, coalesced, handshake, freed), dns)
+
+
+def _renumbered(requests: Requests) -> Requests:
+    """The same requests with numbers below how many they are."""
+    page = requests.page << 32
+    numbers, number = np.unique(page + requests.number, return_inverse=True)
+    named = page + requests.initiator
+    initiator = np.minimum(np.searchsorted(numbers, named), numbers.size - 1)
+    initiator[(numbers[initiator] != named) | (requests.initiator < 0)] = NONE
+    return replace(requests, number=number.astype(np.int32), initiator=initiator.astype(np.int32))
+
+
+def _shortest(requests: Requests, coalesced: Flags) -> Floats:
+    """The lookups; of those ``coalesced`` that overlapped, directly or through others, the shortest of them."""
+    rows = np.flatnonzero(coalesced & (requests.dns > 0))
+    dns = requests.dns[rows]
+    begun = requests.started[rows] + np.fmax(requests.blocked[rows], 0.0)
+    lookups = pl.DataFrame({"row": rows, "page": requests.page[rows], "begun": begun, "dns": dns}).sort(
+        "page", "begun", "row"
     )
-
-
-def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
-    """By page, start and number."""
-    # Rows mostly are in order, and to see it takes a tenth of the time of sorting them.
-    step = [np.diff(requests[name].to_numpy()) for name in ("page", "started_ms", "request_id")]
-    later = (step[0] > 0) | (step[0] == 0) & ((step[1] > 0) | ((step[1] == 0) & (step[2] > 0)))
-    return requests if later.all() else requests.sort("page", "started_ms", "request_id")
-
-
-def _requests(rows: pl.DataFrame, loaded: Floats, parameters: Parameters) -> Requests:
-    # A phase that is not known takes no time that could be saved.
-    known = {name: rows[f"{name}_ms"].fill_null(0.0).to_numpy() for name in _PHASES}
-    if parameters.ssl == "beside":
-        known["connect"] = np.fmax(known["connect"], 0.0) + np.fmax(rows["ssl_ms"].fill_null(0.0).to_numpy(), 0.0)
-    return Requests(
-        starts=np.searchsorted(rows["page"].rle_id().to_numpy(), np.arange(loaded.size + 1)),
-        loaded=loaded,
-        number=rows["request_id"].fill_null(NONE).to_numpy(),
-        initiator=rows["initiator_id"].fill_null(NONE).to_numpy(),
-        lane=rows["lane"].fill_null(NONE).cast(pl.Int64).to_numpy(),
-        started=rows["started_ms"].to_numpy(),
-        **known,
+    busy_until = (pl.col("begun") + pl.col("dns")).cum_max().over("page").shift(1)
+    alone = (pl.col("page") != pl.col("page").shift(1)) | (pl.col("begun") >= busy_until)
+    shortest = lookups.with_columns(alone.fill_null(value=True).cum_sum().alias("group")).with_columns(
+        pl.col("dns").min().over("group").alias("shortest")
     )
-
-
-def _asked_before(rows: pl.DataFrame, parameters: Parameters) -> dict[str, Flags]:
-    """By column, the requests whose page had asked the same server before."""
-    columns = {"ip_ms": "address_asked", "origin_ms": "server_asked"}
-    if parameters.provider_asns:
-        columns["provider_ms"] = "provider_asked"
-    return {column: rows[name].to_numpy() for column, name in columns.items()}
+    saved = requests.dns.copy()
+    saved[shortest["row"].to_numpy()] = shortest["shortest"].to_numpy()
+    return saved

@@ -1,6 +1,6 @@
-from originset.models.reconstruction import Flags, Floats, Ints, Requests, Timeline
+from originset.models.timeline import Flags, Floats, Ints, MeasuredTimeline, Requests
 
-def timeline(requests: Requests, by_time: bool) -> tuple[Floats, Floats, Ints, Ints, Floats]: ...
-def reconstruct(
-    requests: Requests, times: Timeline, coalesced: Flags, handshake: Floats, freed: bool
+def measured_timeline(requests: Requests, by_time: bool) -> tuple[Floats, Floats, Ints, Ints, Floats]: ...
+def paper_timeline(
+    requests: Requests, times: MeasuredTimeline, coalesced: Flags, handshake: Floats, freed: bool
 ) -> tuple[Floats, Floats, Floats]: ...

@@ -17,8 +17,8 @@ cdef inline double _ms(double phase) noexcept:
     return phase if phase > 0 else 0
 
 
-def timeline(requests, bint by_time):
-    """The fields of :class:`originset.models.reconstruction.Timeline`, from ``Requests`` of that module.
+def measured_timeline(requests, bint by_time):
+    """The fields of :class:`originset.models.timeline.MeasuredTimeline`, from ``Requests`` of that module.
 
     Takes memory for the greatest number and lane. Of several requests with one number the first stands for them.
     """
@@ -135,10 +135,10 @@ def _by_time(
             last = predecessor[asking[place]] = answer[place]
 
 
-def reconstruct(requests, times, coalesced, const double[::1] handshake, bint freed):
-    """``shift``, ``blocked`` and ``loaded`` of :class:`originset.models.reconstruction.Changes`.
+def paper_timeline(requests, times, coalesced, const double[::1] handshake, bint freed):
+    """``shift``, ``blocked`` and ``loaded`` of :class:`originset.models.timeline.Changes`.
 
-    ``requests`` and ``times``: ``Requests`` and ``Timeline`` of that module. ``handshake``: what each of the requests
+    ``requests`` and ``times``: ``Requests`` and ``MeasuredTimeline`` of that module. ``handshake``: what each of the requests
     ``coalesced`` saves, in ms. ``freed``: what queued for a handshake that is saved queues no longer.
     """
     cdef const Py_ssize_t[::1] starts = requests.starts, predecessor = times.predecessor, opener = times.opener

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from timeline_oracle import Request
 
 from originset.data.schema import TABLES
-from originset.models import reconstruction, timeline
+from originset.models import load_times, timeline
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
@@ -37,7 +37,7 @@ def page_load_times(tables, parameters, batches=1):
 
 def codes(values) -> np.ndarray:
     known = {value: number for number, value in enumerate(sorted({str(value) for value in values}))}
-    return np.array([reconstruction.NONE if value is None else known[str(value)] for value in values], np.int64)
+    return np.array([timeline.NONE if value is None else known[str(value)] for value in values], np.int64)
 
 
 def columns(pages, loads=None):
@@ -46,9 +46,9 @@ def columns(pages, loads=None):
 
     def numbers(name):
         values = [getattr(request, name) for _, request in flat]
-        return np.array([reconstruction.NONE if value is None else value for value in values], np.int32)
+        return np.array([timeline.NONE if value is None else value for value in values], np.int32)
 
-    return reconstruction.Requests(
+    return timeline.Requests(
         np.cumsum([0, *(len(page) for page in pages)]),
         np.array([np.nan] * len(pages) if loads is None else loads),
         numbers("request_id"),
@@ -69,8 +69,8 @@ def changed(pages, servers, parameters, loads):
     for page, server in zip(requests.page, servers, strict=True):
         again.append(server is not None and (page, server) in seen)
         seen.add((page, server))
-    times = reconstruction.timeline(requests, parameters.predecessor)
-    changes = reconstruction.reconstruct(requests, times, np.array(again, np.bool_), parameters)
+    times = timeline.measured_timeline(requests, parameters.predecessor)
+    changes = timeline.paper_timeline(requests, times, np.array(again, np.bool_), parameters)
     saved = [np.where(again, np.fmax(phase, 0.0), 0.0) for phase in (changes.dns, requests.connect)]
     rows = list(zip(*(values.tolist() for values in (changes.shift, *saved, changes.blocked)), strict=True))
     split = [rows[first:end] for first, end in pairwise(requests.starts.tolist())]
@@ -140,7 +140,7 @@ def test_many_that_wait_for_as_many() -> None:
     """Whose first byte came last is found fast also where none has come for very many requests."""
     page = [Request(i, 0.001 * i, wait=1000.0) for i in range(50_000)]
     page.append(Request(50_000, 1010.0005))
-    assert reconstruction.timeline(columns([page]), "time").predecessor.tolist() == [*[-1] * 50_000, 10_000]
+    assert timeline.measured_timeline(columns([page]), "time").predecessor.tolist() == [*[-1] * 50_000, 10_000]
 
 
 @st.composite
@@ -329,7 +329,7 @@ def test_figure_2_request_by_request(make_tables) -> None:
     ]  # fmt: skip
     addresses = [{"ip": f"192.0.2.{asn % 11}", "asn": asn} for asn in (SITE, TRACKER)]
     tables = make_tables({"visits": [{"visit_id": "v"}], "requests": rows, "addresses": addresses})
-    found = timeline.request_times(batch_rows(tables, timeline.REQUEST_TIMES_READS), Parameters())
+    found = load_times.request_times(batch_rows(tables, load_times.REQUEST_TIMES_READS), Parameters())
     assert found["started"].to_list() == [each.started for each in FIGURE_2]
     assert found["started_after"].to_list() == [78, 208, 218, 218, 308, 400]
     assert found["coalesced"].to_list() == [False, True, True, False, True, False]
