@@ -1,6 +1,7 @@
-"""The paper's timeline reconstruction (section 4, Figure 2): page load times if connections had been coalesced.
+"""Page load times if connections had been coalesced, by two timelines: a causal one, and the paper's (section 4).
 
-A model, not a measurement: the authors' own live test found no effect on load time. The rules, read off Figure 2:
+Models, not measurements: the authors' own live test found no effect on load time. What both have in common, read off
+the paper's Figure 2:
 
 - A request that opened a connection although the page had already asked a server with the same key loses its DNS and
   connect phases. It keeps what it sent, waited for and received.
@@ -11,6 +12,13 @@ A model, not a measurement: the authors' own live test found no effect on load t
   their predecessors are still being received.
 - The page loads earlier by as much as the last of the requests that had ended by the load event now ends earlier.
   So no modelled time is below the end of any request that the load event waited for, nor above the measured one.
+
+The paper's rule asks only whether the server was asked before, over TLS or not, and lets a request travel on a
+connection that is still being opened; it is there to compare with the paper. The causal timeline is what can be had:
+
+- Only a request over TLS opens a connection that others travel on, and only such requests do.
+- Nothing is sent before the connection that it travels on is established: the first to the server, or the one that it
+  used. A request that would wait longer for it than for a connection of its own opens its own.
 """
 
 from __future__ import annotations
@@ -20,7 +28,16 @@ import polars as pl
 
 from originset.models.model import Rows
 from originset.models.parameters import Parameters
-from originset.models.timeline import NONE, Flags, Floats, Requests, measured_timeline, paper_timeline
+from originset.models.timeline import (
+    NONE,
+    Flags,
+    Floats,
+    Ints,
+    Requests,
+    causal_timeline,
+    measured_timeline,
+    paper_timeline,
+)
 
 #: What request_times reads.
 REQUEST_TIMES_READS = ("pages", "timeline_requests", "network_requests")
@@ -36,6 +53,9 @@ MODELLED_LOAD_TIMES = pl.Schema(
         "ip_ms": pl.Float64(),
         "origin_ms": pl.Float64(),
         "provider_ms": pl.Float64(),
+        "paper_ip_ms": pl.Float64(),
+        "paper_origin_ms": pl.Float64(),
+        "paper_provider_ms": pl.Float64(),
     }
 )
 
@@ -44,7 +64,8 @@ def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
     """One row per page with a request whose start is known: its load event as the model has it.
 
     ``rows``: pages and timeline_requests. ``ip_ms``: hosts at one address share connections; ``origin_ms``: hosts with
-    one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL without any. [ms]
+    one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL without any; ``paper_``: the
+    same by the paper's rule. [ms]
     """
     requests = _in_order(rows["timeline_requests"])
     pages = requests.select(pl.col("page").unique(maintain_order=True))
@@ -58,10 +79,11 @@ def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
         "has_address": np.logical_or.reduceat(requests["has_address"].to_numpy(), first),
         "has_handshake": np.logical_or.reduceat(times.handshake > 0, first),
         "has_request_before_load": np.minimum.reduceat(times.ended, first) <= measured.loaded,
-    } | {
-        column: paper_timeline(measured, times, asked_before, parameters).loaded
-        for column, asked_before in _asked_before(requests, parameters).items()
     }
+    for column, server in _servers(requests, parameters).items():
+        found[column] = causal_timeline(measured, times, server, parameters).loaded
+    for column, asked_before in _asked_before(requests, parameters).items():
+        found[column] = paper_timeline(measured, times, asked_before, parameters).loaded
     columns = [
         pl.Series(name, found[name]) if name in found else pl.lit(None).alias(name)
         for name in MODELLED_LOAD_TIMES.names()[1:]
@@ -70,24 +92,18 @@ def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
 
 
 def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
-    """Each request of few visits, as measured and under ORIGIN coalescing: what the paper's Figure 2 draws.
+    """Each request of few visits, as measured and under ORIGIN coalescing by the causal timeline.
 
-    ``rows``: those of REQUEST_TIMES_READS. Columns: visit_id, request_id, host, coalesced (it loses a
-    handshake), and started, blocked, dns, connect, send, wait and receive in ms, each also with ``_after``; by page and
-    start.
+    This is what the paper's Figure 2 draws of a page. ``rows``: those of REQUEST_TIMES_READS. Columns: visit_id,
+    request_id, host, coalesced (it travels on another's connection), and started, blocked, dns, connect, send, wait and
+    receive in ms, each also with ``_after``; by page and start.
     """
     requests = _in_order(rows["timeline_requests"])
     measured = _requests(requests, np.full(requests["page"].n_unique(), np.nan), parameters)
     times = measured_timeline(measured, parameters.predecessor)
-    coalesced = (times.handshake > 0) & _asked_before(requests, parameters)["origin_ms"]
-    changes = paper_timeline(measured, times, coalesced, parameters)
+    changes = causal_timeline(measured, times, _servers(requests, parameters)["origin_ms"], parameters)
     before = {"started": measured.started, **{name: np.fmax(getattr(measured, name), 0.0) for name in _PHASES}}
-    saved = {
-        "started": changes.shift,
-        "blocked": changes.blocked,
-        "dns": np.where(coalesced, np.fmax(changes.dns, 0.0), 0.0),
-        "connect": np.where(coalesced, before["connect"], 0.0),
-    }
+    saved = {"started": changes.shift, "blocked": changes.blocked, "dns": changes.dns, "connect": changes.connect}
     hosts = rows["network_requests"].select("visit_id", "request_id", "host")
     return (
         requests.select("page", "request_id")
@@ -95,7 +111,7 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
         .join(hosts, on=["visit_id", "request_id"], maintain_order="left")
         .select("visit_id", "request_id", "host")
         .with_columns(
-            coalesced=coalesced,
+            coalesced=changes.dns + changes.connect > 0,
             **before,
             **{f"{name}_after": values - saved.get(name, 0.0) for name, values in before.items()},
         )
@@ -126,9 +142,17 @@ def _requests(rows: pl.DataFrame, loaded: Floats, parameters: Parameters) -> Req
     )
 
 
-def _asked_before(rows: pl.DataFrame, parameters: Parameters) -> dict[str, Flags]:
-    """By column, the requests whose page had asked the same server before."""
-    columns = {"ip_ms": "address_asked", "origin_ms": "server_asked"}
+def _servers(rows: pl.DataFrame, parameters: Parameters) -> dict[str, Ints]:
+    """By column of the causal timeline, a number for the server that each request went to over TLS."""
+    columns = {"ip_ms": "address", "origin_ms": "server"}
     if parameters.provider_asns:
-        columns["provider_ms"] = "provider_asked"
+        columns["provider_ms"] = "provider_server"
+    return {column: rows[name].fill_null(NONE).cast(pl.Int64).to_numpy() for column, name in columns.items()}
+
+
+def _asked_before(rows: pl.DataFrame, parameters: Parameters) -> dict[str, Flags]:
+    """By column of the paper's timeline, the requests whose page had asked the same server before."""
+    columns = {"paper_ip_ms": "address_asked", "paper_origin_ms": "server_asked"}
+    if parameters.provider_asns:
+        columns["paper_provider_ms"] = "provider_asked"
     return {column: rows[name].to_numpy() for column, name in columns.items()}

@@ -1,4 +1,4 @@
-"""What coalescing does to each request of many pages at once: the paper's timeline rules over columns.
+"""What coalescing does to each request of many pages at once: the rules of two timelines over columns.
 
 The rules are those of :mod:`originset.models.load_times`, which says where they are from.
 """
@@ -58,11 +58,13 @@ class Requests:
 class MeasuredTimeline:
     """What is the same whoever coalesces; ``predecessor`` and ``opener`` are rows, ``NONE`` where there is none.
 
-    ``handshake``: the DNS and connect phases together. ``opener``: the last request before one in its lane with a
+    ``handshake``: the DNS and connect phases together. ``established``: when these had ended, so that it could be sent.
+    ``opener``: the last request before one in its lane with a
     handshake, if the one queued during it, for ``overlap`` ms.
     """
 
     handshake: Floats
+    established: Floats
     ended: Floats
     predecessor: Ints
     opener: Ints
@@ -71,16 +73,18 @@ class MeasuredTimeline:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the model does: each request starts ``shift`` ms earlier and queues for ``blocked`` ms less.
+    """What a timeline does, in ms: each request starts ``shift`` earlier, and queues for ``blocked`` less.
 
-    Those that are coalesced also lose ``dns`` ms of their lookup and all of their connect phase. ``loaded``: of each
-    page its load event then, as it was where no request had ended by it.
+    ``blocked`` is negative where a request waits for another's connection. ``dns`` and ``connect``: what it loses of
+    these phases, nothing unless it travels on another's connection. ``loaded``: of each page its load event then, as it
+    was where no request had ended by it.
     """
 
     shift: Floats
     blocked: Floats
-    loaded: Floats
     dns: Floats
+    connect: Floats
+    loaded: Floats
 
 
 def measured_timeline(requests: Requests, predecessor: Predecessor) -> MeasuredTimeline:
@@ -91,17 +95,45 @@ def measured_timeline(requests: Requests, predecessor: Predecessor) -> MeasuredT
 
 
 def paper_timeline(requests: Requests, times: MeasuredTimeline, coalesced: Flags, parameters: Parameters) -> Changes:
-    """What coalescing does to each request.
+    """What coalescing does to each request by the paper's rule.
 
     ``coalesced``: the requests whose page had asked the same server before; it changes those that opened a connection
     nevertheless.
     """
-    dns, handshake = requests.dns, times.handshake
-    if parameters.parallel_dns == "minimum":
-        dns = _shortest(requests, coalesced)
-        handshake = np.fmax(dns, 0.0) + np.fmax(requests.connect, 0.0)
+    dns, handshake = _saved_at_most(requests, times, coalesced, parameters)
     freed = parameters.blocked_time == "freed"
-    return Changes(*compiled.paper_timeline(requests, times, coalesced, handshake, freed), dns)
+    shift, blocked, loaded = compiled.paper_timeline(requests, times, coalesced, handshake, freed)
+    return Changes(shift, blocked, *_lost(requests, dns, coalesced), loaded)
+
+
+def causal_timeline(requests: Requests, times: MeasuredTimeline, server: Ints, parameters: Parameters) -> Changes:
+    """What coalescing does to each request if nothing is sent before the connection that it travels on is established.
+
+    ``server``: a number for the page and the server that a request went to over TLS, ``NONE`` for any other request.
+    """
+    known = np.flatnonzero(server != NONE)
+    earlier = server != NONE
+    earlier[known[np.unique(server[known], return_index=True)[1]]] = False
+    dns, handshake = _saved_at_most(requests, times, earlier, parameters)
+    freed = parameters.blocked_time == "freed"
+    shift, saved, rides, loaded = compiled.causal_timeline(requests, times, server, earlier, handshake, freed)
+    lost_dns, lost_connect = _lost(requests, dns, rides)
+    return Changes(shift, saved - lost_dns - lost_connect, lost_dns, lost_connect, loaded)
+
+
+def _saved_at_most(
+    requests: Requests, times: MeasuredTimeline, coalesced: Flags, parameters: Parameters
+) -> tuple[Floats, Floats]:
+    """How much of its lookup, and of lookup and handshake, a request at most saves that is ``coalesced``."""
+    if parameters.parallel_dns == "own":
+        return requests.dns, times.handshake
+    dns = _shortest(requests, coalesced)
+    return dns, np.fmax(dns, 0.0) + np.fmax(requests.connect, 0.0)
+
+
+def _lost(requests: Requests, dns: Floats, rides: Flags) -> tuple[Floats, Floats]:
+    """What requests that ride on another's connection lose of their lookups and handshakes."""
+    return np.where(rides, np.fmax(dns, 0.0), 0.0), np.where(rides, np.fmax(requests.connect, 0.0), 0.0)
 
 
 def _renumbered(requests: Requests) -> Requests:

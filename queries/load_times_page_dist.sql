@@ -7,9 +7,9 @@
 -- cf_only_page_load_times: modelled if one provider alone coalesces; NULL unless model was given one [ms]
 SELECT
   measured_ms AS page_load_times,
-  ip_ms AS ip_page_load_times,
-  origin_ms AS as_page_load_times,
-  provider_ms AS cf_only_page_load_times
+  paper_ip_ms AS ip_page_load_times,
+  paper_origin_ms AS as_page_load_times,
+  paper_provider_ms AS cf_only_page_load_times
 FROM page_load_times
 WHERE left_out_reason IS NULL
 ORDER BY ALL NULLS FIRST

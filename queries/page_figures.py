@@ -186,7 +186,7 @@ FIGURES = (
     ),
     PaperFigure(
         name="figure-9a",
-        title="Page load time, modelled",
+        title="Page load time, by the paper's timeline",
         theirs=authors.figure_9a,
         draw=_draw_9a,
         numbers=page_numbers.figure_9a,

@@ -1,4 +1,4 @@
--- The paper's timeline model of each visit; a model, not a measurement. The modelled times are all there or all NULL, so that
+-- The timelines of each visit, a causal one and the paper's; models, not measurements. The modelled times are all there or all NULL, so that
 -- they compare the same pages.
 -- paper: section 4, figures 2 and 9a
 -- visit_id: the visit; all columns are those of the table page_load_times
@@ -10,6 +10,7 @@ WITH judged AS (
     v.visit_id,
     v.load_ms AS measured_ms,
     t.ip_ms, t.origin_ms, t.provider_ms,
+    t.paper_ip_ms, t.paper_origin_ms, t.paper_provider_ms,
     CASE
       WHEN v.status = 'failed' THEN 'failed'
       WHEN list_contains(v.quality, 'truncated') THEN 'truncated'
@@ -34,5 +35,8 @@ SELECT
   CASE WHEN left_out_reason IS NULL THEN ip_ms END AS ip_ms,
   CASE WHEN left_out_reason IS NULL THEN origin_ms END AS origin_ms,
   CASE WHEN left_out_reason IS NULL THEN provider_ms END AS provider_ms,
+  CASE WHEN left_out_reason IS NULL THEN paper_ip_ms END AS paper_ip_ms,
+  CASE WHEN left_out_reason IS NULL THEN paper_origin_ms END AS paper_origin_ms,
+  CASE WHEN left_out_reason IS NULL THEN paper_provider_ms END AS paper_provider_ms,
   left_out_reason
 FROM judged

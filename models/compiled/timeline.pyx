@@ -31,7 +31,7 @@ def measured_timeline(requests, bint by_time):
     if not by_time:
         _by_initiator(requests.starts, requests.number, requests.initiator, predecessor)
     _by_time(requests.starts, requests.started, first_byte, predecessor)
-    return handshake, ended, predecessor, opener, overlap
+    return handshake, established, ended, predecessor, opener, overlap
 
 
 def _times(requests, double[::1] established, double[::1] handshake, double[::1] first_byte, double[::1] ended):
@@ -168,3 +168,62 @@ def paper_timeline(requests, times, coalesced, const double[::1] handshake, bint
         if was > -INFINITY:
             now_loaded[page] -= was - now
     return out_shift, out_blocked, out_loaded
+
+
+cdef Py_ssize_t _most(const Py_ssize_t[::1] numbers) noexcept:
+    cdef Py_ssize_t row, most = NONE
+    for row in range(numbers.shape[0]):
+        most = max(most, numbers[row])
+    return most
+
+
+def causal_timeline(
+    requests, times, const Py_ssize_t[::1] server, earlier, const double[::1] handshake, bint freed
+):
+    """``shift``, what each request saves itself, which ride, and ``loaded``, as in :func:`paper_timeline`.
+
+    ``server``: a number for page and server, or ``NONE``. ``earlier``: an earlier request of the page went there too.
+    ``handshake``: what a request at most saves that rides on the connection of an earlier one, in ms. What a request
+    saves itself is negative where it waits for a connection that would not be there when it now is ready.
+    """
+    cdef const Py_ssize_t[::1] starts = requests.starts, lane = requests.lane
+    cdef const Py_ssize_t[::1] predecessor = times.predecessor, opener = times.opener
+    cdef const double[::1] loaded = requests.loaded, started = requests.started, full = times.handshake
+    cdef const double[::1] established = times.established, ended = times.ended, overlap = times.overlap
+    cdef Py_ssize_t rows = started.shape[0], pages = loaded.shape[0], page, row, before
+    cdef const unsigned char[::1] again = earlier.view(np.uint8)
+    cdef double was, now, moved, latest, sent
+    out_shift, out_saved, out_loaded = np.empty(rows), np.empty(rows), np.array(requests.loaded)
+    out_rides = np.zeros(rows, np.uint8)
+    cdef double[::1] shift = out_shift, saved = out_saved, now_loaded = out_loaded
+    cdef unsigned char[::1] rides = out_rides
+    cdef double[::1] opening = np.zeros(rows)  # how much less its handshake takes
+    # When the first connection to a server, or in a lane, is established.
+    cdef double[::1] at_server = np.full(_most(server) + 1, np.inf), in_lane = np.full(_most(lane) + 1, np.inf)
+    for page in range(pages):
+        was = now = -INFINITY
+        for row in range(starts[page], starts[page + 1]):
+            moved = 0
+            before = predecessor[row]
+            if before != NONE:
+                moved = shift[before] + min(saved[before], started[row] - started[before])
+            latest = established[row] - moved
+            if freed and opener[row] != NONE:
+                latest -= min(overlap[row], opening[opener[row]])
+            sent = latest
+            if full[row] > 0:
+                if again[row]:
+                    sent = max(latest - handshake[row], min(latest, at_server[server[row]]))
+                    opening[row], rides[row] = latest - sent, sent < latest
+            elif lane[row] != NONE and in_lane[lane[row]] < INFINITY:
+                sent = max(latest, min(established[row], in_lane[lane[row]]))
+            if server[row] != NONE:
+                at_server[server[row]] = min(at_server[server[row]], sent)
+            if lane[row] != NONE:
+                in_lane[lane[row]] = min(in_lane[lane[row]], sent)
+            shift[row], saved[row] = moved, established[row] - moved - sent
+            if ended[row] <= loaded[page]:
+                was, now = max(was, ended[row]), max(now, ended[row] - moved - saved[row])
+        if was > -INFINITY:
+            now_loaded[page] -= was - now
+    return out_shift, out_saved, out_rides.view(np.bool_), out_loaded
