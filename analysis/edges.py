@@ -6,6 +6,9 @@ import re
 
 import polars as pl
 
+from originset.data.reference.providers import edge_asns, edge_ranges, provider_of_as
+from originset.data.reference.ranges import Prefixes
+
 ELSEWHERE = ""
 
 
@@ -17,25 +20,19 @@ def host_edges(
     ``aliases``: columns ``host`` and ``alias``, one row for each name that one of the host's alias chains led through.
     ``located``: ``host`` and ``ip``, each pair that was seen. ``addresses`` and ``providers``: rows of these tables.
 
-    An alias into a provider's zone names its edge, and so does an address in a network that is nothing but edge. An
-    address of any other provider's network says nothing, as customers' own machines are there too; any other public
-    address means "elsewhere" for a host that is on an edge at other times, unless an alias into the edge's zone
-    explains it: caches stand in other people's networks.
+    An alias into a provider's zone names its edge, and so does an address that the provider publishes as its edge's, or
+    in a network that is nothing but edge. Any other address of a provider's network says nothing, as customers' own
+    machines are there too; any other public address means "elsewhere" for a host that is on an edge at other times,
+    unless an alias into the edge's zone explains it: caches stand in other people's networks.
     """
     zones = providers.select("provider", pl.col("cname_zones").alias("zone")).explode("zone").drop_nulls()
     by_alias = _in_zones(aliases, zones)
-    networks = (
-        providers.filter("network_is_edge").select("provider", pl.col("asns").alias("asn")).explode("asn").drop_nulls()
-    )
-    clouds = providers.filter(~pl.col("network_is_edge")).select(pl.col("asns").alias("asn")).explode("asn")
-    public = (
-        located.join(addresses.filter(pl.col("kind") == "public").select("ip", "asn"), on="ip")
-        .join(networks, on="asn", how="left")
-        .join(clouds.drop_nulls().with_columns(pl.lit(value=True).alias("cloud")), on="asn", how="left")
+    public = located.join(
+        _edges_of_addresses(addresses.filter(pl.col("kind") == "public").select("ip", "asn")), on="ip"
     )
     explained = by_alias.select("host").unique()
     by_address = (
-        public.filter(pl.col("provider").is_not_null() | pl.col("cloud").is_null())
+        public.filter(pl.col("provider").is_not_null() | pl.col("network_of").is_null())
         .with_columns(pl.col("provider").fill_null(ELSEWHERE))
         .select("host", "provider")
     )
@@ -62,3 +59,19 @@ def _in_zones(aliases: pl.DataFrame, zones: pl.DataFrame) -> pl.DataFrame:
     of_any = r"(?:^|\.)(" + "|".join(re.escape(zone) for zone in zones["zone"]) + r")\.?$"
     found = aliases.select("host", pl.col("alias").str.extract(of_any).alias("zone")).drop_nulls()
     return found.join(zones, on="zone").select("host", "provider").unique()
+
+
+def _edges_of_addresses(addresses: pl.DataFrame) -> pl.DataFrame:
+    """``ip``, ``provider`` whose edge server is there and ``network_of``, the provider whose AS it is in; else NULL."""
+    ranges = edge_ranges()
+    networks = pl.Series([prefix.partition("/")[0] for prefix in ranges])
+    place = Prefixes(networks, [int(prefix.partition("/")[2]) for prefix in ranges]).find(addresses["ip"])
+    published = dict(enumerate(ranges.values()))
+    return addresses.select(
+        "ip",
+        pl.coalesce(
+            pl.Series(place).replace_strict(published, default=None, return_dtype=pl.String),
+            pl.col("asn").replace_strict(edge_asns(), default=None, return_dtype=pl.String),
+        ).alias("provider"),
+        pl.col("asn").replace_strict(provider_of_as(), default=None, return_dtype=pl.String).alias("network_of"),
+    )

@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import polars as pl
 
@@ -17,10 +18,9 @@ _FILE = "providers.toml"
 @cache
 def providers() -> pl.DataFrame:
     """Rows of ``providers``, by name. What the file leaves out is NULL: not known."""
-    given = tomllib.loads(_content().decode())
     rows = [
-        {**entry, "source": entry["sources"], "dated": given["dated"], "name_limit": entry.get("name_limit")}
-        for entry in given["provider"]
+        {**entry, "source": entry["sources"], "dated": _given()["dated"], "name_limit": entry.get("name_limit")}
+        for entry in _entries()
     ]
     names = PROVIDERS.polars_schema.names()
     return pl.DataFrame(
@@ -33,14 +33,40 @@ def provider_of_as() -> dict[int, str]:
     return dict(providers().select("asns", "provider").explode("asns").drop_nulls().iter_rows())
 
 
+def edge_asns() -> dict[int, str]:
+    """AS number to provider, where any address of the AS is one of the provider's edge servers."""
+    return {
+        asn: entry["provider"]
+        for entry in _entries()
+        if entry["network_is_edge"] and not entry.get("ranges")
+        for asn in entry["asns"]
+        if asn not in entry.get("asns_not_edge", ())
+    }
+
+
+def edge_ranges() -> dict[str, str]:
+    """Prefix to provider, where providers publish at which addresses their edge servers are."""
+    return {prefix: entry["provider"] for entry in _entries() for prefix in entry.get("ranges", ())}
+
+
 def described() -> dict[str, str]:
     """What the table is, for the study's manifest."""
     content = _content()
     return {
         "source": "originset's own table of providers, each with its sources",
-        "date": tomllib.loads(content.decode())["dated"],
+        "date": _given()["dated"],
         "sha256": hashlib.sha256(content).hexdigest(),
     }
+
+
+def _entries() -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = _given()["provider"]
+    return entries
+
+
+@cache
+def _given() -> dict[str, Any]:
+    return tomllib.loads(_content().decode())
 
 
 def _content() -> bytes:

@@ -1,5 +1,9 @@
 """Names and addresses: registrable domains, kinds of addresses, origin ASes."""
 
+import tomllib
+from importlib import resources
+from ipaddress import ip_network
+from itertools import combinations
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +15,7 @@ from originset.analysis.addresses import address_kinds, address_rows
 from originset.analysis.edges import host_edges
 from originset.analysis.hosts import host_rows, registrable_domain
 from originset.analysis.resolution import resolve
-from originset.data.reference.providers import provider_of_as, providers
+from originset.data.reference.providers import edge_ranges, provider_of_as, providers
 from originset.data.reference.snapshot import built_in
 from originset.data.reference.special_purpose import is_public
 from originset.data.schema import TABLES
@@ -234,7 +238,42 @@ def test_providers_have_sources_and_own_their_networks():
     assert (rows["source"].list.len() > 0).all()
     said = rows.filter(pl.any_horizontal(pl.col("misdirected_policy", "account_rule", "name_limit").is_not_null()))
     assert said["source"].list.eval(pl.element().str.contains("https://", literal=True).any()).list.first().all()
-    names = dict(built_in().as_names.select("asn", "organisation").iter_rows())
-    for provider, asns in rows.select("provider", "asns").iter_rows():
-        own = {"Bunny": "bunnyway", "Microsoft Azure Front Door": "microsoft"}.get(provider, provider.lower())
-        assert all(own in names[asn].lower() for asn in asns), provider
+
+
+def entries():
+    return tomllib.loads(resources.files("originset.data.reference").joinpath("providers.toml").read_text())["provider"]
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry["provider"])
+def test_each_provider_has_the_ases_of_its_name(entry):
+    """Every AS that bears the provider's name is its own or left out by number; none bears another name."""
+    names = built_in().as_names.select("asn", "organisation").iter_rows()
+    bearing = {asn for asn, name in names if name.startswith(tuple(entry.get("as_names", ())))}
+    listed = [*entry["asns"], *entry.get("asns_left_out", ())]
+    assert sorted(listed) == sorted(bearing)
+    assert set(entry.get("asns_not_edge", ())) <= set(entry["asns"])
+    assert ("ranges" in entry) == ("ranges_dated" in entry)
+
+
+def test_ranges_of_edges_are_disjoint_and_announced_by_their_providers():
+    """What is published is read as prefixes; the built-in table has most of it in an AS of the provider."""
+    ranges = {ip_network(prefix): provider for prefix, provider in edge_ranges().items()}
+    for one, other in combinations(ranges, 2):
+        assert one.version != other.version or not one.overlaps(other)
+    first = pl.Series([str(prefix.network_address + 1) for prefix in ranges])
+    rows = address_rows(first, built_in().ip_to_as, built_in().as_names, provider_of_as())
+    of_ip = dict(rows.select("ip", "organisation").iter_rows())
+    own = [of_ip[ip] == provider for ip, provider in zip(first, ranges.values(), strict=True)]
+    assert sum(own) > len(own) / 2
+
+
+def test_an_edge_is_where_its_provider_publishes_it():
+    """Cloudflare's edge is in several ASes; its customers' prefixes, and those behind Prolexic, are no edge."""
+    located = [
+        ("shop", "104.16.1.1", 13335), ("shop", "104.22.5.1", 14789), ("shop", "162.158.65.1", 132892),
+        ("protected", "5.10.244.1", 209242), ("behind", "2.17.108.1", 32787), ("fast", "151.101.1.1", 54113),
+    ]  # fmt: skip
+    assert edges_of([], located) == {
+        "shop": ("Cloudflare", ["Cloudflare"], False),
+        "fast": ("Fastly", ["Fastly"], False),
+    }
