@@ -21,26 +21,34 @@ def host_edges(
     ``located``: ``host`` and ``ip``, each pair that was seen. ``addresses`` and ``providers``: rows of these tables.
 
     An alias into a provider's zone names its edge, and so does an address that the provider publishes as its edge's, or
-    in a network that is nothing but edge. Any other address of a provider's network says nothing, as customers' own
-    machines are there too; any other public address means "elsewhere" for a host that is on an edge at other times,
-    unless an alias into the edge's zone explains it: caches stand in other people's networks.
+    in a network that is nothing but edge. Any other address of a provider's network is no evidence of an edge, as
+    customers' own machines are there too. It does not speak against that provider's edges, nor against those that are
+    known by aliases alone, as they have no network of their own; against any other edge it does, and means "elsewhere".
+    So does any other public address, unless an alias into an edge's zone explains it: caches stand in other people's
+    networks.
     """
     zones = providers.select("provider", pl.col("cname_zones").alias("zone")).explode("zone").drop_nulls()
     by_alias = _in_zones(aliases, zones)
     public = located.join(
         _edges_of_addresses(addresses.filter(pl.col("kind") == "public").select("ip", "asn")), on="ip"
     )
-    explained = by_alias.select("host").unique()
-    by_address = (
-        public.filter(pl.col("provider").is_not_null() | pl.col("network_of").is_null())
-        .with_columns(pl.col("provider").fill_null(ELSEWHERE))
-        .select("host", "provider")
-    )
-    elsewhere = pl.col("provider") == ELSEWHERE
+    at_edges = public.filter(pl.col("provider").is_not_null()).select("host", "provider")
+    elsewhere = public.filter(pl.col("provider").is_null())
+    without_network = providers.filter(pl.col("asns").list.len() == 0)
     seen = pl.concat(
-        [by_alias, by_address.filter(~elsewhere), by_address.filter(elsewhere).join(explained, on="host", how="anti")]
+        [
+            by_alias,
+            at_edges,
+            _unexplained(elsewhere.filter(pl.col("network_of").is_null()), by_alias),
+            _unexplained(
+                elsewhere.join(at_edges, left_on=["host", "network_of"], right_on=["host", "provider"], how="anti")
+                .join(by_alias, left_on=["host", "network_of"], right_on=["host", "provider"], how="anti")
+                .filter(pl.col("network_of").is_not_null()),
+                by_alias.join(without_network, on="provider", how="semi"),
+            ),
+        ]
     ).unique()
-    edges = pl.col("provider").filter(~elsewhere).sort()
+    edges = pl.col("provider").filter(pl.col("provider") != ELSEWHERE).sort()
     return (
         seen.group_by("host")
         .agg(edges.alias("edges"), pl.col("provider").n_unique().alias("places"))
@@ -52,6 +60,11 @@ def host_edges(
             (pl.col("places") > 1).alias("multi_cdn"),
         )
     )
+
+
+def _unexplained(located: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
+    """``host`` and, as its provider, ``ELSEWHERE`` for the hosts of ``located`` that have none of ``aliases``."""
+    return located.join(aliases, on="host", how="anti").select("host", pl.lit(ELSEWHERE).alias("provider"))
 
 
 def _in_zones(aliases: pl.DataFrame, zones: pl.DataFrame) -> pl.DataFrame:

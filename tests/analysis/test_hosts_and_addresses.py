@@ -224,6 +224,12 @@ def edges_of(aliases, located, kinds=None):
         ([("w", "x.fastly.net")], [("w", "104.16.1.1", 13335)], (None, ["Cloudflare", "Fastly"], True)),
         ([], [("w", "104.16.1.1", 13335), ("w", "193.0.6.1", 3333)], ("Cloudflare", ["Cloudflare"], True)),
         ([("w", "notfastly.net")], [("w", "193.0.6.1", 3333)], None),
+        # a machine in a cloud is on no edge that has a network of its own, whatever other visits saw
+        ([], [("w", "104.16.1.1", 13335), ("w", "52.1.1.1", 16509)], ("Cloudflare", ["Cloudflare"], True)),
+        ([("w", "x.fastly.net")], [("w", "52.1.1.1", 16509)], ("Fastly", ["Fastly"], True)),
+        # but a provider's own network says nothing of its edges, as here customers' prefixes on Cloudflare
+        ([("w", "x.cdn.cloudflare.net")], [("w", "5.10.244.1", 209242)], ("Cloudflare", ["Cloudflare"], False)),
+        ([], [("w", "104.16.1.1", 13335), ("w", "5.10.244.1", 209242)], ("Cloudflare", ["Cloudflare"], False)),
     ],
 )
 def test_edges_of_hosts(aliases, located, expected):
