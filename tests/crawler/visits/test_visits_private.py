@@ -1,8 +1,8 @@
 """No page leads a browser to an address that is not public, in whatever way it asks: nothing arrives there.
 
-Each way arrives with ``allow_private``, so that a test which sees nothing arrive has looked at the right place. A way is
-tried in one browser, and each browser has a third of the ways; with ``ORIGINSET_SOAK=full`` every way is tried in every
-browser.
+Each way arrives with ``allow_private``, so that a test which sees nothing arrive has looked at the right place.
+A way is tried in one browser, and each browser has a third of the ways; with ``ORIGINSET_SOAK=full`` every way is tried
+in every browser.
 """
 
 from __future__ import annotations
