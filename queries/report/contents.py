@@ -27,7 +27,8 @@ _TABLE_ROWS = 100
 
 _PAGES = """
 SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.load_ms, v.recorder, v.browser,
-    v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.left_out_reason
+    v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.paper_origin_ms,
+    t.left_out_reason
 FROM selected_visits AS s JOIN visits AS v USING (visit_id)
 LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
 ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
