@@ -84,7 +84,7 @@ BROWSER_PREDICTIONS = table(
     ),
     Column("tls_low", "INTEGER", "connections, at least", "connections"),
     Column("tls_high", "INTEGER", "connections, at most", "connections"),
-    Column("dns", "INTEGER", "names looked up; NULL where it hangs on what is not known", "lookups"),
+    Column("dns", "INTEGER", "names looked up; NULL where it depends on what is not known", "lookups"),
     Column(
         "handshake_bytes",
         "BIGINT",

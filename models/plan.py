@@ -311,7 +311,7 @@ def _reason(row: dict[str, Any], own: dict[str, Any], *, coalesces_today: bool |
         (
             bool(elsewhere) and row["asn"] in row["asns"] and not coalesces_today,
             "elsewhere",
-            f"in some visits it was elsewhere (AS{min(elsewhere, default=0)}), as where it is hangs on the vantage",
+            f"in some visits it was elsewhere (AS{min(elsewhere, default=0)}), as where it is depends on the vantage",
         ),
     ]
     return next(((reason, detail) for applies, reason, detail in reasons if applies), None)
