@@ -37,3 +37,11 @@ def less_or_more(saved_pct: float, digits: int = 0) -> str:
     """``38 % less`` for 38, ``74 % more`` for -74; ``digits`` after the point."""
     text = f"{abs(saved_pct):.{digits}f}"
     return f"{text} % {'more' if saved_pct < 0 and float(text) else 'less'}"
+
+
+def between(low_pct: float, high_pct: float) -> str:
+    """The bounds of what :func:`less_or_more` says: the smaller first, or ``5 more to 9 less``."""
+    low, high = (f"{abs(bound):.0f}" for bound in (low_pct, high_pct))
+    if low_pct < 0 < high_pct:
+        return f"{low} more to {high} less"
+    return f"{low}\N{EN DASH}{high}" if low_pct >= 0 else f"{high}\N{EN DASH}{low}"
