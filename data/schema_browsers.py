@@ -92,7 +92,7 @@ BROWSER_PREDICTIONS = table(
         "0, that the model and a recording by the same browser agree is no test of the model.",
         "connections",
     ),
-    Column("dns", "INTEGER", "names looked up; NULL where it hangs on what is not known", "lookups"),
+    Column("dns", "INTEGER", "names looked up; NULL where it depends on what is not known", "lookups"),
     Column(
         "handshake_bytes",
         "BIGINT",

@@ -15,7 +15,7 @@ from markupsafe import Markup
 import originset
 from originset.queries.report.contents import Contents, Page
 from originset.queries.report.sentences import recorded, remaining
-from originset.queries.report.text import counted, less_or_more
+from originset.queries.report.text import between, counted, less_or_more
 from originset.queries.report.undecided import found_nothing, not_advised, not_counted
 
 _PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
@@ -29,6 +29,7 @@ def render(contents: Contents) -> str:
     )
     environment.filters.update(
         number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, counted=counted, less_or_more=less_or_more,
+        between=between,
         recorded=recorded, remaining=remaining, found_nothing=found_nothing, not_advised=not_advised,
         not_counted=not_counted,
     )  # fmt: skip

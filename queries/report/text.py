@@ -43,3 +43,11 @@ def less_or_more(saved_pct: float, digits: int = 0) -> str:
 def whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
     """A number without a fraction as an integer: a mean has one only where visits or pages differ."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def between(low_pct: float, high_pct: float) -> str:
+    """The bounds of what :func:`less_or_more` says: the smaller first, or ``5 more to 9 less``."""
+    low, high = (f"{abs(bound):.0f}" for bound in (low_pct, high_pct))
+    if low_pct < 0 < high_pct:
+        return f"{low} more to {high} less"
+    return f"{low}\N{EN DASH}{high}" if low_pct >= 0 else f"{high}\N{EN DASH}{low}"

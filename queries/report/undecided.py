@@ -156,9 +156,11 @@ def found_nothing(found: Undecided) -> list[str]:
     """Why nothing is said of connections that could have been shared, or that there are none, as far as is known."""
     sentences = []
     if found.without_connections:
-        of = "" if found.pages == 1 else f"Of {found.without_connections} of {found.pages} pages: "
+        told = "The recording does not tell"
+        if found.pages > 1:
+            told = f"The recordings of {found.without_connections:,} of {found.pages:,} pages do not tell"
         sentences.append(
-            f"{of}The recording does not tell which connection each request used, so that nothing can be said of "
+            f"{told} which connection each request used, so that nothing can be said of "
             f"connections that could have been shared. {_phases(found.phases, one_page=found.pages == 1)}"
         )
     if found.crowded:

@@ -197,14 +197,15 @@ def test_axe_finds_nothing(report: Path, axe: str, dark: bool) -> None:
     assert found == []
 
 
-def _with_ladder(study: Study, totals: dict[str, int]) -> str:
-    """The report of a single visit with these rungs, the first measured."""
+def _with_ladder(study: Study, totals: dict[str, int], bounds: tuple[float, float] | None = None) -> str:
+    """The report of a single visit with these rungs, the first measured; ``bounds`` of what each saves."""
     with open_database(study) as connection:
         made = contents(connection, "example", 100)
     measured = next(iter(totals.values()))
     rows = [
         {"counts": "TLS connections", "rung": rung, "aside": rung != "measured", "total": total,
-         "saved_pct": 100 * (measured - total) / measured, "saved_pct_low": None, "saved_pct_high": None}
+         "saved_pct": 100 * (measured - total) / measured,
+         "saved_pct_low": bounds and bounds[0], "saved_pct_high": bounds and bounds[1]}
         for rung, total in totals.items()
     ]  # fmt: skip
     one = {**made.facts, "visits": 1, "sites": 1}
@@ -232,3 +233,21 @@ def test_one_is_not_several(study: Study) -> None:
     assert "1 connection; 1 would remain (deployable), 1 (one per network)" in text
     assert "Recorded by netlog with chromium (some connections were open before their first use)</bdi>." in text
     assert not re.search(r"\b1 (visits|sites|networks|connections|hosts|rows|pages|inputs)\b", text)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "drawn"),
+    [((14.2, 33.0), "14\N{EN DASH}33"), ((-122.0, -59.4), "59\N{EN DASH}122"), ((-5.0, 9.0), "5 more to 9 less")],
+)
+def test_bounds_go_up(study: Study, bounds: tuple[float, float], drawn: str) -> None:
+    assert f"<small>({drawn})</small>" in _with_ladder(study, {"measured": 4, "deployable": 3}, bounds)
+
+
+@pytest.mark.browser
+def test_steps_keep_their_words_on_a_narrow_screen(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "narrow.html"
+    rungs = {"measured": 534, "Chromium with servers as they are, at most": 986}
+    path.write_text(_with_ladder(study, rungs, (-122.0, 59.0)), encoding="utf-8")
+    with opened("chromium", path, 390, 900) as page:
+        step = "return document.querySelector('.ladder tbody th').getBoundingClientRect().width"
+        assert page.run(step) > 130
