@@ -39,6 +39,12 @@ class Limits:
     threads: int = 1
     memory: str = "512MB"
 
+    @classmethod
+    def over_study(cls) -> Limits:
+        """Of a stage over the study, which runs by itself: what batches on all cores take together."""
+        cores = os.cpu_count() or 1
+        return cls(cores, f"{512 * max(cores, 2)}MB")
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -53,6 +59,7 @@ class Run:
     wanted: tuple[str, ...]
     browsers: bool = True
     limits: Limits = field(default_factory=Limits)
+    study_limits: Limits = field(default_factory=Limits.over_study)
 
     @property
     def models(self) -> list[Model]:
@@ -136,7 +143,7 @@ def batch_rows(
     """
     names = tuple(names)
     run = Run(Inputs(Path(), {}, {}), parameters or Parameters(), Path(), names)
-    with _connected(run, spill=False) as connection:
+    with _connected(run, run.limits, spill=False) as connection:
         for name in (*PAGE_INPUTS, *STUDY_INPUTS):
             connection.register(name, tables[name].lazy().collect().to_arrow())
         for model in needed_for(names):
@@ -155,7 +162,8 @@ def _selects(run: Run, batch: int) -> Selects:
 
 
 def _run_stage(run: Run, stage: int, selects: Selects, into: str) -> None:
-    with _connected(run) as connection:
+    limits = run.limits if stage % 2 else run.study_limits
+    with _connected(run, limits) as connection:
         for table in sorted(_tables_read(run, stage)):
             if table in selects:
                 rows = selects[table].sql
@@ -232,14 +240,22 @@ def _typed(table: Table) -> str:
 
 
 @contextmanager
-def _connected(run: Run, *, spill: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connected(run: Run, limits: Limits, *, spill: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory with the macros, and the parameters as variables."""
-    config = {**SHUT_IN, "threads": run.limits.threads, "memory_limit": run.limits.memory}
+    # No model depends on the order of rows, and to keep it takes memory.
+    config = {
+        **SHUT_IN,
+        "threads": limits.threads,
+        "memory_limit": limits.memory,
+        "preserve_insertion_order": False,
+    }
     if spill:
         # Not its parents: who made them removes them when the run ends, which a worker may outlive.
         run.folder.mkdir(exist_ok=True)
         config["temp_directory"] = str(run.folder / f".spill-{os.getpid()}")
     with duckdb.connect(config=config) as connection:
+        # In a process that was started for batches DuckDB takes the terminal for one of its own, and draws on it.
+        connection.execute("SET enable_progress_bar = false")
         connection.execute(macros())
         connection.execute(f"SET VARIABLE {FOLDER_VARIABLE} = {literal(str(run.inputs.folder.absolute()))}")
         for name in ("colocation", "wildcards", "coverage"):

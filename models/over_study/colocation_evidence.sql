@@ -24,24 +24,25 @@ placed AS MATERIALIZED (
 lists AS (
   SELECT row_number() OVER ()::INTEGER AS list, hosts FROM (SELECT DISTINCT hosts FROM cohosted_lists)
 ),
-members AS (
+members AS MATERIALIZED (
   SELECT m.list, h.host_id
   FROM (SELECT list, unnest(hosts) AS host FROM lists) AS m
   JOIN numbered_hosts AS h ON h.host = m.host
 ),
-together AS (
-  SELECT p.place_id, list_sort(list(p.host_id)) AS hosts
+placed_members AS (
+  SELECT m.list, p.kind, p.place_id, p.host_id, p.last_seen_at, p.presented
   FROM members AS m
   JOIN placed AS p ON p.host_id = m.host_id
   WHERE p.kind IN ('same_edge', 'shared_address', 'certificate', 'one_owner')
-  GROUP BY m.list, p.place_id
-  HAVING count(*) > 1
 ),
-firsts AS (
-  SELECT place_id, hosts, unnest(hosts) AS a FROM (SELECT DISTINCT place_id, hosts FROM together)
-),
+-- No lists of hosts by place here: DuckDB spills joins to disk, but not what it gathers into lists.
 pairs AS (
-  SELECT DISTINCT place_id, a, b FROM (SELECT place_id, a, unnest(hosts) AS b FROM firsts) WHERE a < b
+  SELECT DISTINCT
+    a.kind, a.place_id, a.host_id AS a, b.host_id AS b,
+    least(a.last_seen_at, b.last_seen_at) AS observed_at
+  FROM placed_members AS a
+  JOIN placed_members AS b ON b.list = a.list AND b.place_id = a.place_id AND a.host_id < b.host_id
+  WHERE a.kind <> 'certificate' OR a.presented OR b.presented
 ),
 neighbours AS (
   SELECT DISTINCT a.host_id AS a, b.host_id AS b
@@ -49,18 +50,19 @@ neighbours AS (
   JOIN numbered_hosts AS a ON a.host = n.host_a
   JOIN numbered_hosts AS b ON b.host = n.host_b
 ),
-of_places AS (
-  SELECT a.kind, a.host_id AS a, b.host_id AS b, a.place_id, least(a.last_seen_at, b.last_seen_at) AS observed_at
-  FROM pairs AS p
-  JOIN placed AS a ON a.place_id = p.place_id AND a.host_id = p.a
-  JOIN placed AS b ON b.place_id = p.place_id AND b.host_id = p.b
-  WHERE a.kind <> 'certificate' OR a.presented OR b.presented
-  UNION ALL
-  SELECT a.kind, a.host_id, b.host_id, a.place_id, least(a.last_seen_at, b.last_seen_at)
+-- Materialized: else DuckDB may first join all hosts of a place with one another, which grows with the square of a study.
+places_of_neighbours AS MATERIALIZED (
+  SELECT p.kind, n.a, n.b, p.place_id, p.last_seen_at
   FROM neighbours AS n
-  JOIN placed AS a ON a.host_id = n.a
-  JOIN placed AS b ON b.host_id = n.b AND b.place_id = a.place_id
-  WHERE a.kind IN ('same_as', 'same_organisation')
+  JOIN placed AS p ON p.host_id = n.a
+  WHERE p.kind IN ('same_as', 'same_organisation')
+),
+of_places AS (
+  SELECT kind, a, b, place_id, observed_at FROM pairs
+  UNION ALL
+  SELECT n.kind, n.a, n.b, n.place_id, least(n.last_seen_at, p.last_seen_at)
+  FROM places_of_neighbours AS n
+  JOIN placed AS p ON p.host_id = n.b AND p.place_id = n.place_id
 ),
 at_one_edge AS (
   SELECT DISTINCT a, b FROM of_places WHERE kind IN ('same_edge', 'shared_address')

@@ -66,7 +66,7 @@ refused AS (
       WHEN seen_share < 0.1
         THEN ('rare', 'it was seen in ' || visits || if(visits = 1, ' visit', ' visits') || ' only')
       WHEN list_contains(asns, asn) AND other_asn IS NOT NULL
-        THEN ('elsewhere', 'in some visits it was elsewhere (AS' || other_asn || '), as where it is hangs on the vantage')
+        THEN ('elsewhere', 'in some visits it was elsewhere (AS' || other_asn || '), as where it is depends on the vantage')
     END AS refusal
   FROM coalescing
 )

@@ -102,7 +102,9 @@ def test_the_same_rows_whatever_the_batches_and_their_order(
 
 
 def test_threads_change_nothing(study: Study, expected: dict[str, pl.DataFrame], tmp_path: Path) -> None:
-    run = replace(run_of(study, tmp_path, batch_bytes=1 << 30), limits=Limits(threads=3))
+    run = replace(
+        run_of(study, tmp_path, batch_bytes=1 << 30), limits=Limits(threads=3), study_limits=Limits(threads=3)
+    )
     run_models(run, one_after_another)
     assert_equal(rows(run), expected)
 
@@ -239,3 +241,23 @@ def test_a_full_disk_is_an_error_and_what_is_there_is_whole(
         subprocess.run(["mount", "-o", "remount,size=64m", str(tmp_path / "disk")], check=True)
         run_models(run, one_after_another)
         assert_equal(rows(run), expected)
+
+
+_PROGRESS = """
+import sys
+del sys.modules["__main__"].__file__
+from pathlib import Path
+from originset.models import runner
+from originset.models.parameters import Parameters
+run = runner.Run(runner.Inputs({}, ()), Parameters(), Path(sys.argv[1]), ())
+with runner._connected(run, run.limits) as connection:
+    print(connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0])
+"""
+
+
+def test_nothing_is_drawn_on_the_terminal_by_a_process_without_a_script(tmp_path: Path) -> None:
+    """As are those that run batches side by side: DuckDB takes such a process for an interactive one."""
+    script = tmp_path / "script.py"
+    script.write_text(_PROGRESS)
+    found = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"

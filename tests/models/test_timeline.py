@@ -14,7 +14,6 @@ from timeline_oracle import Request
 
 from originset.data.schema import TABLES
 from originset.models import load_times, timeline
-from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 from originset.models.runner import batch_rows
 
