@@ -41,9 +41,9 @@ class Limits:
 
     @classmethod
     def over_study(cls) -> Limits:
-        """Of a stage over the study, which runs by itself: what batches on all cores take together."""
+        """Of a stage over the study, which runs by itself: all cores, and for each more memory than a batch has."""
         cores = os.cpu_count() or 1
-        return cls(cores, f"{512 * max(cores, 2)}MB")
+        return cls(cores, f"{768 * max(cores, 2)}MB")
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
                 paths.extend(_draw(figure, of_authors, out, keys))
                 numbers.extend(_compare(figure, of_authors, _NO_GROUP))
             continue
-        for group, of_one in _parts(rows, folders):
-            folder = folders.get(group, out)
+        for group, folder, of_one in _parts(rows, folders, out):
             folder.mkdir(exist_ok=True)
             columns = [pl.col(ours).alias(name) for ours, name in figure.columns.items()]
             paths.append(_write(of_one.select(columns), folder, figure.name))
@@ -119,12 +118,12 @@ def _folders(connection: duckdb.DuckDBPyConnection, out: Path) -> dict[Group, Pa
     return {group: out / name for group, name in zip(found, unique, strict=True)}
 
 
-def _parts(rows: pl.DataFrame, folders: Mapping[Group, Path]) -> list[tuple[Group, pl.DataFrame]]:
-    """A query's rows for each vantage and browser; as they are, where they are of none."""
+def _parts(rows: pl.DataFrame, folders: Mapping[Group, Path], out: Path) -> list[tuple[Group, Path, pl.DataFrame]]:
+    """A query's rows for each vantage and browser, and where these are drawn; those that are of none in ``out``."""
     if not set(GROUP) <= set(rows.columns):
-        return [(_NO_GROUP, rows)]
-    parts = [(group, of_group(rows, group)) for group in folders]
-    return [(group, part) for group, part in parts if not part.is_empty()]
+        return [(_NO_GROUP, out, rows)]
+    parts = [(group, folder, of_group(rows, group)) for group, folder in folders.items()]
+    return [(group, folder, part) for group, folder, part in parts if not part.is_empty()]
 
 
 def draw_own(data: Sequence[tuple[PaperFigure, Data]], out: Path) -> Drawn:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from originset.models.definitions import models
+from originset.models.definitions import macros, models
 
 _HOSTS = 6_000
 _HOST = "printf('h%05d.example', {})"
@@ -19,12 +19,12 @@ _NUMBERS = f"range({_HOSTS}) AS numbers(number)"
 _ROWS = {
     "host_places": f"""
         SELECT 'same_as' AS kind, 'AS' || number % 2 AS place, {_HOST.format("number")} AS host,
-          NULL::TIMESTAMP AS last_seen_at
+          NULL::TIMESTAMP AS last_seen_at, false AS presented
         FROM {_NUMBERS}
         UNION ALL
-        SELECT 'certificate', 'certificate ' || number // 2, {_HOST.format("number")}, NULL FROM {_NUMBERS}
+        SELECT 'certificate', 'certificate ' || number // 2, {_HOST.format("number")}, NULL, false FROM {_NUMBERS}
         UNION ALL
-        SELECT 'shared_address', 'address ' || number, {_HOST.format("number")}, NULL FROM {_NUMBERS}
+        SELECT 'shared_address', 'address ' || number, {_HOST.format("number")}, NULL, false FROM {_NUMBERS}
     """,  # noqa: S608 - constants
     "document_neighbours": f"""
         SELECT {_HOST.format("number")} AS host_a, {_HOST.format("number + more")} AS host_b
@@ -32,10 +32,10 @@ _ROWS = {
         WHERE number + more < {_HOSTS}
     """,  # noqa: S608 - constants
     "cohosted_lists": "SELECT NULL::VARCHAR[] AS hosts WHERE false",
-    **dict.fromkeys(
-        ("coalesced_pairs", "misdirected_pairs"),
-        "SELECT '' AS host_a, '' AS host_b, '' AS source, NULL::TIMESTAMP AS observed_at WHERE false",
-    ),
+    "coalesced_pairs": "SELECT '' AS host_a, '' AS host_b, '' AS visit_id, 0 AS connection_id, false AS a_served, "
+    "false AS b_served, NULL::TIMESTAMP AS observed_at WHERE false",
+    "confirmed_errors": "SELECT '' AS visit_id, 0 AS connection_id, '' AS host WHERE false",
+    "misdirected_pairs": "SELECT '' AS host_a, '' AS host_b, '' AS source, NULL::TIMESTAMP AS observed_at WHERE false",
 }
 
 
@@ -43,6 +43,7 @@ def test_no_step_grows_with_the_square_of_a_place(tmp_path: Path) -> None:
     """All pairs of one AS would be nine million rows."""
     sql = models()["colocation_evidence"].sql
     with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(macros())
         for name, rows in _ROWS.items():
             connection.execute(f"COPY ({rows}) TO '{tmp_path}/{name}.parquet'")
             connection.execute(f"CREATE VIEW {name} AS FROM '{tmp_path}/{name}.parquet'")

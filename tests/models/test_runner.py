@@ -249,7 +249,7 @@ del sys.modules["__main__"].__file__
 from pathlib import Path
 from originset.models import runner
 from originset.models.parameters import Parameters
-run = runner.Run(runner.Inputs({}, ()), Parameters(), Path(sys.argv[1]), ())
+run = runner.Run(runner.Inputs(Path(), {}, {}), Parameters(), Path(sys.argv[1]), ())
 with runner._connected(run, run.limits) as connection:
     print(connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0])
 """

@@ -31,3 +31,10 @@ def build_study(tmp_path: Path) -> Callable[[dict, Parameters], Study]:
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """The example study of tests/fixtures, modelled with the defaults."""
     return _built(tmp_path_factory.mktemp("queries") / "study", ROWS, Parameters(), sensitivity=True)
+
+
+@pytest.fixture(scope="module")
+def one_place_study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The same as if all visits were of one vantage and browser: a and b are two visits of one page then."""
+    rows = {**ROWS, "visits": [{**row, "vantage": None, "browser": None} for row in ROWS["visits"]]}
+    return _built(tmp_path_factory.mktemp("queries") / "study", rows, Parameters(), sensitivity=True)

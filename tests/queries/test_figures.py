@@ -30,9 +30,9 @@ def paper(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def drawn(study, tmp_path_factory):
+def drawn(one_place_study, tmp_path_factory):
     folders = [tmp_path_factory.mktemp("figures") for _ in range(2)]
-    with open_database(study) as connection:
+    with open_database(one_place_study) as connection:
         for folder in folders:
             found = draw(connection, folder)
             assert {path.name for path in found.paths} == {f"{name}.{e}" for name in NAMES for e in ENDINGS} | {
@@ -61,9 +61,11 @@ def test_the_authors_columns(drawn) -> None:
     folder = drawn[0][0]
     columns = {name: pl.read_csv(folder / f"{name}.csv") for name in NAMES}
     assert columns["figure-1"].columns == ["ASes", "Count"]
-    assert columns["figure-1"].rows() == [(0, 25.0), (1, 50.0), (3, 25.0)]
+    # Visits a and b of one page are at 3 and 1 ASes, c at 1; f asked for nothing.
+    assert columns["figure-1"]["ASes"].to_list() == [0, 1, 2]
+    assert columns["figure-1"]["Count"].to_list() == pytest.approx([100 / 3] * 3)
     assert columns["figure-3"].columns == ["dns", "tls", "ip_dns_tls", "origin_dns_tls"]
-    assert columns["figure-3"].rows() == [(0, 0, 0, 0), (1, 2, 2, 1), (2, 2, 1, 1), (5, 6, 4, 3)]
+    assert columns["figure-3"].rows() == [(0, 0, 0, 0), (2, 2, 1, 1), (3, 4, 3, 2)]
     certificates = ["original_san_list", "updated_san_list", "mapped_san_additions"]
     assert columns["figure-4"].columns == columns["figure-5"].columns == certificates
     assert columns["figure-4"].rows() == columns["figure-5"].rows() == [(2, 4, 2)]
@@ -75,18 +77,29 @@ def test_the_authors_columns(drawn) -> None:
 
 def test_they_say_on_how_much_they_rest(drawn) -> None:
     folder = drawn[0][0]
-    assert "n = 4 pages" in (folder / "figure-1.svg").read_text()
-    assert "median 1.5" in (folder / "figure-3.svg").read_text()
+    assert "n = 3 sites" in (folder / "figure-1.svg").read_text()
+    assert "median 2" in (folder / "figure-3.svg").read_text()
     assert "n = 1 sites; 0.0 % unchanged" in (folder / "figure-4.svg").read_text()
-    assert "n = 2 pages" in (folder / "figure-9a.svg").read_text()
+    assert "n = 2 sites" in (folder / "figure-9a.svg").read_text()
 
 
 def test_numbers_of_a_study_alone(drawn) -> None:
     found = drawn[1].numbers
     assert found["authors"].null_count() == found["difference"].null_count() == found.height
-    assert ("figure-1", "pages that need 1 AS", "%", None, 50.0, None) in found.rows()
-    # 8 lookups and 10 connections on four pages, 0 and 1 between the two in the middle.
-    assert ("figure-3", "measured DNS lookups, median", "per page", None, 1.5, None) in found.rows()
+    assert ("figure-1", None, None, "pages that need 1 AS", "%", None, 33.33, None) in found.rows()
+    # 0, 2 and 3 lookups on three sites' average pages.
+    assert ("figure-3", None, None, "measured DNS lookups, median", "per page", None, 2.0, None) in found.rows()
+
+
+def test_each_vantage_and_browser_has_its_figures(study, tmp_path) -> None:
+    with open_database(study) as connection:
+        found = draw(connection, tmp_path)
+    folders = {"chromium-at-here", "chromium-at-there", "unknown-browser"}
+    assert {path.parent.name for path in found.paths if path.name == "figure-3.csv"} == folders
+    assert pl.read_csv(tmp_path / "chromium-at-there" / "figure-3.csv").rows() == [(1.0, 2.0, 2.0, 1.0)]
+    # Certificates are the site's, from wherever they were seen.
+    assert (tmp_path / "figure-4.csv").exists()
+    assert set(found.numbers.filter(figure="figure-3")["vantage"]) == {"here", "there", None}
 
 
 def test_the_tables_are_the_papers_nine() -> None:
@@ -117,7 +130,16 @@ def test_unknown_lookups_are_said_to_be_unknown(build_study, example_rows, tmp_p
     text = (tmp_path / "figure-3.svg").read_text()
     assert "measured DNS lookups: not known" in text
     assert "ideal ORIGIN by addresses" in text
-    assert ("figure-3", "measured DNS lookups, median", "per page", None, None, None) in found.numbers.rows()
+    assert (
+        "figure-3",
+        None,
+        None,
+        "measured DNS lookups, median",
+        "per page",
+        None,
+        None,
+        None,
+    ) in found.numbers.rows()
 
 
 def test_the_authors_alone(paper, tmp_path) -> None:
@@ -131,20 +153,38 @@ def test_the_authors_alone(paper, tmp_path) -> None:
         "numbers.csv",
     }
     assert found.remarks == []
-    assert ("figure-1", "pages", "pages", 3.0, None, None) in found.numbers.rows()
-    assert ("figure-4", "certificates with 10 additions or fewer", "%", 75.0, None, None) in found.numbers.rows()
-    assert ("figure-8", "during, experiment against control", "%", -75.0, None, None) in found.numbers.rows()
+    assert ("figure-1", None, None, "sites", "sites", 3.0, None, None) in found.numbers.rows()
+    assert (
+        "figure-4",
+        None,
+        None,
+        "certificates with 10 additions or fewer",
+        "%",
+        75.0,
+        None,
+        None,
+    ) in found.numbers.rows()
+    assert (
+        "figure-8",
+        None,
+        None,
+        "during, experiment against control",
+        "%",
+        -75.0,
+        None,
+        None,
+    ) in found.numbers.rows()
     assert pl.read_csv(out / "figure-1-authors.csv").rows() == [("ASes", 1.0, 2 / 3), ("ASes", 3.0, 1.0)]
     assert pl.read_csv(out / "figure-8-authors.csv").rows()[0] == ("2022-01-10", 5.0, 5.0)
 
 
-def test_side_by_side(study, paper, tmp_path) -> None:
+def test_side_by_side(one_place_study, paper, tmp_path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    with open_database(study) as connection:
+    with open_database(one_place_study) as connection:
         found = draw(connection, out, paper)
-    assert ("figure-1", "pages that need 1 AS", "%", 66.67, 50.0, -16.67) in found.numbers.rows()
-    assert ("figure-4", "names with additions, median", "names", 3.5, 4.0, 0.5) in found.numbers.rows()
+    assert ("figure-1", None, None, "pages that need 1 AS", "%", 66.67, 33.33, -33.34) in found.numbers.rows()
+    assert ("figure-4", None, None, "names with additions, median", "names", 3.5, 4.0, 0.5) in found.numbers.rows()
     text = (out / "figure-4.svg").read_text()
     assert "the authors: n = 4 sites; 50.0 % unchanged" in text
     assert "this study: n = 1 sites; 0.0 % unchanged" in text
