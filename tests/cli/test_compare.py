@@ -33,6 +33,9 @@ def test_two_hars(run) -> None:
 
 def test_a_study_with_itself(run, study) -> None:
     done = run("compare", study.root, study.root, "--pages", "--format", "json")
+    assert done.returncode == 2
+    assert "visits of several vantages: here, there, unknown; choose one with --vantage" in done.stderr
+    done = run("compare", study.root, study.root, "--vantage", "here", "--pages", "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert {row["change"] for row in rows} == {0.0}
