@@ -12,7 +12,6 @@ import polars as pl
 
 from originset.data.printable import printable
 from originset.queries.ladder import GROUP, Group, group_name
-from originset.queries.report.text import counted
 from originset.queries.selection import Selection
 
 
@@ -127,7 +126,7 @@ def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
     for vantage, browser, counts, rung, total, sites in steps.select(*GROUP, "counts", "rung", "total", "sites").rows():
         whose = f", {group_name((vantage, browser))}" if several else ""
         query = f"`{bundle.selection.asked_of('originset --study study query ladder_summary')}`"
-        claim = f"{counts}, {rung}{whose}: {total:,g} over {counted(sites, 'site')}"
+        claim = f"{counts}, {rung}{whose}: {total:,g} over {sites:,} {'site' if sites == 1 else 'sites'}"
         rows.append((claim, query, f"{total:g} as `total` of that rung"))
     return rows
 

@@ -15,7 +15,7 @@ from originset.queries.catalogue import catalogue
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [page for folder in (DOCS.parent, DOCS) for page in sorted(folder.glob("*.md"))]
 METHODOLOGY = (DOCS / "methodology.md").read_text()
-OBJECTIONS = METHODOLOGY.split("\n## ")[1:]
+OBJECTIONS = [text for text in METHODOLOGY.split("\n## ")[1:] if text[0].isdigit()]
 
 
 def columns_named(text: str) -> set[tuple[str, str]]:
