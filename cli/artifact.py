@@ -36,7 +36,7 @@ from originset.data.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.artifact_page import Bundle, Step, page
 from originset.queries.catalogue import catalogue, run
-from originset.queries.figures import MEMORY, draw
+from originset.queries.figures import MEMORY, draw, folder_names
 from originset.queries.ladder import ladder
 from originset.queries.selection import Selection, select_visits
 
@@ -99,7 +99,7 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
     with open_database(study, MEMORY) as connection:
         apply_selection(connection, selection)
         selected = _selected(connection)
-        numbers = draw(connection, expected).numbers
+        numbers, folders = draw(connection, expected).numbers, folder_names(connection)
         visits = dict(run(connection, _VISITS).rows())
         rungs = ladder(connection)
     _strip(study, bare)
@@ -110,7 +110,8 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
         _write(top / "queries" / f"{query.name}.sql", query.standalone(query.values({})))
     _write(top / "SCHEMA.md", schema_page())
     size = sum(path.stat().st_size for path in _files(top))
-    _write(top / "ARTIFACT.md", page(Bundle(manifest, _versions(), visits, selection, numbers, rungs, steps, size)))
+    bundle = Bundle(manifest, _versions(), visits, selection, numbers, _drawn(expected), folders, rungs, steps, size)
+    _write(top / "ARTIFACT.md", page(bundle))
     _write(top / "SHA256SUMS", "".join(f"{_sha256(path)}  {path.relative_to(top)}\n" for path in _files(top)))
     return size
 
@@ -161,9 +162,9 @@ def _rehearse(
         draw(connection, Path(folder))
         drawn = time.monotonic()
         other = [
-            path.name
-            for path in sorted(expected.iterdir())
-            if path.suffix in _SAME_BYTES and not cmp(path, Path(folder) / path.name, shallow=False)
+            name
+            for name in sorted(_drawn(expected) | _drawn(Path(folder)))
+            if not _same(expected / name, Path(folder) / name)
         ]
         if other:
             raise StudyError(
@@ -173,7 +174,7 @@ def _rehearse(
             )
     written = bare.database_path.stat().st_size
     bare.database_path.unlink()
-    pictures = sum(path.stat().st_size for path in expected.iterdir())
+    pictures = sum(path.stat().st_size for path in _files(expected))
     return [
         Step("sha256sum --quiet -c SHA256SUMS", "the files are those that were published", 1, 0),
         Step(
@@ -236,6 +237,15 @@ def _pack(top: Path, out: Path) -> None:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _drawn(folder: Path) -> set[str]:
+    """The paths, below a folder of figures and tables, of those that the same rows give everywhere."""
+    return {str(path.relative_to(folder)) for path in _files(folder) if path.suffix in _SAME_BYTES}
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.is_file() and other.is_file() and cmp(one, other, shallow=False)
 
 
 def _sha256(path: Path) -> str:

@@ -59,8 +59,7 @@ def _described(model: Model) -> Iterator[str]:
     yield from ("", f"### {title}", "")
     reads = ", ".join(sorted(model.reads))
     if isinstance(model, SqlModel):
-        folder = "by_page" if model.scope is Scope.PAGE else "over_study"
-        path = f"models/{folder}/{model.name}.sql"
+        path = f"{_folder(model)}/{model.name}.sql"
         yield model.header.description
         source = f"Query: [{path}](../{path})" + (", not kept but queried again." if model.is_view else ".")
         paper = f" In the paper: {model.header.facts['paper']}." if "paper" in model.header.facts else ""
@@ -76,6 +75,12 @@ def _described(model: Model) -> Iterator[str]:
     for table, schema in model.writes.items():
         columns = "" if table in TABLES else ": " + ", ".join(f"`{name}`" for name in schema)
         yield f"- writes {table}{columns}"
+
+
+def _folder(model: SqlModel) -> str:
+    if model.name in TABLES and TABLES[model.name].view is not None:
+        return "data/views"
+    return "models/by_page" if model.scope is Scope.PAGE else "models/over_study"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from originset.data.printable import printable
-from originset.queries.ladder import GROUP, group_name, groups
+from originset.queries.ladder import GROUP, Group, group_name
+from originset.queries.report.text import counted
 from originset.queries.selection import Selection
 
 
@@ -29,7 +30,8 @@ class Step:
 class Bundle:
     """What the page tells of a bundle.
 
-    ``numbers``: as :class:`originset.queries.figures.Drawn` has them; ``ladder``: rows of the ladder's queries;
+    ``numbers``: as :class:`originset.queries.figures.Drawn` has them; ``expected``: the paths of figures and tables in
+    the folder of that name; ``folders``: of each vantage and browser its folder there; ``ladder``: rows of that query;
     ``visits``: how many by status; ``selection``: those that are asked about; ``versions``: of what the results depend
     on.
     """
@@ -39,6 +41,8 @@ class Bundle:
     visits: Mapping[str, int]
     selection: Selection
     numbers: pl.DataFrame
+    expected: Collection[str]
+    folders: Mapping[Group, str]
     ladder: pl.DataFrame
     steps: Sequence[Step]
     bundle_bytes: int
@@ -107,20 +111,23 @@ certificates are in it: they are the data.
 def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     of_figures = bundle.numbers.group_by("figure", *GROUP, maintain_order=True)
-    several = len(groups(bundle.ladder)) > 1
+    several = len(bundle.folders) > 1
     for (figure, vantage, browser), numbers in of_figures:
+        # Figures of sites alone are beside the folders.
+        of_sites = not several or f"{figure}.csv" in bundle.expected
+        folder = "" if of_sites else f"{bundle.folders[vantage, browser]}/"
         telling = pl.col("number").str.contains("median") | (pl.col("unit") == "%")
         known = numbers.filter(telling, pl.col("ours").is_not_null()).head(_QUOTED)
         quoted = "; ".join(f"{what}: {value:,g} {unit}" for what, unit, value in known["number", "unit", "ours"].rows())
-        whose = f", {group_name((vantage, browser))}" if several and (vantage, browser) != (None, None) else ""
+        whose = "" if of_sites else f", {group_name((vantage, browser))}"
         claim = f"{_WHAT.get(str(figure), str(figure))}{whose}: {quoted}"
         drawing = bundle.selection.asked_of("originset --study study figures --out figures")
-        rows.append((claim, f"`{drawing}`", f"`expected/{figure}.csv`, `.svg`"))
+        rows.append((claim, f"`{drawing}`", f"`expected/{folder}{figure}.csv`, `.svg`"))
     steps = bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
-    for vantage, browser, counts, rung, total, pages in steps.select(*GROUP, "counts", "rung", "total", "pages").rows():
+    for vantage, browser, counts, rung, total, sites in steps.select(*GROUP, "counts", "rung", "total", "sites").rows():
         whose = f", {group_name((vantage, browser))}" if several else ""
         query = f"`{bundle.selection.asked_of('originset --study study query ladder_summary')}`"
-        claim = f"{counts}, {rung}{whose}: {total:,g} over {pages:,} pages"
+        claim = f"{counts}, {rung}{whose}: {total:,g} over {counted(sites, 'site')}"
         rows.append((claim, query, f"{total:g} as `total` of that rung"))
     return rows
 

@@ -73,7 +73,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
     """
     theirs = {} if paper is None else _theirs(paper)
     keys = "ASes" if connection is None else _KEYS.get(colocation(connection), "servers")
-    folders = {} if connection is None else _folders(connection, out)
+    folders = {} if connection is None else {group: out / name for group, name in folder_names(connection).items()}
     paths: list[Path] = []
     remarks: list[str] = []
     numbers = NUMBERS.to_frame()
@@ -94,7 +94,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
                 numbers.extend(_compare(figure, of_authors, _NO_GROUP))
             continue
         for group, folder, of_one in _parts(rows, folders, out):
-            folder.mkdir(exist_ok=True)
+            _make(folder, out)
             columns = [pl.col(ours).alias(name) for ours, name in figure.columns.items()]
             paths.append(_write(of_one.select(columns), folder, figure.name))
             sides = {**of_authors, _US: figure.from_rows(of_one)}
@@ -106,16 +106,23 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
     return Drawn(paths, remarks, numbers)
 
 
-def _folders(connection: duckdb.DuckDBPyConnection, out: Path) -> dict[Group, Path]:
-    """Where the figures of each vantage and browser go: to ``out``, or below it if there are several."""
+def _make(folder: Path, out: Path) -> None:
+    """Make a folder below ``out``; a link in its place is replaced, not followed."""
+    if folder != out and folder.is_symlink():
+        folder.unlink()
+    folder.mkdir(exist_ok=True)
+
+
+def folder_names(connection: duckdb.DuckDBPyConnection) -> dict[Group, str]:
+    """The folder of the figures of each vantage and browser that counts: "." unless there are several."""
     sql = "SELECT DISTINCT vantage, browser FROM basis_summary WHERE sites > 0 ORDER BY ALL NULLS LAST"
     found = groups(run(connection, sql))
     if len(found) < 2:
-        return dict.fromkeys(found, out)
+        return dict.fromkeys(found, ".")
     # Names of vantages are the user's, and may be anything.
     names = [re.sub(r"[^A-Za-z0-9-]+", "-", group_name(group)).strip("-")[:60] for group in found]
     unique = [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
-    return {group: out / name for group, name in zip(found, unique, strict=True)}
+    return dict(zip(found, unique, strict=True))
 
 
 def _parts(rows: pl.DataFrame, folders: Mapping[Group, Path], out: Path) -> list[tuple[Group, Path, pl.DataFrame]]:

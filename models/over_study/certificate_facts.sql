@@ -1,10 +1,11 @@
--- What the models need of each certificate.
+-- What the models need of each certificate. Where shards have it with several chains, the first of these in order counts, as in
+-- the table certificates.
 -- certificate_id: the certificate
 -- names_known: its subject alternative names are known
 -- chain_bytes: size of the chain that a server with it sends; NULL where the size of one of its certificates is not known [bytes]
 WITH
 sized AS (
-  SELECT certificate_id, any_value(der_bytes) AS der_bytes, any_value(chain) AS chain, bool_or(san_count IS NOT NULL) AS names_known
+  SELECT certificate_id, min(der_bytes) AS der_bytes, min(chain) AS chain, bool_or(san_count IS NOT NULL) AS names_known
   FROM certificates
   GROUP BY certificate_id
 ),

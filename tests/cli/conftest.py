@@ -98,6 +98,13 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         "provider_changes": rows("provider_changes", [{"provider": "Example CDN", "asn": 64500} | c for c in CHANGES]),
         "site_certificates": rows("site_certificates", [{"site": SITE, "certificate_id": "c1", "existing_names": 3}]),
     }
+    modelled["page_basis"] = rows(
+        "page_basis",
+        [
+            {"visit_id": visit["visit_id"], "question": "certificates", "counted": visit["status"] == "ok"}
+            for visit in VISITS
+        ],
+    )
     files = {name: [folder / f"{name}.parquet"] for name in modelled}
     for name, frame in modelled.items():
         frame.write_parquet(*files[name])

@@ -81,7 +81,9 @@ def test_its_own_commands_give_the_same_figures_elsewhere(study, bundle, tmp_pat
         done = subprocess.run(["sh", "-c", command], cwd=bundle, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stdout, done.stderr)
     assert done.stdout == ""
-    assert {path.name for path in (bundle / "figures").iterdir()} >= {"figure-1.csv", "figure-9a.svg", "table-9.csv"}
+    here = bundle / "figures" / "chromium-at-here"
+    for path in (here / "figure-1.csv", here / "figure-9a.svg", bundle / "figures" / "table-9.csv"):
+        assert path.is_file(), path
     with open_database(study) as ours, open_database(Study(bundle / "study")) as theirs:
         for table in ("page_counts", "page_load_times", "certificate_additions", "origin_sets"):
             assert ours.execute(f"FROM {table}").fetchall() == theirs.execute(f"FROM {table}").fetchall(), table
@@ -103,8 +105,17 @@ def test_it_says_what_it_rests_on(bundle) -> None:
     page = (bundle / "ARTIFACT.md").read_text()
     for told in ("chromium 150.0.7871.1", "`--disable-sync`", "date 2026-06-17", "| duckdb |", "5 ok, 1 failed"):
         assert told in page, told
-    assert re.search(r"\| TLS connections, measured: 10 over 4 pages \|", page)
-    assert "pages that need 1 AS: 50 %" in page
+    # Six connections of a's page; two of b's; of the imported pages c has two and f, which asked for nothing, none.
+    for whose, claimed in (
+        ("chromium at here", "6 over 1 site"),
+        ("chromium at there", "2 over 1 site"),
+        ("unknown browser", "2 over 2 sites"),
+    ):
+        assert f"| TLS connections, measured, {whose}: {claimed} |" in page
+    assert "per page, unknown browser: pages that need 1 AS: 50 %" in page
+    expected = set(re.findall(r"`(expected/\S+)`, `.svg`", page))
+    assert {"expected/figure-4.csv", "expected/unknown-browser/figure-1.csv"} <= expected
+    assert all((bundle / name).with_suffix(suffix).is_file() for name in expected for suffix in (".csv", ".svg"))
     listed = {line.split("  ")[1] for line in (bundle / "SHA256SUMS").read_text().splitlines()}
     assert listed == {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()} - {"SHA256SUMS"}
     assert "queries/ladder_summary.sql" in listed
@@ -115,7 +126,7 @@ def test_what_cannot_be_published(run, tmp_path) -> None:
     study = make_study(tmp_path / "S")
     (study.tables / "addresses" / f"{SECRET}.parquet").unlink()
     for out, says in (
-        ("b.tar.gz", "not what its database holds (figure-1.csv"),
+        ("b.tar.gz", "not what its database holds (chromium-at-here/figure-1.csv"),
         ("none/b.tar.gz", "cannot be written"),
     ):
         done = run("--study", study.root, "artifact", "--out", tmp_path / out)

@@ -199,13 +199,17 @@ def test_what_is_written_is_not_written_through_a_link(
 @pytest.mark.promise("out-follows-no-link")
 def test_figures_are_not_written_through_links(run: Callable, hurt: Victim, tmp_path: Path) -> None:
     """Files in a folder that is named with --out take the place of links; what those lead to stays as it is."""
-    names = ["figure-3.svg", "figure-3.csv", "figure-3.pdf", "figure-3.png"]
-    (tmp_path / "figures").mkdir()
+    here = "chromium-at-here"
+    names = ["numbers.csv", *(f"{here}/figure-3.{suffix}" for suffix in ("svg", "csv", "pdf", "png"))]
+    (tmp_path / "figures" / here).mkdir(parents=True)
     for name in names:
         (tmp_path / "figures" / name).symlink_to(hurt.file)
+    names.append("chromium-at-there")
+    (tmp_path / "figures" / names[-1]).symlink_to(hurt.folder)
     assert run("figures", "--out", tmp_path / "figures").returncode == 0
     assert hurt.unharmed()
     assert [name for name in names if (tmp_path / "figures" / name).is_symlink()] == []
+    assert all((tmp_path / "figures" / name).exists() for name in names)
 
 
 @pytest.mark.promise("faults-lose-nothing")

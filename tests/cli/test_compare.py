@@ -33,11 +33,14 @@ def test_two_hars(run) -> None:
 
 def test_a_study_with_itself(run, study) -> None:
     done = run("compare", study.root, study.root, "--pages", "--format", "json")
+    assert done.returncode == 2
+    assert "visits of several vantages: here, there, unknown; choose one with --vantage" in done.stderr
+    done = run("compare", study.root, study.root, "--vantage", "here", "--pages", "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert {row["change"] for row in rows} == {0.0}
-    # Two visits of one page differ, so that nothing can be said of it; the rest is the same.
-    assert {row["verdict"] for row in rows if row["site"] != "example.com"} == {"same"}
+    # One visit of one page, twice the same.
+    assert {(row["site"], row["visits"], row["verdict"]) for row in rows} == {("example.com", 1, "same")}
 
 
 def test_the_vantages_of_a_study(run) -> None:

@@ -22,9 +22,16 @@ def test_files_and_numbers(run, tmp_path) -> None:
     done = run("figures", "--out", out, "--format", "jsonl")
     assert done.returncode == 0
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {"figure": "figure-1", "number": "pages", "unit": "pages", "ours": 4.0} in rows
-    assert all(path.stat().st_size > 0 for path in out.iterdir())
-    assert f"{len(list(out.iterdir()))} files in {out}" in done.stderr
+    # One site from each vantage; c and f, imported, are of no known vantage and browser.
+    for vantage, browser, sites in (("here", "chromium", 1.0), ("there", "chromium", 1.0), (None, None, 2.0)):
+        group = {"vantage": vantage, "browser": browser}
+        assert {"figure": "figure-1", **group, "number": "sites", "unit": "sites", "ours": sites} in rows
+    files = [path for path in out.rglob("*") if path.is_file()]
+    assert {path.parent.relative_to(out).name for path in files} == {
+        "", "chromium-at-here", "chromium-at-there", "unknown-browser",
+    }  # fmt: skip
+    assert all(path.stat().st_size > 0 for path in files)
+    assert f"{len(files)} files in {out}" in done.stderr
 
 
 def test_a_figure_without_data_is_named(study, run, tmp_path) -> None:
@@ -63,8 +70,8 @@ def test_the_authors_alone_without_a_study(study, run, tmp_path) -> None:
     done = run("figures", "--out", tmp_path / "F", "--paper", tmp_path, "--format", "csv")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "figure,number,unit,authors"
-    assert "figure-1,pages that need 1 AS,%,100.0" in lines
+    assert lines[0] == "figure,vantage,browser,number,unit,authors"
+    assert "figure-1,,,pages that need 1 AS,%,100.0" in lines
     assert len(list((tmp_path / "F").iterdir())) == 5
 
 

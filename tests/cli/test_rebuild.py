@@ -38,34 +38,47 @@ def rows(tmp_path_factory) -> pl.DataFrame:
 
 def test_every_choice_once_with_one_chosen(rows) -> None:
     assert rows.schema == TABLES["model_sensitivity"].polars_schema
-    assert rows.select("parameter", "value").is_duplicated().sum() == 0
-    assert rows.group_by("parameter").agg(pl.col("chosen").sum())["chosen"].unique().to_list() == [1]
-    assert set(rows["parameter"]) == set(Parameters().as_dict()) - {"provider_asns"}
-    # What is chosen is the same whichever parameter it is told of.
-    assert rows.filter("chosen").drop("parameter", "value").unique().height == 1
+    of_group = rows.partition_by("vantage", "browser", as_dict=True)
+    assert set(of_group) == {("here", "chromium"), ("there", "chromium"), (None, None)}
+    for own in of_group.values():
+        assert own.select("parameter", "value").is_duplicated().sum() == 0
+        assert own.group_by("parameter").agg(pl.col("chosen").sum())["chosen"].unique().to_list() == [1]
+        assert set(own["parameter"]) == set(Parameters().as_dict()) - {"provider_asns"}
+        # What is chosen is the same whichever parameter it is told of.
+        assert own.filter("chosen").drop("parameter", "value").unique().height == 1
 
 
-def test_what_changes(rows) -> None:
-    found = {(row.pop("parameter"), row.pop("value")): row for row in rows.iter_rows(named=True)}
+@pytest.mark.parametrize(
+    ("vantage", "medians", "saved", "by_address", "deployable"),
+    [
+        # Page a: 6 connections against 3 ASes, or 4 addresses; it deploys 5.
+        ("here", (1, 6.0, 3.0), 3, (4.0, 2), 1),
+        # Page b: 2 connections, 1 AS, 2 addresses; one of them refused a host, so that it deploys 2.
+        ("there", (1, 2.0, 1.0), 1, (2.0, 0), 0),
+        # Pages c and f, imported: 2 and 0 connections, 1 and 0 ASes, 1 and 0 addresses; c deploys 1.
+        (None, (2, 1.0, 0.5), 1, (0.5, 1), 1),
+    ],
+)
+def test_what_changes(rows, vantage, medians, saved, by_address, deployable) -> None:
+    own = rows.filter(pl.col("vantage").eq_missing(vantage))
+    found = {(row.pop("parameter"), row.pop("value")): row for row in own.iter_rows(named=True)}
     chosen = found["colocation", "asn"]
-    # Pages a, b, c and f: 6, 2, 2 and 0 connections against 3, 1, 1 and 0 ASes, or 4, 2, 1 and 0 addresses.
-    assert (chosen["pages"], chosen["median_measured_tls"], chosen["median_ideal_origin"]) == (4, 2.0, 1.0)
-    assert chosen["connections_saved"] == 5
-    by_address = found["colocation", "ip"]
-    assert (by_address["median_ideal_origin"], by_address["connections_saved"]) == (1.5, 3)
+    assert (chosen["pages"], chosen["median_measured_tls"], chosen["median_ideal_origin"]) == medians
+    assert chosen["connections_saved"] == saved
+    other = found["colocation", "ip"]
+    assert (other["median_ideal_origin"], other["connections_saved"]) == by_address
     # Without wildcards static and assets.example.com and www.example.com itself are missing too.
     assert [found[each]["additions"] for each in (("wildcards", "cover"), ("wildcards", "ignored"))] == [2, 5]
     assert found["coverage", "ignored"]["additions"] == 0
-    # Page a deploys 5 of its 6 connections, the others 2 (one of them refused a host), 1 and 0 of 2, 2 and 0.
-    assert chosen["connections_saved_deployable"] == 2
+    assert chosen["connections_saved_deployable"] == deployable
     assert found["coverage", "ignored"]["sites_unchanged_pct"] == 100.0
     for (parameter, _), row in found.items():
         if parameter in {"predecessor", "parallel_dns", "blocked_time", "ssl"}:
-            assert (row["connections_saved"], row["additions"]) == (5, 2)
+            assert (row["connections_saved"], row["additions"]) == (saved, 2)
 
 
 def test_the_same_and_another_ip_to_as_table(tmp_path) -> None:
-    """By a table that has all in one AS, page a needs one connection in place of three."""
+    """By a table that has all in one AS, page a needs one connection in place of three, the others one as before."""
     study = make_study(tmp_path / "study")
     own = tables_of(ROWS)["addresses"].collect()
     one = own.with_columns(pl.lit(64500).cast(pl.Int64).alias("asn"), pl.lit([64500]).alias("asns"))
@@ -73,12 +86,17 @@ def test_the_same_and_another_ip_to_as_table(tmp_path) -> None:
     for name, addresses in (("other.dat", one), ("same.dat", own)):
         with study.changing("model", {}):
             rebuild(study, Parameters(), sensitivity=True, second=(name, addresses))
-        found[name] = sensitivity_of(study).filter(parameter="ip_to_as").sort("chosen")
-    assert found["other.dat"].select("value", "chosen", "connections_saved").rows() == [
-        ("other.dat", False, 7),
-        ("the study's own", True, 5),
+        found[name] = sensitivity_of(study).filter(parameter="ip_to_as").sort("chosen", "vantage")
+    assert found["other.dat"].select("vantage", "value", "chosen", "connections_saved").rows() == [
+        (None, "other.dat", False, 1),
+        ("here", "other.dat", False, 5),
+        ("there", "other.dat", False, 1),
+        (None, "the study's own", True, 1),
+        ("here", "the study's own", True, 3),
+        ("there", "the study's own", True, 1),
     ]
-    assert found["same.dat"].drop("value", "chosen").unique().height == 1
+    # One of each vantage and browser.
+    assert found["same.dat"].drop("value", "chosen").unique().height == 3
 
 
 def test_rows_are_counted_and_nothing_is_left_behind(tmp_path) -> None:

@@ -82,6 +82,20 @@ def test_names_that_are_not_known_are_no_answer(make_tables) -> None:
     assert dict(facts.select("certificate_id", "names_known").rows()) == {"without": False, "bare": True}
 
 
+def test_a_certificate_with_several_chains_has_the_first_wherever_its_rows_lie(make_tables) -> None:
+    """Servers send one certificate with different chains, and each shard has the chain that it saw."""
+    sizes = {"leaf": 10, "short": 1, "long": 1000}
+    rows = [
+        *({"certificate_id": name, "der_bytes": size, "chain": [name]} for name, size in sizes.items()),
+        {"certificate_id": "leaf", "der_bytes": 10, "chain": ["leaf", "short"]},
+        {"certificate_id": "leaf", "der_bytes": 10, "chain": ["leaf", "long"]},
+        {"certificate_id": "leaf", "der_bytes": 10},
+    ][1:]
+    for ordered in (rows, rows[::-1]):
+        facts = batch_rows(make_tables({"certificates": ordered}), ["certificate_facts"])["certificate_facts"]
+        assert dict(facts.select("certificate_id", "chain_bytes").rows())["leaf"] == 1010
+
+
 label = st.sampled_from(["a", "b", "*", "a*", "xn--b", "1", ""])
 text = st.lists(label, min_size=1, max_size=4).map(".".join)
 
