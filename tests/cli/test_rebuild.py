@@ -49,17 +49,18 @@ def test_every_choice_once_with_one_chosen(rows) -> None:
 
 
 @pytest.mark.parametrize(
-    ("vantage", "medians", "saved", "by_address", "deployable"),
+    ("vantage", "medians", "saved", "by_address"),
     [
         # Page a: 6 connections against 3 ASes, or 4 addresses; it deploys 5.
-        ("here", (1, 6.0, 3.0), 3, (4.0, 2), 1),
+        ("here", (1, 6.0, 3.0), (3, 1), (4.0, 2)),
         # Page b: 2 connections, 1 AS, 2 addresses; one of them refused a host, so that it deploys 2.
-        ("there", (1, 2.0, 1.0), 1, (2.0, 0), 0),
+        ("there", (1, 2.0, 1.0), (1, 0), (2.0, 0)),
         # Pages c and f, imported: 2 and 0 connections, 1 and 0 ASes, 1 and 0 addresses; c deploys 1.
-        (None, (2, 1.0, 0.5), 1, (0.5, 1), 1),
+        (None, (2, 1.0, 0.5), (1, 1), (0.5, 1)),
     ],
 )
-def test_what_changes(rows, vantage, medians, saved, by_address, deployable) -> None:
+def test_what_changes(rows, vantage, medians, saved, by_address) -> None:
+    saved, deployable = saved
     own = rows.filter(pl.col("vantage").eq_missing(vantage))
     found = {(row.pop("parameter"), row.pop("value")): row for row in own.iter_rows(named=True)}
     chosen = found["colocation", "asn"]

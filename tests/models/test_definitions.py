@@ -109,8 +109,7 @@ def test_each_table_is_written_once_and_every_model_serves_one() -> None:
         name for name, table in TABLES.items() if table.stage is Stage.MODELLED
     }
     needed = needed_for([*modelled_tables(), "results_summary"])
-    shared = {"selected_visits", "counted_visits"}
-    assert {model.name for model in needed} == models().keys() - shared
+    assert {model.name for model in needed} == models().keys()
 
 
 def test_what_one_table_needs_is_little() -> None:

@@ -387,11 +387,21 @@ def test_table(make_tables, example_rows) -> None:
     )
 
 
-@pytest.mark.parametrize("limit", ["truncated", "partial", "proxied", "warm_start", "preserved_log", "cached_hosts"])
-def test_no_time_is_modelled_of_a_recording_that_hides_connections(make_tables, example_rows, limit) -> None:
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ("truncated", "in a file that was cut off"),
+        ("partial", "recorded in part"),
+        ("proxied", "recorded through a proxy"),
+        ("warm_start", "recorded with connections open from before"),
+        ("preserved_log", "recorded with connections open from before"),
+        ("cached_hosts", "with hosts answered from the cache alone"),
+    ],
+)
+def test_no_time_is_modelled_of_a_recording_that_hides_connections(make_tables, example_rows, limit, reason) -> None:
     visits = [{**row, "quality": [limit]} if row["visit_id"] == "a" else row for row in example_rows["visits"]]
     table = page_load_times(make_tables({**example_rows, "visits": visits}), Parameters())
-    assert table.row(by_predicate=pl.col("visit_id") == "a") == ("a", 500.0, *[None] * 6, limit)
+    assert table.row(by_predicate=pl.col("visit_id") == "a") == ("a", 500.0, *[None] * 6, reason)
 
 
 def test_figure_2_request_by_request(make_tables) -> None:

@@ -34,6 +34,18 @@ def at(last: int) -> str:
 
 ROWS = {
     "visits": [{"visit_id": "v", "status": "ok", "started_at": VISITED}],
+    "requests": [
+        {
+            "visit_id": "v",
+            "request_id": 0,
+            "scheme": "https",
+            "host": "a.test",
+            "port": 443,
+            "status": 200,
+            "connection_id": 0,
+            "server_ip": at(1),
+        }
+    ],
     "connections": [
         {
             "visit_id": "v",
@@ -57,7 +69,7 @@ ROWS = {
 
 def answer(build_study, name):
     with open_database(build_study(ROWS, Parameters())) as connection:
-        return run(connection, named(name).sql).rows()
+        return run(connection, named(name).sql).drop("vantage", "browser").rows()
 
 
 def test_issuer_of_each_host(build_study) -> None:
@@ -94,5 +106,5 @@ def test_names_resolve_to_the_addresses_used(build_study) -> None:
     assert answer(build_study, "names_resolve_summary") == [
         ("the host it was opened for", 7, 2, 2, 3, 50.0),
         # at 1: www no, img no; at 2: a.test yes, img no; at 9: www no, img no; at 3: b.test no
-        ("another host that its certificate covers", 7, 1, 6, 0, 100.0 / 7),
+        ("another host that its certificate covers", 7, 1, 6, 0, 14.285714),
     ]

@@ -4,8 +4,8 @@ The crawl is tests/fixtures/testbed_study.py; the pages are crawler/testbed/scen
 hang on who comes first (how many HTTP/1.1 connections are open at once, which of two lookups is answered first) are not
 among the numbers.
 
-What the pages ask for, D daily, S shop, G gazette, B bank, T travel, A anna, R bert, W wiki, O dora, P apps. Each is one
-visit from "here"; D and S are one visit each from "there" too. Vantages stand by themselves, each site has one page:
+What the pages ask for, D daily, S shop, G gazette, B bank, T travel, A anna, R bert, W wiki, O dora, P apps. Each is
+one visit from "here"; D and S are one visit each from "there" too. Vantages stand by themselves, each site has one page:
 
 =========  ==  ==  ==  ==  ==  ==  ==  ==  ==  ==  ====  ======================================
 page        D   S   G   B   T   A   R   W   O   P  here  of which
@@ -135,8 +135,8 @@ BY_HAND = {
     "visits_status_summary": {"status": "ok", "visits": 12, "visits_pct": 75.0, "sites": 10},
 }  # fmt: skip
 
-# Queries of something else than a page's recording by Chromium, of times, of what no page has, and of many rungs, for which
-# see below.
+# Queries of something else than a page's recording by Chromium, of times, of what no page has, and of many rungs, for
+# which see below.
 ELSEWHERE = {"causes_needs_summary", "load_times_page_dist", "variance_site_summary", "ladder_summary"}
 
 
@@ -155,21 +155,22 @@ def test_a_query(testbed_study, name) -> None:
 
 
 @pytest.mark.parametrize(
-    ("vantage", "counts", "rung", "total", "median"),
+    ("vantage", "counts", "rung", "numbers"),
     [
         # Of the 41 hosts one does not exist. From there 9 of D and 4 of S.
-        ("here", "DNS lookups", "without repeated and unused ones", 40, 4.0),
-        ("there", "DNS lookups", "without repeated and unused ones", 13, 6.5),
+        ("here", "DNS lookups", "without repeated and unused ones", (40, 4.0)),
+        ("there", "DNS lookups", "without repeated and unused ones", (13, 6.5)),
         # The table's addresses and ASes; D and S have 7 and 3, 3 and 2.
-        ("here", "TLS connections", "same address (the paper's ideal IP)", 31, 3.0),
-        ("there", "TLS connections", "same address (the paper's ideal IP)", 10, 5.0),
-        ("here", "TLS connections", "same AS (the paper's ideal ORIGIN)", 20, 2.0),
-        ("there", "TLS connections", "same AS (the paper's ideal ORIGIN)", 5, 2.5),
-        ("here", "DNS lookups", "same AS (the paper's ideal ORIGIN)", 20, 2.0),
-        ("there", "DNS lookups", "same AS (the paper's ideal ORIGIN)", 5, 2.5),
+        ("here", "TLS connections", "same address (the paper's ideal IP)", (31, 3.0)),
+        ("there", "TLS connections", "same address (the paper's ideal IP)", (10, 5.0)),
+        ("here", "TLS connections", "same AS (the paper's ideal ORIGIN)", (20, 2.0)),
+        ("there", "TLS connections", "same AS (the paper's ideal ORIGIN)", (5, 2.5)),
+        ("here", "DNS lookups", "same AS (the paper's ideal ORIGIN)", (20, 2.0)),
+        ("there", "DNS lookups", "same AS (the paper's ideal ORIGIN)", (5, 2.5)),
     ],
 )
-def test_the_ladder(testbed_study, vantage, counts, rung, total, median) -> None:
+def test_the_ladder(testbed_study, vantage, counts, rung, numbers) -> None:
+    total, median = numbers
     sites, failed = {"here": (10, 3), "there": (2, 1)}[vantage]
     with open_database(testbed_study) as connection:
         rows = rows_of(connection, "ladder_summary")

@@ -118,7 +118,8 @@ def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_stu
 
 def test_a_bot_challenge_is_no_page(build_study, one_place) -> None:
     visits = [
-        {**row, "status": "failed", "challenge": True} if row["visit_id"] == "a" else row for row in one_place["visits"]
+        {**row, "status": "failed", "challenge": True} if row["site"] == "example.com" else row
+        for row in one_place["visits"]
     ]
     with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
         rows = ladder(connection)

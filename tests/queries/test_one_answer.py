@@ -77,7 +77,9 @@ def test_nine_visits_of_a_site_weigh_as_one(build_study, example_rows) -> None:
         rows = {
             name: [row for row in of_table if row.get("visit_id") != "e"] for name, of_table in example_rows.items()
         }
-        rows["visits"] = [{**row, "vantage": None, "browser": None} for row in rows["visits"]]
+        rows["visits"] = [
+            {**row, "vantage": None, "browser": None, "url": f"https://{row['site']}/"} for row in rows["visits"]
+        ]
         for name in ("visits", "requests", "connections", "dns_queries"):
             again = [row for row in rows[name] if row["visit_id"] == "c"]
             rows[name] += [{**row, "visit_id": f"c{n}"} for n in range(1, times) for row in again]

@@ -210,7 +210,7 @@ def _with_ladder(study: Study, totals: dict[str, int], bounds: tuple[float, floa
     ]  # fmt: skip
     one = {**made.facts, "visits": 1, "sites": 1}
     page = dataclasses.replace(made.pages[0], facts={**made.pages[0].facts, **ONE_OF_EACH})
-    return render(dataclasses.replace(made, ladder=pl.DataFrame(rows), facts=one, pages=[page]))
+    return render(dataclasses.replace(made, ladders=[(None, pl.DataFrame(rows))], facts=one, pages=[page]))
 
 
 ONE_OF_EACH = {"measured_tls": 1, "paired_ideal_deployable": 1, "paired_ideal_origin": 1, "browser": "chromium"}
