@@ -150,11 +150,7 @@ REQUESTS = table(
 )
 
 NETWORK_REQUESTS = view(
-    "network_requests",
-    "visit_id request_id",
-    *REQUESTS.columns,
-    secure="BOOLEAN",
-    connection_known="BOOLEAN",
+    "network_requests", "visit_id request_id", *REQUESTS.columns, secure="BOOLEAN", connection_known="BOOLEAN"
 )
 
 CONNECTIONS = table(
