@@ -64,7 +64,7 @@ _SLOW_PATHS = (
     "tests/models/test_definitions.py",
     "tests/models/test_colocation_evidence.py",
     "tests/models/test_experiment.py",
-    "tests/models/test_fill",
+    "tests/models/test_runner_all_tables.py",
     "tests/models/test_known_connections_live.py",
     "tests/models/test_origin_sets.py",
     "tests/models/test_oversized_pages.py",
