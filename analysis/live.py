@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import duckdb
 import polars as pl
 
 from originset.analysis.certificates import certificate_tables, from_der
 from originset.data.capture import DnsQuery
+from originset.data.database_file import SHUT_IN
 from originset.data.schema import TABLES, polars_type
-from originset.data.shards import LIVE, read_shard, scan, shard_path, write_shard
+from originset.data.schema_views import view_sql
+from originset.data.shards import LIVE, literal, read_shard, read_shards_sql, scan, shard_path, shard_paths, write_shard
 from originset.data.study import Study
 
 _PLACE = ["visit_id", "host", "server_ip", "port"]
@@ -63,18 +66,7 @@ def lacking(study: Study, *, again: bool = False, refused_too: bool = False) -> 
 
     What was asked for before is left out, unless ``again``; ``refused_too`` keeps what was refused without contact.
     """
-    secure = (
-        scan(study, "requests")
-        .filter(
-            pl.col("scheme").is_in(["https", "wss"]),
-            ~pl.col("from_cache").fill_null(value=False),
-            pl.col("status").is_not_null() | pl.col("connection_id").is_not_null(),
-            pl.col("host").is_not_null(),
-        )
-        .select("visit_id", "host", "port", "server_ip", "connection_id")
-        .unique()
-        .collect(engine="streaming")
-    )
+    secure = _secure_hosts(study)
     names = secure.select("visit_id", "host").unique()
     # What ends in a digit or has a colon is an address.
     names = names.filter(~pl.col("host").str.contains(r"(^|\.)[0-9]+$|:"))
@@ -82,6 +74,20 @@ def lacking(study: Study, *, again: bool = False, refused_too: bool = False) -> 
     answered = answered.filter(pl.col("source") != "live") if again else answered
     names = names.join(answered.select("visit_id", "host").unique().collect(), on=["visit_id", "host"], how="anti")
     return Lacking(names.sort("visit_id", "host"), _places(study, secure, again=again, refused_too=refused_too))
+
+
+def _secure_hosts(study: Study) -> pl.DataFrame:
+    """The hosts of network requests over TLS: visit_id, host, port, server_ip and connection_id, distinct."""
+    paths = shard_paths(study, "requests")
+    with duckdb.connect(config=SHUT_IN) as connection:
+        requests = read_shards_sql(study, "requests", paths, literal(str(study.root.absolute())))
+        connection.execute(f"CREATE TEMP VIEW requests AS {requests}")
+        connection.execute(f"CREATE TEMP VIEW network_requests AS {view_sql('network_requests')}")
+        rows: pl.DataFrame = connection.sql("""
+            SELECT DISTINCT visit_id, host, port, server_ip, connection_id FROM network_requests
+            WHERE secure AND host IS NOT NULL
+        """).pl()
+    return rows
 
 
 def _places(study: Study, secure: pl.DataFrame, *, again: bool, refused_too: bool) -> pl.DataFrame:

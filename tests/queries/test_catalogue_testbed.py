@@ -5,7 +5,8 @@ hang on who comes first (how many HTTP/1.1 connections are open at once, which o
 among the numbers.
 
 What the pages ask for, D daily, S shop, G gazette, B bank, T travel, A anna, R bert, W wiki, O dora, P apps. Each is
-one visit from "here"; D and S are one visit each from "there" too. Each vantage stands by itself, a site has one page:
+one visit from "here"; D and S are one visit each from "there" too. Vantages stand by themselves, each site has one
+page:
 
 =========  ==  ==  ==  ==  ==  ==  ==  ==  ==  ==  ====  ======================================
 page        D   S   G   B   T   A   R   W   O   P  here  of which
