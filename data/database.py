@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -197,13 +197,19 @@ def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
         views[name] = _select(TABLES[name], whole, lacking)
         readable += whole
     _shut_in(connection, readable)
-    views |= {table.name: table.view for table in TABLES.values() if table.view is not None}
-    for statement in macro_statements(temporary=True):
-        connection.execute(statement)
     for name, select in views.items():
         for statement in ddl(TABLES[name], select, temporary=True):
             connection.execute(statement)
-    return _lacking(connection)
+    # Views of other tables can be made of tables that are as the schema has them.
+    if problem := _lacking(connection, [table for table in TABLES.values() if table.view is None]):
+        return problem
+    for statement in macro_statements(temporary=True):
+        connection.execute(statement)
+    for table in TABLES.values():
+        if table.view is not None:
+            for statement in ddl(table, temporary=True):
+                connection.execute(statement)
+    return _lacking(connection, TABLES.values())
 
 
 def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
@@ -215,12 +221,12 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _lacking(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The first table or column of the schema that a database does not have, or has of another type."""
+def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
+    """The first of some tables, or its first column, that a database does not have, or has of another type."""
     columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
     found = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
     tables = {table for table, _ in found}
-    for table in TABLES.values():
+    for table in wanted:
         if table.name not in tables:
             return f"an earlier originset made study.duckdb, which lacks {table.name}"
         for column in table.columns:
