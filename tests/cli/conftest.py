@@ -101,8 +101,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     modelled["page_basis"] = rows(
         "page_basis",
         [
-            {"visit_id": visit["visit_id"], "question": "certificates", "counted": visit["status"] == "ok"}
+            {"visit_id": visit["visit_id"], "question": question, "counted": visit["status"] == "ok"}
             for visit in VISITS
+            for question in ("causes", "servers", "certificates")
         ],
     )
     files = {name: [folder / f"{name}.parquet"] for name in modelled}
