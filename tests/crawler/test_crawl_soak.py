@@ -238,21 +238,20 @@ def test_vantages_rounds_and_repeats_are_one_study(crawls: Crawls, tmp_path: Pat
     out = subprocess.run(
         [*originset, "query", "variance_site_summary", "--format", "json"], check=True, capture_output=True, text=True
     )
-    rows = {row["counts"]: row for row in json.loads(out.stdout)}
+    rows = {row["vantage"]: row for row in json.loads(out.stdout) if row["counts"] == "TLS connections"}
     with duckdb.connect(str(crawls.study.database_path), read_only=True) as connection:
         counts = connection.execute(
-            "SELECT site, measured_tls FROM visits JOIN page_counts USING (visit_id)"
+            "SELECT vantage, site, measured_tls FROM visits JOIN page_counts USING (visit_id)"
         ).fetchall()
-    groups = [[tls for site, tls in counts if site == wanted] for wanted in sites]
-    within = statistics.mean(statistics.variance(group) for group in groups)
-    row = rows["TLS connections"]
-    assert (row["sites"], row["visits"]) == (len(sites), expected)
-    assert row["within_variance"] == pytest.approx(within)
-    assert row["within_variance"] > 0, "vantages differ"
-    means = [statistics.mean(group) for group in groups]
-    between = max(0.0, statistics.variance(means) - within / len(groups[0]))
-    assert row["between_variance"] == pytest.approx(between)
-    assert row["between_variance"] > 0, "sites differ"
+    assert sorted(rows) == vantages, "each stands by itself"
+    for vantage, row in rows.items():
+        groups = [[tls for place, site, tls in counts if (place, site) == (vantage, wanted)] for wanted in sites]
+        within = statistics.mean(statistics.variance(group) for group in groups)
+        assert (row["pages"], row["visits"]) == (len(sites), expected / len(vantages))
+        assert row["within_variance"] == pytest.approx(within)
+        between = max(0.0, statistics.variance(map(statistics.mean, groups)) - within / len(groups[0]))
+        assert row["between_variance"] == pytest.approx(between)
+        assert row["between_variance"] > 0, "sites differ"
 
 
 class Stub:
