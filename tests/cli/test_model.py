@@ -56,9 +56,14 @@ def test_sensitivity_is_kept_until_the_models_run_again(study, run) -> None:
     assert run("model", "--sensitivity").returncode == 0
     assert ask(
         study,
-        "SELECT value, chosen, median_ideal_origin, connections_saved FROM model_sensitivity"
-        " WHERE parameter = 'colocation' AND value IN ('asn', 'ip') ORDER BY value",
-    ) == [("asn", True, 1.0, 5), ("ip", False, 1.5, 3)]
+        "SELECT vantage, value, chosen, median_ideal_origin, connections_saved FROM model_sensitivity"
+        " WHERE parameter = 'colocation' AND value IN ('asn', 'ip') ORDER BY vantage NULLS LAST, value",
+    ) == [
+        # tests/cli/test_rebuild.py has the pages: a from here, b from there, c and f imported.
+        ("here", "asn", True, 3.0, 3), ("here", "ip", False, 4.0, 2),
+        ("there", "asn", True, 1.0, 1), ("there", "ip", False, 2.0, 0),
+        (None, "asn", True, 0.5, 1), (None, "ip", False, 0.5, 1),
+    ]  # fmt: skip
     assert run("model").returncode == 0
     assert ask(study, "SELECT count(*) FROM model_sensitivity") == [(0,)]
 
@@ -89,7 +94,12 @@ def test_a_second_table_beside_the_studys_own(study, run, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     assert ask(
         study,
-        "SELECT value, chosen, connections_saved FROM model_sensitivity WHERE parameter = 'ip_to_as' ORDER BY chosen",
-    ) == [("one.dat", False, 7), ("the study's own", True, 5)]
+        "SELECT vantage, value, chosen, connections_saved FROM model_sensitivity"
+        " WHERE parameter = 'ip_to_as' ORDER BY vantage NULLS LAST, chosen",
+    ) == [
+        ("here", "one.dat", False, 5), ("here", "the study's own", True, 3),
+        ("there", "one.dat", False, 1), ("there", "the study's own", True, 1),
+        (None, "one.dat", False, 1), (None, "the study's own", True, 1),
+    ]  # fmt: skip
     refused = run("model", "--ip-to-as", table)
     assert (refused.returncode, "add --sensitivity" in refused.stderr) == (2, True)
