@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
+from healthy_testbed import healthy_testbed
 
 from originset.crawler.browser.chromium import Chromium
 from originset.crawler.netlog import reading
@@ -22,7 +24,11 @@ RULES = ("address-same", "protocol-misdirected", "protocol-http1-both", "credent
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    with Testbed(catalogue.together(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
+    """The rules' pages at an address that the small internet, which may be up too, does not have."""
+    scenario = catalogue.together(list(RULES))
+    hosts = {name: dataclasses.replace(host, addresses=("104.16.201.10",)) for name, host in scenario.hosts.items()}
+    moved = dataclasses.replace(scenario, hosts=hosts, dns_address="192.0.2.58")
+    with healthy_testbed(moved, tmp_path_factory.mktemp("lab") / "lab") as lab:
         yield lab
 
 
