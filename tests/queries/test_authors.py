@@ -10,7 +10,7 @@ from originset.queries.figures import FIGURES
 # Sections 2 and 3 of what was read in the paper and computed from its data, as shown there.
 PAPER = {
     "figure-1": {
-        "pages": 315_796, "pages that need 1 AS": 6.46, "pages that need 2 ASes": 13.86,
+        "sites": 315_796, "pages that need 1 AS": 6.46, "pages that need 2 ASes": 13.86,
         "pages that need 3 ASes": 13.00, "pages that need 3 ASes or fewer": 33.3,
         "pages that need 6 ASes or fewer": 61.5, "pages that need 10 ASes or fewer": 81.2,
         "pages that need 20 ASes or fewer": 94.4, "most ASes of a page": 114,
