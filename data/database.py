@@ -203,13 +203,11 @@ def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
     # Views of other tables can be made of tables that are as the schema has them.
     if problem := _lacking(connection, [table for table in TABLES.values() if table.view is None]):
         return problem
-    for statement in macro_statements(temporary=True):
+    views_of_tables = [table for table in TABLES.values() if table.view is not None]
+    statements = [statement for table in views_of_tables for statement in ddl(table, temporary=True)]
+    for statement in [*macro_statements(temporary=True), *statements]:
         connection.execute(statement)
-    for table in TABLES.values():
-        if table.view is not None:
-            for statement in ddl(table, temporary=True):
-                connection.execute(statement)
-    return _lacking(connection, TABLES.values())
+    return _lacking(connection, views_of_tables)
 
 
 def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
