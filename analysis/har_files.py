@@ -213,7 +213,7 @@ def _members_or_none(opened: BinaryIO, source: str) -> Iterator[Text | InputErro
 def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
     try:
         archive = zipfile.ZipFile(opened)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeError) as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         yield InputError(source, "damaged", f"a damaged zip archive ({error})")
         return
     with archive:
@@ -236,7 +236,7 @@ def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
                     text = _bounded(unpacked, inner, member.compress_size)
             except InputError as error:
                 yield error
-            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
                 yield InputError(inner, "damaged", f"cannot be unpacked ({error})")
             else:
                 if name.endswith(".har") or _BEGINNING.match(text):

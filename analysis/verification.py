@@ -134,10 +134,10 @@ def _compare_page(source: str, page: int, ours: pl.DataFrame, entries: list[HarE
             continue
         theirs = _read(source, entry, result)
         # Of several requests for one URL, which a study has in the order of their start, the one that is most alike.
-        row = min(rows, key=lambda row: sum(not _alike(row[name], value) for name, value in theirs.items()))
+        row = min(rows, key=lambda row: sum(not _same_value(row[name], value) for name, value in theirs.items()))
         rows.remove(row)
         for name, value in theirs.items():
-            if not _alike(row[name], value):
+            if not _same_value(row[name], value):
                 result.differences.append(f"{what} {name}: {row[name]}, haralyzer {value}")
 
 
@@ -180,7 +180,7 @@ _FIELDS: dict[str, Callable[[HarEntry], Any]] = {
 }
 
 
-def _alike(ours: object, theirs: object) -> bool:
+def _same_value(ours: object, theirs: object) -> bool:
     if isinstance(ours, int | float) and isinstance(theirs, int | float):
         return abs(ours - theirs) <= (_TOLERANCE_MS if isinstance(theirs, float) or isinstance(ours, float) else 0)
     return ours == theirs

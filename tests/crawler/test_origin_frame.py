@@ -29,7 +29,7 @@ def _entry(text: bytes) -> bytes:
 def test_what_is_encoded_is_decoded(origins: list[str]) -> None:
     frame = encode(origins)
     header, length = hyperframe.frame.Frame.parse_frame_header(memoryview(frame[:9]))
-    assert (header.type, header.stream_id, header.flag_byte, length) == (TYPE, 0, 0, len(frame) - 9)  # type: ignore[attr-defined]  # an ExtensionFrame
+    assert (header.type, header.stream_id, header.flag_byte, length) == (TYPE, 0, 0, len(frame) - 9)
     assert decode(frame[9:]) == origins
 
 

@@ -281,7 +281,7 @@ def test_fields_of_wrong_types_count_as_absent():
             entry(
                 "https://a.test/", timings={"wait": "12.5", "dns": [], "send": True}, serverIPAddress=7, connection=4
             ),
-            "no object",  # type: ignore[arg-type]  # that is the point
+            "no object",
             {"request": None, "response": {"status": "404"}, "startedDateTime": {"a": 1}},
         )
     )["requests"]

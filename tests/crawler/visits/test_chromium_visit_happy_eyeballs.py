@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -17,18 +16,14 @@ from originset.crawler.visits.chromium_visit import visit
 from originset.crawler.visits.record import VisitRequest
 from originset.data.capture import UNNAMED, Extension
 
-pytestmark = [pytest.mark.testbed, pytest.mark.browser]
+pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 
 RULES = ("address-same", "protocol-misdirected", "protocol-http1-both", "credentials-crossorigin", "http3-same-address")
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    """The rules' pages at an address that the small internet, which may be up too, does not have."""
-    scenario = catalogue.together(list(RULES))
-    hosts = {name: dataclasses.replace(host, addresses=("104.16.201.10",)) for name, host in scenario.hosts.items()}
-    moved = dataclasses.replace(scenario, hosts=hosts, dns_address="192.0.2.58")
-    with healthy_testbed(moved, tmp_path_factory.mktemp("lab") / "lab") as lab:
+    with healthy_testbed(catalogue.together(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
         yield lab
 
 
