@@ -53,7 +53,7 @@ def command(
     """
     if name is not None and sql is not None:
         raise UsageError("a name and --sql at once", "give one of them")
-    given = _given(parameters)
+    given = _parameter_values(parameters)
     if show:
         if name is None:
             raise UsageError("--show needs a name", "list them with: originset query")
@@ -91,7 +91,7 @@ def _require_use(sql: str, name: str, selection: Selection) -> None:
         )
 
 
-def _given(parameters: tuple[str, ...]) -> dict[str, str]:
+def _parameter_values(parameters: tuple[str, ...]) -> dict[str, str]:
     pairs = [parameter.partition("=") for parameter in parameters]
     for name, equals, _ in pairs:
         if not equals:

@@ -81,7 +81,7 @@ def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches:
         name = f"{variant.parameter}-{variant.value}"
         changed = replace(run, parameters=variant.parameters)
         results = own if variant.chosen else _summary(changed, name, run_batches)
-        found.append(_of_choice(results, variant.parameter, variant.value, chosen=variant.chosen))
+        found.append(_sensitivity_rows(results, variant.parameter, variant.value, chosen=variant.chosen))
     if second is not None:
         name, addresses = second
         path = run.folder.parent / "addresses.parquet"
@@ -89,13 +89,13 @@ def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches:
         study = {**run.inputs.study, "addresses": Select.all_of(path.relative_to(run.inputs.folder))}
         other = replace(run, inputs=replace(run.inputs, study=study))
         found += [
-            _of_choice(own, "ip_to_as", "the study's own", chosen=True),
-            _of_choice(_summary(other, "ip_to_as", run_batches), "ip_to_as", name, chosen=False),
+            _sensitivity_rows(own, "ip_to_as", "the study's own", chosen=True),
+            _sensitivity_rows(_summary(other, "ip_to_as", run_batches), "ip_to_as", name, chosen=False),
         ]
     return pl.concat(found)
 
 
-def _of_choice(results: pl.DataFrame, parameter: str, value: str, *, chosen: bool) -> pl.DataFrame:
+def _sensitivity_rows(results: pl.DataFrame, parameter: str, value: str, *, chosen: bool) -> pl.DataFrame:
     choice = {"parameter": pl.lit(parameter), "value": pl.lit(value), "chosen": pl.lit(chosen)}
     return results.with_columns(**choice).select(MODEL_SENSITIVITY.polars_schema.names())
 

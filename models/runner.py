@@ -97,7 +97,7 @@ def run_models(run: Run, run_batches: RunBatches) -> None:
     """
     for stage in run.stages:
         if stage % 2:
-            run_batches([(_of_batch(run, stage, batch), stage, batch) for batch in run.inputs.batches])
+            run_batches([(_run_of_batch(run, stage, batch), stage, batch) for batch in run.inputs.batches])
         else:
             _run_stage(run, stage, run.inputs.study, _ALL)
 
@@ -151,7 +151,7 @@ def batch_rows(
         return {name: connection.table(name).pl() for name in names}
 
 
-def _of_batch(run: Run, stage: int, batch: int) -> Run:
+def _run_of_batch(run: Run, stage: int, batch: int) -> Run:
     """The run as far as one batch of a stage needs it: a study may have more files than can be sent with each."""
     own = {table: select for table, select in _selects(run, batch).items() if table in _tables_read(run, stage)}
     return replace(run, inputs=Inputs(run.inputs.folder, {}, {batch: own}))

@@ -16,7 +16,7 @@ from originset.queries import experiment_figures, page_figures
 from originset.queries.catalogue import catalogue, rows_of, run
 from originset.queries.distribution import Distribution
 from originset.queries.drawing import context, panels, save, save_rows
-from originset.queries.ladder import GROUP, Group, colocation, group_name, groups, of_group
+from originset.queries.ladder import GROUP, Group, colocation, group_name, groups, rows_of_group
 from originset.queries.paper_figure import Data, PaperFigure
 
 FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key=lambda figure: figure.name))
@@ -93,7 +93,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
                 paths.extend(_draw(figure, of_authors, out, keys))
                 numbers.extend(_compare(figure, of_authors, _NO_GROUP))
             continue
-        for group, folder, of_one in _parts(rows, folders, out):
+        for group, folder, of_one in _rows_by_group(rows, folders, out):
             _make(folder, out)
             columns = [pl.col(ours).alias(name) for ours, name in figure.columns.items()]
             paths.append(_write(of_one.select(columns), folder, figure.name))
@@ -125,11 +125,13 @@ def folder_names(connection: duckdb.DuckDBPyConnection) -> dict[Group, str]:
     return dict(zip(found, unique, strict=True))
 
 
-def _parts(rows: pl.DataFrame, folders: Mapping[Group, Path], out: Path) -> list[tuple[Group, Path, pl.DataFrame]]:
+def _rows_by_group(
+    rows: pl.DataFrame, folders: Mapping[Group, Path], out: Path
+) -> list[tuple[Group, Path, pl.DataFrame]]:
     """A query's rows for each vantage and browser, and where these are drawn; those that are of none in ``out``."""
     if not set(GROUP) <= set(rows.columns):
         return [(_NO_GROUP, out, rows)]
-    parts = [(group, folder, of_group(rows, group)) for group, folder in folders.items()]
+    parts = [(group, folder, rows_of_group(rows, group)) for group, folder in folders.items()]
     return [(group, folder, part) for group, folder, part in parts if not part.is_empty()]
 
 

@@ -37,7 +37,7 @@ def groups(rows: pl.DataFrame) -> list[Group]:
     return rows.select(GROUP).unique(maintain_order=True).rows()
 
 
-def of_group(rows: pl.DataFrame, group: Group) -> pl.DataFrame:
+def rows_of_group(rows: pl.DataFrame, group: Group) -> pl.DataFrame:
     """The rows of one vantage and browser; all of rows that are of none."""
     if not set(GROUP) <= set(rows.columns):
         return rows

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.models.browsers.lifetimes import with_lifetimes
-from originset.models.browsers.part import Ints, Part, grouped, places
+from originset.models.browsers.part import Ints, Part, group_numbers, places
 
 MISDIRECTED = 421
 
@@ -51,7 +51,7 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and nothing
     decides it.
     """
-    group, firsts = grouped(rows.select(*_ALIKE, "life"))
+    group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
     sockets = np.where(rows["socket"].to_numpy(), requests, 0)
     sums = {
@@ -85,7 +85,9 @@ def modes_of(part: Part) -> pl.DataFrame:
     said = _modes(requests, visit, kind, cross, pages)
     socket = kind == _SOCKET
     facts = pl.DataFrame({"cross": cross, "said": said, "apart": apart, "socket": socket})
-    group, firsts = grouped(requests.select("visit_id", "connection_id", "host", "port", "protocol").hstack(facts))
+    group, firsts = group_numbers(
+        requests.select("visit_id", "connection_id", "host", "port", "protocol").hstack(facts)
+    )
     begun = pl.col("started_ms") + pl.col("blocked_ms").fill_null(0.0)
     looked_up = begun + pl.col("dns_ms").fill_null(0.0)
     phases = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
@@ -123,7 +125,7 @@ def page_sites(part: Part) -> pl.Series:
 
 def _connections(rows: pl.DataFrame) -> pl.Series:
     """``connection``: a number for visit and connection; -1 where it is not known."""
-    number, _ = grouped(rows.select("visit_id", "connection_id"))
+    number, _ = group_numbers(rows.select("visit_id", "connection_id"))
     return pl.Series("connection", np.where(rows["connection_id"].is_null().to_numpy(), -1, number))
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
 from originset.models.browsers.facts import BatchFacts
-from originset.models.browsers.part import earlier_alike, grouped
+from originset.models.browsers.part import earlier_alike, group_numbers
 from originset.models.browsers.sharing_rules import (
     MAYBE,
     NO,
@@ -68,7 +68,7 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
 
 def _possible(groups: pl.DataFrame, coverage: pl.DataFrame) -> pl.DataFrame:
     """Pairs (group, group_held) of which names and protocols rule nothing out, with ``covers``."""
-    page, _ = grouped(groups.select(_PAGE))
+    page, _ = group_numbers(groups.select(_PAGE))
     narrow = groups.select("group", "host", "protocol", "certificate_id", "names_known", "requests", "sockets")
     # One that is for a WebSocket over HTTP/1.1 carries nothing else.
     shared = narrow.with_columns(pl.Series("page", page)).filter(pl.col("requests") > pl.col("sockets"))

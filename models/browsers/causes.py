@@ -14,7 +14,7 @@ from originset.models.browsers.fixes import fixable_by, with_fix
 from originset.models.browsers.part import Part
 from originset.models.browsers.reusable import reusable_pairs
 from originset.models.browsers.sander import sander_causes
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES, origin_of, over, reaches, same_pool, three
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES, is_over, origin_of, reaches, same_pool, three
 from originset.models.browsers.used import used_connections
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
@@ -187,8 +187,8 @@ def _by_browser(rule: str) -> pl.Expr:
     rules = browser_rules()
     return (
         pl.when(pl.col("browser") == "firefox")
-        .then(over(getattr(rules["firefox"], rule)))
-        .otherwise(over(getattr(rules["chromium"], rule)))
+        .then(is_over(getattr(rules["firefox"], rule)))
+        .otherwise(is_over(getattr(rules["chromium"], rule)))
     )
 
 

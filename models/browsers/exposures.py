@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.models.browsers.part import Ints, Part, grouped
+from originset.models.browsers.part import Ints, Part, group_numbers
 from originset.models.browsers.sharing_rules import NO, YES
 
 _NAME = ["visit_id", "host"]
@@ -29,7 +29,7 @@ def page_names(
     opened = part.connections.select("visit_id", pl.col("first_host").alias("host"), "ech", "tls")
     opened = opened.filter(pl.col("tls").ne_missing(other=False))
     every = pl.concat([frame.select(_NAME) for frame in (groups, plain, asked, opened)])
-    name, firsts = grouped(every)
+    name, firsts = group_numbers(every)
     of_group, of_plain, of_query, of_connection = np.split(name, np.cumsum([groups.height, plain.height, asked.height]))
 
     def any_of(of: Ints, flags: pl.Series) -> _Flags:
@@ -109,7 +109,7 @@ def page_addresses(
     plain = alone.filter(~pl.col("secure")).select("visit_id", "ip")
     peers = groups.select("visit_id", pl.col("peer").alias("ip"))
     every = pl.concat([peers, plain, led])
-    place, firsts = grouped(every)
+    place, firsts = group_numbers(every)
     of_group, of_plain, of_led = np.split(place, np.cumsum([peers.height, plain.height]))
     # What goes without TLS goes there whatever browser and plan.
     always = _any(of_plain, np.ones(plain.height, np.bool_), firsts.size)
@@ -170,7 +170,7 @@ def first_of_place(part: Part, groups: pl.DataFrame) -> _Flags:
     ).with_columns(
         pl.when(unplaced).then("ip"), pl.when(unplaced & pl.col("ip").is_null()).then("host")
     )  # fmt: skip
-    _, firsts = grouped(place)
+    _, firsts = group_numbers(place)
     first = np.zeros(groups.height, np.bool_)
     first[firsts] = True
     return first

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Ints, Part, grouped, matched
+from originset.models.browsers.part import Ints, Part, group_numbers, matched
 
 _Times = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -34,7 +34,7 @@ def with_lifetimes(part: Part, rows: pl.DataFrame, alike: tuple[str, ...]) -> pl
     begun = (
         rows.select(since=pl.max_horizontal("started_ms", told["opened_ms"])).to_series().fill_null(np.nan).to_numpy()
     )
-    group, _ = grouped(rows.select(alike))
+    group, _ = group_numbers(rows.select(alike))
     order = np.lexsort((begun, group))
     seen = _follows(group, begun, np.where(watched, closed, np.inf), order) & watched
     quiet = _follows(group, begun, np.where(known & ~watched, _last_answers(rows), np.inf), order) & known & ~watched

@@ -71,7 +71,7 @@ def _numbered(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(number).filter(pl.col("visit_id").is_not_null())
 
 
-def grouped(keys: pl.DataFrame) -> tuple[Ints, Ints]:
+def group_numbers(keys: pl.DataFrame) -> tuple[Ints, Ints]:
     """The group of each row, those with the same keys (NULL is one), and each group's first row, which orders them."""
     first = keys.with_row_index("row").select(pl.col("row").first().over(keys.columns))["row"].to_numpy()
     begins = first == np.arange(first.size)

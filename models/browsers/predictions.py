@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.part import Ints, Part, grouped
+from originset.models.browsers.part import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
 from originset.models.browsers.sharing_rules import MAYBE, NO, YES
 
@@ -143,8 +143,8 @@ def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules, pag
 
 def with_lookups(groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with numbers for what one lookup serves: ``lookup`` (a page's name), ``lookup_in_partition``."""
-    of_name, _ = grouped(groups.select("visit_id", "host"))
-    of_partition, _ = grouped(groups.select("visit_id", "host", "top_site", "cross_site"))
+    of_name, _ = group_numbers(groups.select("visit_id", "host"))
+    of_partition, _ = group_numbers(groups.select("visit_id", "host", "top_site", "cross_site"))
     return groups.with_columns(pl.Series("lookup", of_name), pl.Series("lookup_in_partition", of_partition))
 
 

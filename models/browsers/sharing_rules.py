@@ -23,7 +23,7 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     That its server may answer 421 is not asked. ``recorded``: a connection that carried both counts as evidence of what
     nothing else decides; without it, what is said does not rest on what the recording's own browser did.
     """
-    permits, restricts = (over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
+    permits, restricts = (is_over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
     framed, listed = framed_in_time(), lists_origin()
     covers, by_address = ("covers", "reaches") if recorded else ("covers_by_names", "reaches_by_answers")
     fit = pl.col(by_address)
@@ -32,7 +32,7 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(fit).cast(pl.Int8)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
-    others = (_carries(rules) & ~pl.col("h2_denied")) | (listed & permits & over(rules.origin_carries_others))
+    others = (_carries(rules) & ~pl.col("h2_denied")) | (listed & permits & is_over(rules.origin_carries_others))
     elsewhere = pl.min_horizontal(
         covers,
         fit,
@@ -86,7 +86,7 @@ def in_time() -> pl.Expr:
 @cache
 def looked_up(rules: BrowserRules) -> pl.Expr:
     """Whether the later one's name is looked up although it uses the earlier connection."""
-    return ~(lists_origin() & over(rules.origin_skips_lookup))
+    return ~(lists_origin() & is_over(rules.origin_skips_lookup))
 
 
 @cache
@@ -106,11 +106,11 @@ def same_pool(pool: frozenset[str], *, recorded: bool = False) -> pl.Expr:
         "cross_site_frame": pl.col("cross_site") == held["cross_site"],
         "home_from_foreign_frame": back == held_back,
     }
-    alike = [_alike(name, known, recorded=recorded) for name, known in aspects.items() if name in pool]
+    alike = [_pool_aspect_shared(name, known, recorded=recorded) for name, known in aspects.items() if name in pool]
     return pl.min_horizontal([pl.lit(YES, pl.Int8), *alike])
 
 
-def _alike(aspect: str, known: pl.Expr, *, recorded: bool) -> pl.Expr:
+def _pool_aspect_shared(aspect: str, known: pl.Expr, *, recorded: bool) -> pl.Expr:
     if not recorded:
         return three(known)
     chromium, firefox = (aspect in browser_rules()[browser].pool for browser in ("chromium", "firefox"))
@@ -124,7 +124,7 @@ def three(known: pl.Expr) -> pl.Expr:
 
 
 @cache
-def over(protocols: frozenset[str]) -> pl.Expr:
+def is_over(protocols: frozenset[str]) -> pl.Expr:
     """Whether the connection is of one of these protocols."""
     return pl.coalesce("protocol_held", "protocol").is_in(list(protocols)).fill_null(value=False)
 

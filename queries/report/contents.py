@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 
 from originset.queries.catalogue import named, run
-from originset.queries.ladder import group_name, groups, ladder, of_group, rests_on
+from originset.queries.ladder import group_name, groups, ladder, rests_on, rows_of_group
 from originset.queries.report.advice import ADVISED, Advice, advice
 from originset.queries.report.sentences import as_of, who, why
 from originset.queries.report.text import shown
@@ -179,7 +179,7 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
 def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
     """The ladder of each vantage and browser, with what these are called if there are several."""
     found = groups(rungs)
-    return [(shown(group_name(group)) if len(found) > 1 else None, of_group(rungs, group)) for group in found]
+    return [(shown(group_name(group)) if len(found) > 1 else None, rows_of_group(rungs, group)) for group in found]
 
 
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:
@@ -204,7 +204,7 @@ def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, lis
     shares = [step / 50 for step in range(51)]
     found = []
     for group in groups(rows):
-        of_one = of_group(rows, group)
+        of_one = rows_of_group(rows, group)
         if of_one.height >= 5:
             points = [
                 (share, float(of_one["tls"].quantile(share) or 0), float(of_one["origin_dns_tls"].quantile(share) or 0))

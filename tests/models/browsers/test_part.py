@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.models.browsers.part import earlier_alike, grouped, matched
+from originset.models.browsers.part import earlier_alike, group_numbers, matched
 from tests.fixtures.browser_models import browser_tables, part_of
 
 SITE, OTHER, ADDRESS = "www.one.test", "static.one.test", "104.16.0.1"
@@ -16,7 +16,7 @@ _ROWS = st.lists(st.tuples(*[st.none() | st.sampled_from((0, 1, 2**62))] * 2), m
 @given(_ROWS)
 def test_rows_that_are_alike(rows) -> None:
     keys = pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row")
-    group, firsts = grouped(keys)
+    group, firsts = group_numbers(keys)
     assert [rows[firsts[number]] for number in group] == rows
     assert [rows[first] for first in firsts] == list(dict.fromkeys(rows))
     pairs = earlier_alike(keys.with_row_index("n"), "n", ["a", "b"])
