@@ -49,8 +49,9 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
     """
     wide: pl.DataFrame = connection.sql(_VALUES.format(group=GROUPS[by])).pl()
     compared = wide if by is None else wide.drop_nulls("group")
-    for column in {"vantage", "browser"} - {by}:
-        _require_one(compared[column])
+    for column in ("vantage", "browser"):
+        if column != by:
+            _require_one(compared[column])
     long = wide.unpivot(METRICS, index=["site", "page", "group", "question", "visit_id"], variable_name="metric")
     asked = pl.col("metric").replace_strict(_QUESTIONS, default="connections")
     return (
@@ -69,7 +70,10 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
 def _require_one(found: pl.Series) -> None:
     if found.n_unique() > 1:
         names = ", ".join(sorted(name or "unknown" for name in found.unique()))
-        raise UsageError(f"there are visits of several {found.name}s: {names}", f"choose one with --{found.name}")
+        unknown = f", those of an unknown one with --where '{found.name} IS NULL'" if found.null_count() else ""
+        raise UsageError(
+            f"there are visits of several {found.name}s: {names}", f"choose one with --{found.name}{unknown}"
+        )
 
 
 def only_page(values: pl.DataFrame) -> bool:
