@@ -22,7 +22,7 @@ demo: system-demo $(READY)
 	@$(BIN)/originset demo
 
 # The oldest DuckDB that study.duckdb is written for: tests read it with that too, where there is one for this Python.
-OLD_DUCKDB := build/duckdb-$(shell sed -n 's/^STORAGE_VERSION = "v\(.*\)"$$/\1/p' data/database.py)
+OLD_DUCKDB := build/duckdb-$(shell sed -n 's/^STORAGE_VERSION = "v\(.*\)"$$/\1/p' data/studies/database.py)
 
 # Three parts at once, each in namespaces of its own: the crawler; commands and the cluster; the rest. The first is shown
 # as it goes, the others when all have ended.
@@ -65,7 +65,7 @@ audit: $(READY)
 	@build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # Pages that are made from their source: the module that writes each, and where to.
-PAGES := originset.data.schema_page:docs/schema.md originset.models.models_page:docs/models.md \
+PAGES := originset.data.schema.page:docs/schema.md originset.models.runner.page:docs/models.md \
   originset.cli.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
   originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md
 
@@ -101,7 +101,7 @@ rules: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out data/reference/browser_observations.json
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
-$(READY): pyproject.toml constraints.txt $(wildcard models/compiled/*.pyx)
+$(READY): pyproject.toml constraints.txt $(wildcard models/*/*.pyx)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.x ..." >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip

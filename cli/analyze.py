@@ -9,19 +9,19 @@ from typing import Any
 import click
 import polars as pl
 
-from originset.analysis.captures import read_captures
-from originset.analysis.resolution import resolve
+from originset.analysis.captures.capture_import import read_captures
+from originset.analysis.resolution.name_resolution import resolve
 from originset.cli.files import FILE
 from originset.cli.model_batches import batch_options, batches_run, side_by_side
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
-from originset.data.capture_place import captures_folder, confirm_place, fetch_captures, place_of
+from originset.data.captures.capture_place import captures_folder, confirm_place, fetch_captures, place_of
 from originset.data.reference.snapshot import Reference, current
-from originset.data.shards import scan
-from originset.data.study import Study
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
-from originset.models.runner import RunBatches
+from originset.models.runner.runner import RunBatches
 
 _SHOWN = 20
 

@@ -25,20 +25,20 @@ from originset.cli.files import require_no_link
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
 from originset.cli.selection import apply_selection, selection_options
-from originset.data.database import open_database
 from originset.data.errors import StudyError, UsageError
-from originset.data.files import disk_fault
-from originset.data.schema import TABLES, Stage
-from originset.data.schema_page import page as schema_page
-from originset.data.shards import read_shard, scan, shard_paths, write_shard
-from originset.data.stripping import Stripping, stripped_manifest
-from originset.data.study import Study
+from originset.data.files.atomic_files import disk_fault
+from originset.data.sanitising.publication import Stripping, stripped_manifest
+from originset.data.schema.page import page as schema_page
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import read_shard, scan, shard_paths, write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.artifact_page import Bundle, Step, page
 from originset.queries.catalogue import catalogue, run
-from originset.queries.figures import MEMORY, draw, folder_names
+from originset.queries.figures.all_figures import MEMORY, draw, folder_names
 from originset.queries.ladder import ladder
-from originset.queries.selection import Selection, select_visits
+from originset.queries.visit_selection import Selection, select_visits
 
 NAME = "originset-artifact"
 

@@ -11,10 +11,10 @@ import polars as pl
 
 from originset.cli.output import note, say, write_rows
 from originset.cli.scratch_study import study_of
-from originset.data.database import open_database
 from originset.data.errors import InputError, UsageError
-from originset.data.study import Study
-from originset.queries.budget import MEASURES, OVER, UNKNOWN, PageBudget, judged
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.queries.page_budget import MEASURES, OVER, UNKNOWN, PageBudget, judged
 
 GITHUB = "github"
 

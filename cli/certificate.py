@@ -16,8 +16,8 @@ from originset.cli.writers import cert_manager, certbot, lego, names_json, signi
 from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import InputError, UsageError
-from originset.data.study import Study
-from originset.models.plan import counted
+from originset.data.studies.study import Study
+from originset.models.plans.origin_plan import counted
 
 _FORMATS = ("csr", "certbot", "lego", "cert-manager", "json")
 _NAMED: dict[str, Callable[[NameList, str | None], str]] = {"certbot": certbot.render, "lego": lego.render}

@@ -15,12 +15,12 @@ from originset.cli.finite_range import FiniteRange
 from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
-from originset.crawler.preflight.findings import findings
-from originset.crawler.preflight.name_lookup import LOOKUP_SECONDS, addresses_of
-from originset.crawler.preflight.observation import DEADLINE_SECONDS, Target, observe
+from originset.crawler.probe.server_findings import findings
+from originset.crawler.probe.server_observation import DEADLINE_SECONDS, Target, observe
+from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
 from originset.data.errors import UsageError
 from originset.data.host_names import address_and_port
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "detail": pl.String}
 

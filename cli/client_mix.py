@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from originset.data.errors import InputError
-from originset.models.client_mix import ClientMix
+from originset.models.plans.client_shares import ClientMix
 
 _KINDS = tuple(ClientMix.__struct_fields__)
 _MAX_BYTES = 64 << 10

@@ -14,14 +14,14 @@ import polars as pl
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.scratch_study import study_of
 from originset.cli.selection import apply_selection, selection_options
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.study import Study
-from originset.queries.comparison import compare_pages, compare_totals, only_page, page_values
-from originset.queries.connection_changes import connection_changes, host_connections
-from originset.queries.recording_differences import recording_differences, recording_facts
-from originset.queries.report.text import counted
-from originset.queries.selection import Selection
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.queries.comparison.compared_values import compare_pages, compare_totals, only_page, page_values
+from originset.queries.comparison.connection_changes import connection_changes, host_connections
+from originset.queries.comparison.recording_differences import recording_differences, recording_facts
+from originset.queries.report.shown_text import counted
+from originset.queries.visit_selection import Selection
 
 # Connections that went, and as many that came, which are named beside the numbers of a single page.
 _NAMED = 10

@@ -14,8 +14,8 @@ from originset.cli.plan_source import chosen_plan, plan_options
 from originset.cli.writers import h2o, node, plain, raw
 from originset.cli.writers.capabilities import CAPABILITIES, require_sender
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
-from originset.data.study import Study
-from originset.models.plan import Plan, counted
+from originset.data.studies.study import Study
+from originset.models.plans.origin_plan import Plan, counted
 
 _WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
     "node": node.render,

@@ -15,11 +15,12 @@ from originset.cli.crawl_display import Display
 from originset.cli.files import FILE
 from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note
-from originset.crawler.crawl import crawl
-from originset.crawler.estimate import Estimate, estimate
-from originset.crawler.plan import Plan
-from originset.crawler.profiles import PROFILES
-from originset.crawler.resolver import parse_resolver
+from originset.crawler.crawl.estimate import Estimate, estimate
+from originset.crawler.crawl.pending_visits import Plan
+from originset.crawler.crawl.profiles import PROFILES
+from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list
+from originset.crawler.crawl_run import crawl
+from originset.crawler.probe.resolver import parse_resolver
 from originset.crawler.settings import (
     BrowserName,
     Cluster,
@@ -30,10 +31,9 @@ from originset.crawler.settings import (
     ThirdPartyCookies,
     VisitSettings,
 )
-from originset.crawler.site_list import SiteList, read_exclusions, read_site_list
-from originset.data.capture_place import open_place
+from originset.data.captures.capture_place import open_place
 from originset.data.errors import UsageError
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 _SHOWN_LINES = 5
 _FILE = click.Path(exists=True, dir_okay=False)

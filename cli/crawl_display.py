@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from originset.cli.output import progress
-from originset.data.capture import Visit
-from originset.data.printable import printable, printable_json
+from originset.data.captures.capture import Visit
+from originset.data.sanitising.printable import printable, printable_json
 
 _RECENT_S = 120.0
 _ERRORS = 20

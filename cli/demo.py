@@ -18,20 +18,20 @@ from originset.cli.site_plan import site_plan
 from originset.cli.study_report import report_contents
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
-from originset.crawler.crawl import crawl
-from originset.crawler.plan import Plan as CrawlPlan
+from originset.crawler.crawl.pending_visits import Plan as CrawlPlan
+from originset.crawler.crawl.site_list import SiteList, read_site_list
+from originset.crawler.crawl_run import crawl
 from originset.crawler.settings import CrawlSettings, VisitSettings
-from originset.crawler.site_list import SiteList, read_site_list
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.namespace import inside, run_inside
-from originset.data.database import open_database
+from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import built_in
-from originset.data.study import Study
-from originset.queries.figures import draw
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.queries.figures.all_figures import draw
 from originset.queries.ladder import ladder, rests_on
-from originset.queries.report.render import render
+from originset.queries.report.report_page import render
 
 # Only a folder that says it is a demo's is ever made anew.
 _MARK = ".originset-demo"

@@ -15,7 +15,7 @@ import polars as pl
 
 from originset.cli.output import format_option, note, write_rows
 from originset.data.errors import MissingDependency
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from originset.analysis.live import lacking
+from originset.analysis.resolution.live_answers import lacking
 from originset.cli.analyze import analyze
 from originset.cli.live import enrich, live_options, manners, remark, would_contact
 from originset.cli.output import format_option, note, write_rows
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import current
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 
 @click.command()

@@ -16,8 +16,8 @@ from originset.cli.files import FILE
 from originset.cli.output import format_option, note, write_rows
 from originset.crawler.testbed.namespace import inside, run_inside
 from originset.data.errors import UsageError
-from originset.data.study import Study
-from originset.models.experiment import Mode
+from originset.data.studies.study import Study
+from originset.models.experiments.experiment_design import Mode
 
 
 @click.command()

@@ -12,10 +12,10 @@ import polars as pl
 
 from originset.data.errors import UsageError
 from originset.queries.evaluation import CONTROL
-from originset.queries.experiment_figures import figure_8
-from originset.queries.experiment_log import Periods, Window, instant, new_connections
-from originset.queries.figures import Drawn, draw_own
-from originset.queries.paper_figure import PaperFigure
+from originset.queries.figures.all_figures import Drawn, draw_own
+from originset.queries.figures.experiment_figures import figure_8
+from originset.queries.figures.paper_figure import PaperFigure
+from originset.queries.operator_log import Periods, Window, instant, new_connections
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -14,10 +14,10 @@ from originset.cli.experiment_log import draw_into, over_time, periods_of
 from originset.cli.files import write_text
 from originset.cli.output import note, progress
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.experiment import Phase, run_phase
+from originset.crawler.testbed.experiment_phase import Phase, run_phase
 from originset.data.errors import UsageError
 from originset.data.scenario.toml_text import toml_text
-from originset.models.experiment import (
+from originset.models.experiments.experiment_design import (
     AFTER,
     AGAINST_BEFORE,
     AGAINST_CONTROL,
@@ -32,10 +32,10 @@ from originset.models.experiment import (
     predictions,
     scenario,
 )
-from originset.queries import authors, experiment_figures
 from originset.queries.csv_text import csv_text
 from originset.queries.evaluation import CONTROL, EXPERIMENT
-from originset.queries.experiment_log import Periods, Window
+from originset.queries.figures import authors, experiment_figures
+from originset.queries.operator_log import Periods, Window
 
 #: Chromium takes no notice of ORIGIN frames over HTTP/2.
 BROWSERS: dict[Mode, Literal["chromium", "firefox"]] = {"ip": "chromium", "origin": "firefox"}

@@ -15,21 +15,21 @@ from originset.cli.output import note, progress
 from originset.cli.plan_source import read_plan
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, Profile
 from originset.crawler.testbed.page_load import PageLoad, load_page
-from originset.crawler.visits.browsers import browser_for
-from originset.data.database import open_database
+from originset.crawler.testbed.testbed import Testbed
+from originset.crawler.visits.visit_browsers import browser_for
 from originset.data.errors import InputError, UsageError
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
-from originset.data.study import Study
-from originset.models.browsers.verified import VERIFIED, against_study, verified
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
+from originset.models.experiments.site_scenario import SiteScenario, site_scenario
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, check_host, parse, payload_bytes
-from originset.models.plan import Plan, counted
-from originset.models.planned_connections import PLANNED, Deployment, deployments, planned_connections
-from originset.models.runner import batch_rows
-from originset.models.site_scenario import SiteScenario, site_scenario
+from originset.models.plans.origin_plan import Plan, counted
+from originset.models.plans.plan_verification import VERIFIED, against_study, verified
+from originset.models.plans.planned_connections import PLANNED, Deployment, deployments, planned_connections
+from originset.models.runner.runner import batch_rows
 from originset.queries.csv_text import csv_text
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")

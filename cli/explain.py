@@ -16,12 +16,12 @@ from originset.cli.output import note, say
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
 from originset.data.reference.snapshot import current
-from originset.queries.report.advice import Advice
-from originset.queries.report.contents import Contents
-from originset.queries.report.render import render
-from originset.queries.report.sentences import recorded
-from originset.queries.report.text import counted, less_or_more
-from originset.queries.report.undecided import found_nothing, not_advised, not_counted
+from originset.queries.report.cause_sentences import recorded
+from originset.queries.report.report_advice import Advice
+from originset.queries.report.report_contents import Contents
+from originset.queries.report.report_page import render
+from originset.queries.report.shown_text import counted, less_or_more
+from originset.queries.report.undecided_sharing import found_nothing, not_advised, not_counted
 
 _MOST = 5
 _WIDTH = 100

@@ -10,11 +10,11 @@ import click
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.page_timeline import draw_page
 from originset.cli.selection import apply_selection, selection_options
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.study import Study
-from originset.queries.figures import MEMORY, draw
-from originset.queries.selection import Selection
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.queries.figures.all_figures import MEMORY, draw
+from originset.queries.visit_selection import Selection
 
 
 @click.command()

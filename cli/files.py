@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from originset.data.errors import UsageError
-from originset.data.files import replacing
+from originset.data.files.atomic_files import replacing
 
 #: Of options and arguments: a file that is there.
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from originset.analysis.import_batch import FileLimits, ImportSettings, ImportSummary
-from originset.analysis.importing import import_hars
-from originset.analysis.verification import verify
+from originset.analysis.importing.import_batch import FileLimits, ImportSettings, ImportSummary
+from originset.analysis.importing.import_run import import_hars
+from originset.analysis.importing.verification import verify
 from originset.cli.output import byte_progress, note
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 # A folder of a hundred bad files should not hide what the rest came to.
 _SHOWN = 20

@@ -12,8 +12,8 @@ import polars as pl
 from originset.cli.files import write_text
 from originset.cli.output import note, write_rows
 from originset.data.errors import InputError, UsageError
-from originset.models.inventory import INVENTORY, PAIRS, InventoryPlan, Limits, plan_inventory
-from originset.models.rollout import rollout
+from originset.models.plans.certificate_inventory import INVENTORY, PAIRS, InventoryPlan, Limits, plan_inventory
+from originset.models.plans.rollout import rollout
 
 _TRUE, _FALSE = ("true", "1", "yes", "t", "y"), ("false", "0", "no", "f", "n", "")
 _SEPARATORS = r"[\s;,]+"

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 
-from originset.analysis.live import Lacking, Shown, lacking, store
+from originset.analysis.resolution.live_answers import Lacking, Shown, lacking, store
 from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note, progress
-from originset.crawler.live_lookups import Handshake, Manners, Place, Wanted, look_up
-from originset.crawler.resolver import parse_resolver
-from originset.data.study import Study
+from originset.crawler.probe.live_lookups import Handshake, Manners, Place, Wanted, look_up
+from originset.crawler.probe.resolver import parse_resolver
+from originset.data.studies.study import Study
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -12,9 +12,9 @@ import click
 
 import originset
 from originset.data.errors import OriginsetError
-from originset.data.files import disk_fault
-from originset.data.printable import printable
-from originset.data.study import Study
+from originset.data.files.atomic_files import disk_fault
+from originset.data.sanitising.printable import printable
+from originset.data.studies.study import Study
 
 # One file a command, imported only when it is called: polars, DuckDB and selenium take a second to import together.
 COMMANDS = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from originset.analysis.study_merge import merge
+from originset.analysis.merging.study_merge import merge
 from originset.cli.output import note, progress
-from originset.data.capture_place import confirm_place
+from originset.data.captures.capture_place import confirm_place
 from originset.data.errors import UsageError
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 
 @click.command()

@@ -9,18 +9,18 @@ from typing import Any, get_args
 import click
 import polars as pl
 
-from originset.analysis.addresses import address_rows
+from originset.analysis.resolution.addresses import address_rows
 from originset.cli.files import FILE
 from originset.cli.model_batches import batch_options, batches_run
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
-from originset.data.database import open_database
 from originset.data.errors import UsageError
 from originset.data.reference import providers
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.snapshot import current
-from originset.data.shards import scan, shard_paths
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import scan, shard_paths
+from originset.data.studies.study import Study
 from originset.models.parameters import (
     BlockedTime,
     Colocation,

@@ -14,9 +14,9 @@ from originset.analysis.processes import ProcessEnded, shared_out
 from originset.cli.files import FILE
 from originset.cli.model_cluster import on_workers
 from originset.crawler.settings import Cluster
-from originset.data.capture_place import BUCKET
+from originset.data.captures.capture_place import BUCKET
 from originset.data.errors import MissingDependency, UsageError
-from originset.models.runner import Run, RunBatches, one_after_another, run_batch
+from originset.models.runner.runner import Run, RunBatches, one_after_another, run_batch
 
 
 def batch_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +77,7 @@ def batches_run(
     if staging is not None and BUCKET.fullmatch(staging) is None:
         raise UsageError(f"{staging!r} is no place to stage files", "name one such as s3://BUCKET/PREFIX")
     try:
-        from originset.crawler.cluster.client import client_of  # noqa: PLC0415 - of an optional extra
+        from originset.crawler.cluster.dask_client import client_of  # noqa: PLC0415 - of an optional extra
     except ImportError:
         raise MissingDependency("the package distributed", "pip install 'originset[cluster]'") from None
     with client_of(Cluster(cluster, *tls)) as client:

@@ -9,7 +9,7 @@ from typing import Any
 
 import originset
 from originset.data.errors import ClusterError
-from originset.models.runner import Run, RunBatches, run_batch
+from originset.models.runner.runner import Run, RunBatches, run_batch
 
 
 def on_workers(client: Any, address: str) -> RunBatches:  # noqa: ANN401 - a Client

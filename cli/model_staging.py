@@ -24,9 +24,9 @@ import originset
 from originset.cli.model_cluster import require_workers, run_on_workers
 from originset.cli.output import note
 from originset.data.errors import ClusterError
-from originset.data.files import disk_fault
-from originset.data.staging_bucket import StagingBucket
-from originset.models.runner import Run, RunBatches, results_read, results_written, run_batch, shards_read
+from originset.data.files.atomic_files import disk_fault
+from originset.data.files.staging_bucket import StagingBucket
+from originset.models.runner.runner import Run, RunBatches, results_read, results_written, run_batch, shards_read
 
 
 @contextmanager

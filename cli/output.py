@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from originset.data.printable import printable, printable_json
+from originset.data.sanitising.printable import printable, printable_json
 from originset.queries.csv_text import csv_text
 
 FORMATS = ("table", "json", "jsonl", "csv", "parquet")

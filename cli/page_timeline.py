@@ -8,14 +8,14 @@ import duckdb
 import polars as pl
 
 from originset.data.errors import UsageError
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
-from originset.data.study import Study
-from originset.models.load_times import REQUEST_TIMES_READS, request_times
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
-from originset.models.runner import batch_rows
+from originset.models.runner.runner import batch_rows
+from originset.models.timeline.load_times import REQUEST_TIMES_READS, request_times
 from originset.queries.catalogue import run
-from originset.queries.waterfall import Page, draw_waterfall
+from originset.queries.figures.waterfall import Page, draw_waterfall
 
 _FIND = """
     SELECT v.visit_id, coalesce(v.final_url, v.url, v.site) AS title, t.measured_ms, t.origin_ms
@@ -48,7 +48,7 @@ def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, ou
 
 
 def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
-    """The requests of some visits as :func:`originset.models.load_times.request_times` gives them."""
+    """The requests of some visits as :func:`originset.models.timeline.load_times.request_times` gives them."""
     tables = {
         name: scan(study, name).filter(pl.col("visit_id").is_in(visits))
         if "visit_id" in table.polars_schema

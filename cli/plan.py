@@ -20,10 +20,10 @@ from originset.cli.plan_source import read_plan
 from originset.cli.provider_plan import provider_plan
 from originset.cli.site_plan import site_plan
 from originset.cli.writers.name_list import USUAL_LIMIT
-from originset.data.study import Study
-from originset.models.costs import Costs
-from originset.models.inventory import Limits
-from originset.models.plan import Plan, counted
+from originset.data.studies.study import Study
+from originset.models.plans.certificate_costs import Costs
+from originset.models.plans.certificate_inventory import Limits
+from originset.models.plans.origin_plan import Plan, counted
 
 _COLUMNS = pl.Schema(
     {

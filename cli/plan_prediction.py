@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from originset.data.errors import UsageError
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
-from originset.data.study import Study
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
 from originset.models.browsers.tables import TODAY
-from originset.models.plan import Plan
-from originset.models.planned_connections import ANNOUNCED, PLANNED, planned_connections
+from originset.models.plans.origin_plan import Plan
+from originset.models.plans.planned_connections import ANNOUNCED, PLANNED, planned_connections
 
 _MODELS = (TODAY, ANNOUNCED, PLANNED)
 _KNOWN = {"dns": "dns_pages", "handshake_bytes": "handshake_pages", "round_trips": "handshake_pages"}

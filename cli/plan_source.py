@@ -12,8 +12,8 @@ import msgspec
 from originset.cli.files import FILE
 from originset.cli.site_plan import site_plan
 from originset.data.errors import InputError
-from originset.data.study import Study
-from originset.models.plan import VERSION, Plan
+from originset.data.studies.study import Study
+from originset.models.plans.origin_plan import VERSION, Plan
 
 # A plan has some 200 bytes a host; nothing honest comes near this.
 _MAX_PLAN_BYTES = 64 << 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
 
 _ROWS = "SELECT * FROM provider_changes WHERE lower(provider) = lower($1) ORDER BY asn, rank"
 _NEAR = """

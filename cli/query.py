@@ -9,11 +9,11 @@ import polars as pl
 
 from originset.cli.output import format_option, write_rows
 from originset.cli.selection import apply_selection, selection_options
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
 from originset.queries import catalogue
-from originset.queries.selection import Selection, reads_selection
+from originset.queries.visit_selection import Selection, reads_selection
 
 
 @click.command()

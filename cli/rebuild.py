@@ -11,17 +11,17 @@ from pathlib import Path
 
 import polars as pl
 
-from originset.data.database import build
-from originset.data.nofollow import private_folder
-from originset.data.schema import MODEL_SENSITIVITY, TABLES
-from originset.data.shards import require_unchanged
-from originset.data.study import Study
-from originset.data.study_sweep import MODELS_BUILDING
-from originset.models.batches import inputs_of
-from originset.models.definitions import modelled_tables
-from originset.models.inputs import Select
+from originset.data.files.nofollow import private_folder
+from originset.data.schema.study_tables import MODEL_SENSITIVITY, TABLES
+from originset.data.studies.database import build
+from originset.data.studies.shards import require_unchanged
+from originset.data.studies.study import Study
+from originset.data.studies.study_sweep import MODELS_BUILDING
 from originset.models.parameters import Parameters
-from originset.models.runner import Run, RunBatches, one_after_another, run_models
+from originset.models.runner.batches import inputs_of
+from originset.models.runner.definitions import modelled_tables
+from originset.models.runner.inputs import Select
+from originset.models.runner.runner import Run, RunBatches, one_after_another, run_models
 from originset.models.sensitivity import variants
 
 # Columns of model_sensitivity that say what was chosen; the others are those of results_summary.

@@ -8,7 +8,7 @@ import click
 import polars as pl
 
 from originset.cli.output import format_option, note, write_rows
-from originset.crawler.reference_download import Sources, update
+from originset.crawler.downloads.reference_tables import Sources, update
 from originset.data.reference import providers
 from originset.data.reference.snapshot import Reference, current, fetched_folder
 

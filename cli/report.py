@@ -10,9 +10,9 @@ from originset.cli.files import write_text
 from originset.cli.output import note
 from originset.cli.selection import selection_options
 from originset.cli.study_report import report_contents
-from originset.data.study import Study
-from originset.queries.report.render import render
-from originset.queries.selection import Selection
+from originset.data.studies.study import Study
+from originset.queries.report.report_page import render
+from originset.queries.visit_selection import Selection
 
 
 @click.command()

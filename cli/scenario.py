@@ -10,10 +10,10 @@ import polars as pl
 from originset.cli.files import out_option, write_text
 from originset.cli.output import note
 from originset.crawler.testbed import scenario_file
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.study import Study
-from originset.models.site_scenario import site_scenario
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.models.experiments.site_scenario import site_scenario
 
 _VISIT = """
     SELECT v.* FROM visits AS v

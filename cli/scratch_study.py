@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from originset.analysis.importing import import_hars
+from originset.analysis.importing.import_run import import_hars
 from originset.cli.analyze import analyze
 from originset.cli.output import byte_progress, note
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import current
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 
 @contextmanager

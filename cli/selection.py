@@ -10,7 +10,7 @@ import click
 import duckdb
 
 from originset.cli.output import note
-from originset.queries.selection import PAGE_KINDS, Selection, holds_internal_pages, select_visits
+from originset.queries.visit_selection import PAGE_KINDS, Selection, holds_internal_pages, select_visits
 
 _OPTIONS = (
     click.option(
@@ -58,7 +58,7 @@ def apply_selection(connection: duckdb.DuckDBPyConnection, selection: Selection,
     returned, else None. ``label`` stands before it.
 
     Raises:
-        UsageError: as :func:`originset.queries.selection.select_visits`.
+        UsageError: as :func:`originset.queries.visit_selection.select_visits`.
     """
     sentence = select_visits(connection, selection)
     if selection.is_default and not holds_internal_pages(connection):

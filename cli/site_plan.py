@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.study import Study
-from originset.models.client_mix import ClientMix
-from originset.models.plan import Basis, Plan, plan
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.models.plans.client_shares import ClientMix
+from originset.models.plans.origin_plan import Basis, Plan, plan
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,7 +52,7 @@ def site_plan(
     excluded: frozenset[str] = frozenset(),
     client_mix: ClientMix | None = None,
 ) -> Plan:
-    """The plan of ``site``, as the study's models stand; the rest as for :func:`originset.models.plan.plan`.
+    """The plan of ``site`` by the study's models; the rest as for :func:`originset.models.plans.origin_plan.plan`.
 
     Raises:
         StudyError: there is no study, or no database yet.

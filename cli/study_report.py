@@ -8,13 +8,13 @@ import polars as pl
 
 from originset.cli.page_timeline import times_of
 from originset.cli.selection import apply_selection
-from originset.data.database import open_database
-from originset.data.shards import scan
-from originset.data.study import Study
-from originset.queries.report.contents import Contents, contents
-from originset.queries.report.render import request_rows
-from originset.queries.report.text import shown
-from originset.queries.selection import Selection
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
+from originset.queries.report.report_contents import Contents, contents
+from originset.queries.report.report_page import request_rows
+from originset.queries.report.shown_text import shown
+from originset.queries.visit_selection import Selection
 
 # Requests that are drawn, over all pages: some 60 bytes each. Pages beyond have their connections only.
 _MOST_REQUESTS = 30_000

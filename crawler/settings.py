@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from originset.crawler.resolver import Resolver
+from originset.crawler.probe.resolver import Resolver
 
 BrowserName = Literal["chromium", "headless-shell", "firefox"]
 ThirdPartyCookies = Literal["allowed", "blocked"]

@@ -29,13 +29,13 @@ class Parameters:
     (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition, and what is on one edge is
     deployable. The paper's ideal counts ask for no certificate and are the same with both.
 
-    Load times (:mod:`originset.models.load_times`) have five more. ``predecessor``: whose saving a request inherits;
-    the request that caused it, and by time where the recorder names none (``initiator``), or always by time (``time``).
-    ``parallel_dns``: lookups that overlapped save each their own time (``own``) or each the shortest of them
-    (``minimum``). ``blocked_time``: a request that queued behind a handshake which no longer happens stops queueing
-    (``freed``, as the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect phase contains its TLS
-    phase (``inside``, HAR 1.2) or lies before it (``beside``). ``provider_asns``: the ASes of the one provider that
-    coalesces in ``provider_ms``; without any that column is unknown.
+    Load times (:mod:`originset.models.timeline.load_times`) have five more. ``predecessor``: whose saving a request
+    inherits; the request that caused it, and by time where the recorder names none (``initiator``), or always by time
+    (``time``). ``parallel_dns``: lookups that overlapped save each their own time (``own``) or each the shortest of
+    them (``minimum``). ``blocked_time``: a request that queued behind a handshake which no longer happens stops
+    queueing (``freed``, as the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect phase contains
+    its TLS phase (``inside``, HAR 1.2) or lies before it (``beside``). ``provider_asns``: the ASes of the one provider
+    that coalesces in ``provider_ms``; without any that column is unknown.
     """
 
     colocation: Colocation = "asn"

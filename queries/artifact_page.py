@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from originset.data.printable import printable
+from originset.data.sanitising.printable import printable
 from originset.queries.ladder import GROUP, Group, group_name
-from originset.queries.selection import Selection
+from originset.queries.visit_selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Step:
 class Bundle:
     """What the page tells of a bundle.
 
-    ``numbers``: as :class:`originset.queries.figures.Drawn` has them; ``expected``: the paths of figures and tables in
-    the folder of that name; ``folders``: of each vantage and browser its folder there; ``ladder``: rows of that query;
-    ``visits``: how many by status; ``selection``: those that are asked about; ``versions``: of what the results depend
-    on.
+    ``numbers``: as :class:`originset.queries.figures.all_figures.Drawn` has them; ``expected``: the paths of figures
+    and tables in the folder of that name; ``folders``: of each vantage and browser its folder there; ``ladder``: rows
+    of that query; ``visits``: how many by status; ``selection``: those that are asked about; ``versions``: of what the
+    results depend on.
     """
 
     manifest: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The named queries: one metric a ``.sql`` file beside this module, described by its header (data/sql_header.py)."""
+"""The named queries: one metric a ``.sql`` file beside this module, described by its header."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
-from originset.data.database import is_of_the_file
 from originset.data.errors import UsageError
-from originset.data.shards import literal
-from originset.data.sql_header import read_header
+from originset.data.schema.sql_header import read_header
+from originset.data.studies.database import is_of_the_file
+from originset.data.studies.shards import literal
 from originset.queries.result_rows import rows_of_relation
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 A text that a spreadsheet would take for a formula gets an apostrophe before it, as OWASP recommends ("CSV Injection"):
 one that begins with ``=``, ``+``, ``-`` or ``@``, or with their full-width forms. Control characters are written as
-:mod:`originset.data.printable` does, tabs and ends of lines too. Numbers, dates and truth values are as they were. Who
-wants texts as they were recorded takes Parquet or JSON.
+:mod:`originset.data.sanitising.printable` does, tabs and ends of lines too. Numbers, dates and truth values are as they
+were. Who wants texts as they were recorded takes Parquet or JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from originset.data.printable import printable
+from originset.data.sanitising.printable import printable
 
 _FORMULA = ("=", "+", "-", "@", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
             "\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import duckdb
 
-from originset.data.schema_macros import macro_statements
+from originset.data.schema.sql_macros import macro_statements
 
 
 def saved_pct_interval(measured: Sequence[float], remaining: Sequence[float]) -> list[float] | None:
-    """Bounds of the 95 % interval of the percentage saved: the macro of this name, data/macros/saved_pct_interval.sql.
+    """Bounds of the 95 % interval of the percentage saved: the macro of this name in data/schema/macros.
 
     ``measured`` and ``remaining`` have one total a site, in the same order. None where nothing can be said.
     """

@@ -8,7 +8,7 @@ import pytest
 
 from originset.cli.main import COMMANDS, main
 from originset.cli.rebuild import rebuild
-from originset.data.schema import TABLES
+from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue
 

@@ -11,12 +11,12 @@ TOP = Path(__file__).parent.parent
 
 #: Columns of visits and requests that decide, and the files that may read them.
 DECIDING = {
-    "quality": {"models/by_page/recording_limits.sql"},
-    "challenge": {"models/by_page/recording_limits.sql"},
-    "network_changed": {"models/by_page/recording_limits.sql"},
-    "from_cache": {"data/views/network_requests.sql"},
+    "quality": {"models/pages/recording_limits.sql"},
+    "challenge": {"models/pages/recording_limits.sql"},
+    "network_changed": {"models/pages/recording_limits.sql"},
+    "from_cache": {"data/schema/views/network_requests.sql"},
     "status": {
-        "models/by_page/recording_limits.sql",
+        "models/pages/recording_limits.sql",
         # These are about how visits went, and decide nothing.
         "queries/failures_error_summary.sql",
         "queries/failures_rank_summary.sql",
@@ -24,7 +24,9 @@ DECIDING = {
         "queries/visits_status_summary.sql",
     },
 }
-FILES = [path for folder in ("models", "queries", "data/views") for path in sorted((TOP / folder).rglob("*.sql"))]
+FILES = [
+    path for folder in ("models", "queries", "data/schema/views") for path in sorted((TOP / folder).rglob("*.sql"))
+]
 MODULES = [path for folder in ("models", "queries", "cli") for path in sorted((TOP / folder).rglob("*.py"))]
 #: The status of a visit: of a request's response it is a number.
 STATUS = r"status (?:IS (?:NOT )?DISTINCT FROM|IN|=|<>|!=) \(?'"

@@ -38,7 +38,7 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_tests_mirror_the_packages() -> None:
-    """tests/crawler/test_slot.py tests crawler/slot.py: a test file without a module is a name that lies."""
+    """tests/crawler/crawl/test_frontier.py tests crawler/crawl/frontier.py: a test without a module is misnamed."""
     packages = ("analysis", "cli", "crawler", "data", "models", "queries")
     for path in tracked():
         relative = path.relative_to(ROOT)

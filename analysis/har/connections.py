@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.data.schema import TABLES
+from originset.data.schema.study_tables import TABLES
 
 
 def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -> pl.DataFrame:

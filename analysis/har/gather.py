@@ -15,9 +15,9 @@ from typing import Any
 
 import polars as pl
 
+from originset.analysis.har.decoding.structs import DnsInfo, Entry, Log, Page, SecurityDetails
 from originset.analysis.har.initiators import called_by
 from originset.analysis.har.recorders import OTHER, Recorder
-from originset.analysis.har.structs import DnsInfo, Entry, Log, Page, SecurityDetails
 from originset.analysis.har.times import parse_timestamp
 
 # Addresses, the bulk of the text, lie by themselves: what works on a column of them then meets nothing else.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from originset.analysis.har.structs import Initiator
+from originset.analysis.har.decoding.structs import Initiator
 
 
 def called_by(initiator: Initiator) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from originset.analysis.har.structs import Log
+from originset.analysis.har.decoding.structs import Log
 
 
 @dataclass(frozen=True, slots=True)

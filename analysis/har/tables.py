@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from originset.analysis.certificates import certificate_tables, from_details
-from originset.analysis.har.chains import from_chain
+from originset.analysis.certificates.certificate_rows import certificate_tables, from_details
 from originset.analysis.har.connections import connection_rows
+from originset.analysis.har.decoding.structs import Log, Page, decode
+from originset.analysis.har.decoding.truncated import whole_entries
 from originset.analysis.har.gather import Gathered, VisitFacts
-from originset.analysis.har.lookups import lookup_rows
 from originset.analysis.har.recorders import Recorder, browser, detect, recorder_version
 from originset.analysis.har.requests import request_rows
-from originset.analysis.har.structs import Log, Page, decode
-from originset.analysis.har.truncated import whole_entries
 from originset.analysis.har.visits import visit_rows
+from originset.analysis.har.webpagetest_chains import from_chain
+from originset.analysis.har.webpagetest_lookups import lookup_rows
 from originset.data.errors import InputError
-from originset.data.identity import import_visit_id
-from originset.data.schema import TABLES
+from originset.data.schema.study_tables import TABLES
+from originset.data.studies.identity import import_visit_id
 
 
 @dataclass(frozen=True, slots=True)

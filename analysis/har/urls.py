@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 import polars as pl
 
 from originset.data.host_names import canonical_ip, normalise_host
-from originset.data.redaction import (
+from originset.data.sanitising.url_redaction import (
     MAX_URL,
     MAY_END_IN_SECRET,
     MAY_HIDE_SECRET,

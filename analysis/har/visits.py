@@ -7,7 +7,7 @@ import polars as pl
 from originset.analysis.har.gather import VisitFacts
 from originset.analysis.har.quality import ON_NETWORK, quality
 from originset.analysis.har.urls import url_columns
-from originset.data.schema import TABLES
+from originset.data.schema.study_tables import TABLES
 
 
 def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets: bool = False) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
 from originset.data.host_names import covers
 from originset.models.origins import why_no_name
-from originset.models.plan import Basis, Plan, counted
+from originset.models.plans.origin_plan import Basis, Plan, counted
 
 # What Let's Encrypt takes; other public CAs take as many or more.
 USUAL_LIMIT = 100

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from originset.data.errors import UsageError
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes
-from originset.models.plan import Basis, Plan, Server, counted
+from originset.models.plans.origin_plan import Basis, Plan, Server, counted
 
 _SHOWN = 80
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from originset.cli.writers.origin_set import OriginSet
-from originset.crawler.origin_frame import encode, encode_payload
+from originset.crawler.probe.origin_frame import encode, encode_payload
 
 
 def frame(chosen: OriginSet) -> bytes:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from originset.crawler.netlog import chains, lookups
-from originset.crawler.netlog.chains import ChainLog
-from originset.crawler.netlog.lookups import Lookup, LookupLog
+from originset.crawler.netlog import certificate_events, resolver_jobs
+from originset.crawler.netlog.certificate_events import ChainLog
+from originset.crawler.netlog.resolver_jobs import Lookup, LookupLog
 from originset.crawler.netlog.server_hello import certificates, is_resumed
 from originset.crawler.netlog.sockets import (
     Group,
@@ -339,7 +339,7 @@ _HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
     "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _Reader.misdirected,
 }
 
-EVENT_NAMES = frozenset(_HANDLERS) | lookups.EVENT_NAMES | chains.EVENT_NAMES
+EVENT_NAMES = frozenset(_HANDLERS) | resolver_jobs.EVENT_NAMES | certificate_events.EVENT_NAMES
 
 
 def read_visit(

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from originset.data.capture import Features
+from originset.data.captures.capture import Features
 from originset.data.errors import BrowserError
 
 _READ_BYTES = 1 << 18

@@ -18,9 +18,9 @@ import tempfile
 from pathlib import Path
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.latency import PROFILES
 from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import OriginsetError
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.scenario import Scenario
-from originset.crawler.testbed.truth import Handshake, Request
-from originset.crawler.visits.browsers import Browser, visit
-from originset.crawler.visits.record import VisitRequest
+from originset.crawler.testbed.server_logs import Handshake, Request
+from originset.crawler.testbed.testbed import Testbed
+from originset.crawler.visits.visit_browsers import Browser, visit
+from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.errors import BrowserError
-from originset.data.identity import crawl_visit_id
+from originset.data.studies.identity import crawl_visit_id
 
 _MISDIRECTED = 421
 

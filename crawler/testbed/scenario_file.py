@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from originset.crawler.origin_frame import serialize_origin
+from originset.crawler.probe.origin_frame import serialize_origin
 from originset.crawler.testbed.scenario import HINTS, Certificate, Host, HttpsRecord, Resource, Scenario
 from originset.data.errors import InputError
 from originset.data.scenario.entries import (

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.browser.chromium import Chromium
-from originset.crawler.browser.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsOversized, DevToolsSilent
-from originset.crawler.browser.memory_limit import MemoryLimit
-from originset.crawler.browser.user_agent import Guise
+from originset.crawler.browsers.chromium import Chromium
+from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsOversized, DevToolsSilent
+from originset.crawler.browsers.memory_limit import MemoryLimit
+from originset.crawler.browsers.user_agent import Guise
 from originset.crawler.failures import error_kind
 from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog import records as netlog_records
@@ -23,8 +23,8 @@ from originset.crawler.visits import har
 from originset.crawler.visits.consent import accept
 from originset.crawler.visits.page_facts import look
 from originset.crawler.visits.page_log import Exchange, PageLog
-from originset.crawler.visits.record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
-from originset.data.capture import UNNAMED, Extension
+from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.data.captures.capture import UNNAMED, Extension
 
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5

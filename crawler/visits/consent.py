@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from originset.crawler.browser.devtools import DevTools
+from originset.crawler.browsers.devtools import DevTools
 
 # The outermost element of a platform's banner, and its button; None where the button is out of reach: in a frame of
 # another site.

@@ -20,10 +20,10 @@ from typing import Any
 import psutil
 from websockets.exceptions import WebSocketException
 
-from originset.crawler.browser.connection_filter import filtered
-from originset.crawler.browser.firefox import Firefox
-from originset.crawler.browser.memory_limit import MemoryLimit
-from originset.crawler.browser.watchdog import Deadline
+from originset.crawler.browsers.connection_filter import filtered
+from originset.crawler.browsers.firefox import Firefox
+from originset.crawler.browsers.memory_limit import MemoryLimit
+from originset.crawler.browsers.watchdog import Deadline
 from originset.crawler.failures import error_kind
 from originset.crawler.machine import own_addresses, private_memory
 from originset.crawler.netlog.reading import VisitLog
@@ -32,8 +32,8 @@ from originset.crawler.visits import har
 from originset.crawler.visits.event_limits import text_without_data
 from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog
 from originset.crawler.visits.page_facts import QUESTION, answered
-from originset.crawler.visits.record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
-from originset.data.capture import Extension
+from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError, UsageError
 
 _PATIENCE_S = 5.0

@@ -38,8 +38,8 @@ from originset.crawler.visits.request_links import (
     credentials,
     initiator_url,
 )
-from originset.data.header_redaction import redact_headers, redact_reason
-from originset.data.redaction import redact_url
+from originset.data.sanitising.header_redaction import redact_headers, redact_reason
+from originset.data.sanitising.url_redaction import redact_url
 
 _MAX_MEDIA_TYPE = 255  # RFC 6838 section 4.2: 127 characters on either side of the slash
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from originset.crawler.browser.devtools import DevTools
+from originset.crawler.browsers.devtools import DevTools
 from originset.crawler.visits.consent import PLATFORMS
 
 _PATIENCE_S = 5.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from originset.crawler.netlog.sockets import SentRequest
 from originset.crawler.visits.page_log import Exchange, Response
-from originset.data.redaction import redact_url
+from originset.data.sanitising.url_redaction import redact_url
 
 
 def connection_ids(exchanges: Sequence[Exchange], sent: Sequence[SentRequest]) -> dict[int, int]:

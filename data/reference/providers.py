@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from originset.data.schema import PROVIDERS
+from originset.data.schema.study_tables import PROVIDERS
 
 _FILE = "providers.toml"
 

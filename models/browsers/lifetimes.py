@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.part import Ints, Part, group_numbers, matched
+from originset.models.browsers.batch import Ints, Part, group_numbers, matched
 
 _Times = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.part import Ints, Part, group_numbers
+from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
 from originset.models.browsers.sharing_rules import MAYBE, NO, YES
 

@@ -19,7 +19,7 @@ SURE, UNSURE, JOINED = 3, 4, 5
 
 
 def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """What a browser with ``rules`` makes of each of the pairs (:func:`originset.models.browsers.candidates.pairs`).
+    """What a browser with ``rules`` makes of each pair (:func:`originset.models.browsers.candidate_pairs.pairs`).
 
     Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), as_recorded (that it may, or
     does, rests on their being together in the recording), asked (looks the name up all the same), refused (it is asked

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
-from originset.models.browsers.candidates import announced_over, could_join, in_place, serving
+from originset.models.browsers.candidate_pairs import announced_over, could_join, in_place, serving
 from originset.models.browsers.predictions import connections
 from originset.models.browsers.replay import replayed, ways
 
@@ -33,8 +33,8 @@ def saved_connections(
     frame over HTTP/2; with HTTP/3 wherever there is HTTP/2 today, where it does; Firefox, which heeds them over HTTP/2
     alone.
 
-    ``groups`` and ``found``: of :func:`originset.models.browsers.candidates.pairs`. ``today``: by browser, the groups'
-    connections with servers as they are (:func:`originset.models.browsers.predictions.connections`).
+    ``groups`` and ``found``: of :func:`originset.models.browsers.candidate_pairs.pairs`. ``today``: by browser, the
+    groups' connections with servers as they are (:func:`originset.models.browsers.predictions.connections`).
     """
     beside = colocated.filter(pl.col("host") != pl.col("server"))
     pages = beside.select("visit_id").unique()

@@ -1,8 +1,8 @@
 """Whether a browser would use an earlier connection for later requests: yes, no, or not to be known.
 
 Three values, as numbers: what is not known keeps both ways open (Kleene's logic: and is the least, or the greatest).
-All are expressions over pairs (:func:`originset.models.browsers.candidates.pairs`), whose earlier one's columns end in
-``_held``.
+All are expressions over pairs (:func:`originset.models.browsers.candidate_pairs.pairs`), whose earlier one's columns
+end in ``_held``.
 """
 
 from __future__ import annotations

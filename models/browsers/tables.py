@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from originset.data.reference.browser_rules import browser_rules
-from originset.data.schema import (
+from originset.data.schema.study_tables import (
     BROWSER_COUNTS,
     BROWSER_PREDICTIONS,
     PAGE_ADDRESSES,
@@ -15,12 +15,12 @@ from originset.data.schema import (
     REDUNDANT_CONNECTIONS,
     polars_type,
 )
-from originset.models.browsers.asked import asked, modes_of
-from originset.models.browsers.candidates import pairs, planned_pairs
-from originset.models.browsers.causes import redundant_connections
-from originset.models.browsers.exposures import first_of_place, page_addresses, page_names
-from originset.models.browsers.http1 import with_at_once
-from originset.models.browsers.part import INPUTS, Part, read
+from originset.models.browsers.batch import INPUTS, Part, read
+from originset.models.browsers.candidate_pairs import pairs, planned_pairs
+from originset.models.browsers.causes.connection_causes import redundant_connections
+from originset.models.browsers.connection_facts import with_servers
+from originset.models.browsers.http1_connections import with_at_once
+from originset.models.browsers.observer_exposure import first_of_place, page_addresses, page_names
 from originset.models.browsers.predictions import (
     connections,
     of_pages,
@@ -29,8 +29,8 @@ from originset.models.browsers.predictions import (
     without_tls,
 )
 from originset.models.browsers.replay import replayed, ways
+from originset.models.browsers.request_groups import asked, modes_of
 from originset.models.browsers.savings import SAVED_CONNECTIONS, saved_connections
-from originset.models.browsers.servers import with_servers
 from originset.models.browsers.sharing_rules import YES
 
 TODAY, PLANNED = "today", "planned"
@@ -128,7 +128,7 @@ def _saved(
 
 
 def groups_of(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
-    """The groups of ``rows`` (:func:`originset.models.browsers.asked.modes_of`) with all that is known of them."""
+    """The groups of ``rows``, those of ``request_groups.modes_of``, with all that is known of them."""
     return with_lookups(with_handshakes(part, with_at_once(part, with_servers(part, asked(rows)))))
 
 

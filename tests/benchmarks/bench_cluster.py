@@ -27,13 +27,13 @@ sys.path.append(str(Path(__file__).parents[1] / "fixtures"))
 from cluster_lab import DASK, Papers, scheduler, wait_until
 
 from originset.cli.model_cluster import on_workers
-from originset.crawler.cluster.client import client_of
+from originset.crawler.cluster.dask_client import client_of
 from originset.crawler.settings import Cluster
-from originset.data.study import Study
-from originset.models.batches import inputs_of
-from originset.models.definitions import modelled_tables
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
-from originset.models.runner import Run, run_models
+from originset.models.runner.batches import inputs_of
+from originset.models.runner.definitions import modelled_tables
+from originset.models.runner.runner import Run, run_models
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
 BATCHES = 16

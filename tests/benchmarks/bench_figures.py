@@ -18,7 +18,7 @@ from pathlib import Path
 from generated_study import generate
 
 from originset.cli.rebuild import rebuild
-from originset.data.study import Study
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))

@@ -29,9 +29,9 @@ from originset.analysis.har import urls
 from originset.analysis.har.gather import Gathered
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.tables import HarBatch, finished_requests
-from originset.analysis.har_files import HarFile, Text, read_texts
-from originset.data import redaction
-from originset.data.schema import TABLES
+from originset.analysis.importing.har_files import HarFile, Text, read_texts
+from originset.data.sanitising import url_redaction
+from originset.data.schema.study_tables import TABLES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
 
@@ -54,7 +54,7 @@ def real_hars() -> list[bytes]:
 
 def forget() -> None:
     """Nothing that one round learnt about hosts, addresses and names may help the next."""
-    learning = (redaction._is_secret_cached, redaction._redact_piece_cached)
+    learning = (url_redaction._is_secret_cached, url_redaction._redact_piece_cached)
     for function in (urls.split_authority, urls.normalise_host, urls.canonical_ip, *learning):
         clear = getattr(function, "cache_clear", None)
         if clear is not None:
@@ -247,20 +247,20 @@ _IMPORT = """
 import resource, sys, time
 from pathlib import Path
 from rich.progress import Progress
-from originset.analysis import importing
-from originset.data.study import Study
+from originset.analysis.importing import import_run
+from originset.data.studies.study import Study
 
-def timed(*given, share_out=importing.shared_out):
+def timed(*given, share_out=import_run.shared_out):
     global shared
     before = time.process_time()
     yield from share_out(*given)
     shared = time.process_time() - before
 
-shared, importing.shared_out = 0.0, timed
+shared, import_run.shared_out = 0.0, timed
 study = Study(Path(sys.argv[1]))
 begun, before = time.perf_counter(), time.process_time()
 with study.changing("import", {}), Progress(disable=True) as progress:
-    summary = importing.import_hars(study, [Path(sys.argv[2])], progress, jobs=int(sys.argv[3]))
+    summary = import_run.import_hars(study, [Path(sys.argv[2])], progress, jobs=int(sys.argv[3]))
 wall, own = time.perf_counter() - begun, time.process_time() - before
 others = resource.getrusage(resource.RUSAGE_CHILDREN)
 # Not getrusage: a child's peak begins with its parent's.

@@ -24,13 +24,13 @@ import psutil
 from generated_study import generate
 
 from originset.cli.model_batches import side_by_side
-from originset.data.schema import REQUESTS
-from originset.data.shards import shard_paths
-from originset.data.study import Study
-from originset.models.batches import inputs_of
-from originset.models.definitions import modelled_tables
+from originset.data.schema.study_tables import REQUESTS
+from originset.data.studies.shards import shard_paths
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
-from originset.models.runner import Run, run_models
+from originset.models.runner.batches import inputs_of
+from originset.models.runner.definitions import modelled_tables
+from originset.models.runner.runner import Run, run_models
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
 JOBS = int(os.environ.get("ORIGINSET_BENCH_JOBS", str(os.cpu_count() or 1)))
@@ -47,9 +47,9 @@ SCANNED = (
 _OF_THAT_CHECKOUT = """
 import sys
 from pathlib import Path
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
-from originset.data.study import Study
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
 from originset.models.fill import model_tables
 from originset.models.parameters import Parameters
 study = Study(Path(sys.argv[1]))

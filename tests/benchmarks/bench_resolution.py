@@ -19,10 +19,10 @@ from typing import Any
 import polars as pl
 from generated_study import generate
 
-from originset.analysis.resolution import resolve
+from originset.analysis.resolution.name_resolution import resolve
 from originset.data.reference.snapshot import built_in
-from originset.data.shards import scan, shard_paths
-from originset.data.study import Study
+from originset.data.studies.shards import scan, shard_paths
+from originset.data.studies.study import Study
 
 PAGES = int(os.environ.get("ORIGINSET_BENCH_PAGES", "31580"))
 TIMES = 5

@@ -22,14 +22,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from originset.crawler.browser.engine import find_binary
+from originset.crawler.browsers.engine import find_binary
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.namespace import inside, run_inside
-from originset.crawler.visits.browsers import browser_for, visit
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import write_capture
+from originset.crawler.testbed.testbed import Testbed
+from originset.crawler.visits.visit_browsers import browser_for, visit
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import write_capture
 
 VISITS = int(os.environ.get("ORIGINSET_BENCH_VISITS", "50"))
 GIVEN = os.environ.get("ORIGINSET_BENCH_PACKAGES")

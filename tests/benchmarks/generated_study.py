@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.data.schema import TABLES
-from originset.data.shards import write_shard
-from originset.data.study import Study
+from originset.data.schema.study_tables import TABLES
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 
 SYNTHETIC = "synthetic"
 PAGES_PER_SHARD = 10_000

@@ -5,9 +5,9 @@ import pytest
 from generated_study import generate
 from model_tables import model_tables
 
-from originset.data.schema import TABLES, Stage
-from originset.data.shards import scan
-from originset.data.study import Study
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.shards import scan
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 

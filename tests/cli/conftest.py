@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from originset.cli import main
-from originset.data import database
-from originset.data.schema import TABLES
-from originset.data.shards import write_shard
-from originset.data.study import Study
+from originset.data.schema.study_tables import TABLES
+from originset.data.studies import database
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 
 SITE = "www.site.test"
 

@@ -35,15 +35,15 @@ from faulted_study import (
 )
 from whole_tables import digests, tables_of_database, tables_of_shards
 
-from originset.data.ledger import Ledger, Row
-from originset.data.study import Study
+from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.studies.study import Study
 
 _FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from originset.data.study import Study
+from originset.data.studies.study import Study
 with Study(Path(sys.argv[1])).changing("crawl", {}):
     print("held", flush=True)
     time.sleep(600)

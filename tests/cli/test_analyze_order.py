@@ -15,10 +15,10 @@ from generated_hars import generated_hars
 from rich.progress import Progress
 from whole_tables import digests, tables_of_database, tables_of_shards
 
-from originset.analysis import captures as reading
-from originset.analysis import importing
-from originset.data.capture import capture_paths
-from originset.data.study import Study
+from originset.analysis.captures import capture_import as reading
+from originset.analysis.importing import import_run
+from originset.data.captures.capture import capture_paths
+from originset.data.studies.study import Study
 
 _FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 _SITES = 200 if _FULL else 20
@@ -123,14 +123,14 @@ def test_the_same_tables(
 def test_what_is_shared_out_is_the_same(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However little there is: by several processes as by one."""
     monkeypatch.setattr(reading, "_WORTH_A_PROCESS", 0)
-    monkeypatch.setattr(importing, "_SHARE_FILES", 2)
+    monkeypatch.setattr(import_run, "_SHARE_FILES", 2)
     found = []
     for jobs in (1, 3):
         study = Study(tmp_path / str(jobs))
         study.create()
         shutil.copytree(sources / "captures", study.captures)
         with study.changing("analyze", {}), Progress(disable=True) as progress:
-            assert importing.import_hars(study, [sources / "hars"], progress, jobs=jobs).imported == _HARS
+            assert import_run.import_hars(study, [sources / "hars"], progress, jobs=jobs).imported == _HARS
             assert reading.read_captures(study, progress, jobs=jobs)["captures_read"] == _SITES
         found.append(digests(tables_of_shards(study)))
     assert found[0] == found[1]

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from originset.data.database import open_database
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
 from originset.queries.catalogue import run
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]

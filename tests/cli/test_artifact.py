@@ -17,9 +17,9 @@ from originset.cli.artifact import NAME
 from originset.cli.artifact import command as artifact
 from originset.cli.commands_page import split_help
 from originset.cli.rebuild import rebuild
-from originset.data.database import open_database
-from originset.data.shards import write_shard
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 SECRET = "kXq7"

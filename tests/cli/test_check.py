@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from holding_server import UNASKED, HoldingServer
 
-from originset.crawler.testbed.authority import Authority
+from originset.crawler.testbed.servers.certificate_authority import Authority
 
 pytestmark = pytest.mark.testbed
 

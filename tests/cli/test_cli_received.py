@@ -19,9 +19,9 @@ from example_study import ROWS, tables_of
 from received_study import Victim, contents, place_link, victim
 
 from originset.cli.rebuild import rebuild
-from originset.data.capture import Extension, Visit, capture_paths, write_capture
-from originset.data.shards import shard_paths, write_shard
-from originset.data.study import Study
+from originset.data.captures.capture import Extension, Visit, capture_paths, write_capture
+from originset.data.studies.shards import shard_paths, write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 IDS = "ab" + "0" * 14, "cd" + "0" * 14

@@ -7,7 +7,7 @@ import pytest
 from hand_made_har import write_har
 
 from originset.cli.rebuild import rebuild
-from originset.data.study import Study
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 HARS = Path(__file__).parents[1] / "fixtures" / "hars"

@@ -20,12 +20,12 @@ import h2.connection
 import h2.events
 import pytest
 
-from originset.crawler.browser.firefox import Firefox
-from originset.crawler.preflight.client import Connection
-from originset.crawler.preflight.observation import origins_in
+from originset.crawler.browsers.firefox import Firefox
+from originset.crawler.probe.server_observation import origins_in
+from originset.crawler.probe.tls_client import Connection
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.authority import Authority, Issued
-from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.servers.certificate_authority import Authority, Issued
+from originset.crawler.testbed.testbed import Testbed
 
 SERVER = Path(__file__).parents[1] / "fixtures" / "servers" / "origin_server.mjs"
 PLANNED = ["https://api.site.test", "https://static.cdn.test", "https://www.site.test"]

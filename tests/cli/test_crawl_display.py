@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from originset.cli.crawl_display import Display, Pace
-from originset.data.capture import Visit
+from originset.data.captures.capture import Visit
 
 
 def visit(status: str, error: str | None = None) -> Visit:

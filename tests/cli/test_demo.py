@@ -15,8 +15,8 @@ import pytest
 from originset.cli.commands_page import split_help
 from originset.cli.demo import command
 from originset.data import reference
-from originset.data.database import open_database
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
 

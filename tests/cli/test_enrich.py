@@ -14,10 +14,10 @@ from faulty_server import FaultyServer
 from hand_made_har import write_har
 from scripted_dns import ScriptedDns
 
-from originset.crawler.testbed.authority import Authority
-from originset.data.database import open_database
-from originset.data.shards import shard_paths
-from originset.data.study import Study
+from originset.crawler.testbed.servers.certificate_authority import Authority
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import shard_paths
+from originset.data.studies.study import Study
 
 pytestmark = pytest.mark.testbed
 

@@ -17,7 +17,7 @@ from originset.cli.experiment import command
 from originset.cli.experiment_verify import verified_page, verify_plan
 from originset.cli.plan import plan_text
 from originset.cli.site_plan import site_plan
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 SITE, MAPS = "travel.test", "maps.travel.test"
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from originset.cli.rebuild import rebuild
-from originset.data.study import Study
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 
 @pytest.fixture

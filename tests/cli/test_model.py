@@ -5,8 +5,8 @@ import json
 import pytest
 
 from originset.cli.rebuild import rebuild
-from originset.data.database import open_database
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 

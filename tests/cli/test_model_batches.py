@@ -27,16 +27,16 @@ from originset.cli import rebuild
 from originset.cli.main import main
 from originset.cli.model_batches import side_by_side
 from originset.cli.model_staging import place_of_study
-from originset.data.database import open_database
 from originset.data.errors import ClusterError, StudyError, UsageError
-from originset.data.schema import TABLES, Stage
-from originset.data.staging_bucket import StagingBucket
-from originset.data.study import Study
-from originset.data.study_sweep import MODELS_BUILDING
-from originset.models.batches import inputs_of
-from originset.models.definitions import modelled_tables
+from originset.data.files.staging_bucket import StagingBucket
+from originset.data.schema.study_tables import TABLES, Stage
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
+from originset.data.studies.study_sweep import MODELS_BUILDING
 from originset.models.parameters import Parameters
-from originset.models.runner import Run, one_after_another, run_models, shards_read
+from originset.models.runner.batches import inputs_of
+from originset.models.runner.definitions import modelled_tables
+from originset.models.runner.runner import Run, one_after_another, run_models, shards_read
 
 PAGES = 300
 _LAST = "saved_connections"  # of what a batch writes, in its order

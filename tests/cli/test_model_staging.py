@@ -14,13 +14,13 @@ from s3_storage import bucket, keys
 
 from originset.cli.model_staging import _input_key, _result_key, run_staged
 from originset.data.errors import ClusterError
-from originset.data.shards import write_shard
-from originset.data.staging_bucket import StagingBucket
-from originset.data.study import Study
-from originset.models.batches import inputs_of
-from originset.models.definitions import modelled_tables
+from originset.data.files.staging_bucket import StagingBucket
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
-from originset.models.runner import (
+from originset.models.runner.batches import inputs_of
+from originset.models.runner.definitions import modelled_tables
+from originset.models.runner.runner import (
     Run,
     one_after_another,
     results_read,

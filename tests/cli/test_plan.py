@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from originset.cli.plan import _cost
-from originset.models.costs import costs
+from originset.models.plans.certificate_costs import costs
 
 
 def test_the_table_says_what_to_do_with_each_host(run) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from originset.cli.site_plan import site_plan
-from originset.data.database import open_database
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.study import Study
 
 # Independent of the models: which hosts the recordings show on one h2 connection with the document's host.
 CARRIED = """

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from originset.cli.rebuild import rebuild
-from originset.data.study import Study
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import NamedQuery, Parameter, catalogue
 

@@ -6,12 +6,12 @@ from example_study import ROWS, tables_of
 
 from originset.cli.model_batches import side_by_side
 from originset.cli.rebuild import rebuild
-from originset.data.database import open_database
 from originset.data.errors import StudyError
-from originset.data.schema import TABLES
-from originset.data.shards import write_shard
-from originset.data.study import Study
-from originset.data.study_sweep import MODELS_BUILDING
+from originset.data.schema.study_tables import TABLES
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
+from originset.data.studies.study_sweep import MODELS_BUILDING
 from originset.models.parameters import Parameters
 
 

@@ -18,12 +18,12 @@ from originset.cli import reference as cli_reference
 from originset.cli.analyze import command as analyze_command
 from originset.cli.commands_page import split_help
 from originset.cli.reference import command, update_command
-from originset.crawler.reference_download import Sources
+from originset.crawler.downloads.reference_tables import Sources
 from originset.data.errors import InputError
 from originset.data.reference import snapshot
-from originset.data.schema import TABLES
-from originset.data.shards import scan, write_shard
-from originset.data.study import Study
+from originset.data.schema.study_tables import TABLES
+from originset.data.studies.shards import scan, write_shard
+from originset.data.studies.study import Study
 
 ROUTES = {
     "v4/2026/10/routeviews-rv2-20261001-1200.pfx2as.gz": "10.0.0.0\t8\t3333\n",

@@ -10,9 +10,9 @@ import pytest
 from example_study import ROWS, tables_of
 
 from originset.cli.rebuild import rebuild
-from originset.data.database import open_database
-from originset.data.shards import write_shard
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 COUNT = "SELECT count(*) AS n FROM selected_visits"

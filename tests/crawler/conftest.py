@@ -8,7 +8,7 @@ import pytest
 from healthy_testbed import healthy_testbed
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.testbed import Testbed
 
 
 @pytest.fixture(scope="module")

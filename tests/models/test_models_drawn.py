@@ -32,7 +32,7 @@ from naive_site_models import (
 )
 
 from originset.models.parameters import Parameters
-from originset.models.runner import batch_rows
+from originset.models.runner.runner import batch_rows
 
 BATCHES = st.integers(1, 3)
 # A tenth of what `make soak` draws, and always the same: what it draws anew can take minutes to be made small.

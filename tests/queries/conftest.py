@@ -7,8 +7,8 @@ import pytest
 from example_study import ROWS, tables_of
 
 from originset.cli.rebuild import rebuild
-from originset.data.shards import write_shard
-from originset.data.study import Study
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 

@@ -5,9 +5,9 @@ import re
 import polars as pl
 import pytest
 
-from originset.data.database import open_database
 from originset.data.errors import UsageError
-from originset.data.schema_page import EXAMPLES
+from originset.data.schema.page import EXAMPLES
+from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue, named, rows_of, run
 

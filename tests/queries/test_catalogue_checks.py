@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from originset.data.database import open_database
+from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import named, run
 

@@ -14,9 +14,9 @@ from example_study import tables_of
 from hypothesis import HealthCheck, given, settings
 
 from originset.cli.rebuild import rebuild
-from originset.data.database import open_database
-from originset.data.shards import write_shard
-from originset.data.study import Study
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.ladder import ladder
 

@@ -22,8 +22,8 @@ import json
 
 import pytest
 
-from originset.data.capture import read_capture_bytes
-from originset.data.database import open_database
+from originset.data.captures.capture import read_capture_bytes
+from originset.data.studies.database import open_database
 from originset.queries.catalogue import catalogue, rows_of
 
 pytestmark = pytest.mark.browser

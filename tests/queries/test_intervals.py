@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.data.schema_macros import MACROS, macro_header, macro_statements
+from originset.data.schema.sql_macros import MACROS, macro_header, macro_statements
 from originset.queries.intervals import saved_pct_interval
 
 sites = st.lists(

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from originset.data.database import open_database
+from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
 from originset.queries.ladder import colocation, ladder, rests_on
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from originset.data.database import open_database
+from originset.data.studies.database import open_database
 from originset.queries.catalogue import run
 from originset.queries.ladder import ladder
 

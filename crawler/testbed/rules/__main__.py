@@ -20,15 +20,15 @@ from pathlib import Path
 
 import msgspec
 
-from originset.crawler.testbed.lab import Testbed
 from originset.crawler.testbed.latency import PROFILES
 from originset.crawler.testbed.namespace import run_inside
-from originset.crawler.testbed.rules import catalogue
-from originset.crawler.testbed.rules.differences import differences
-from originset.crawler.testbed.rules.observe import observe
-from originset.data import browser_observations as stored
+from originset.crawler.testbed.rules import rule_catalogue
+from originset.crawler.testbed.rules.observation_differences import differences
+from originset.crawler.testbed.rules.rule_observation import observe
+from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import OriginsetError, TestbedError, UsageError
-from originset.data.files import replacing
+from originset.data.files.atomic_files import replacing
+from originset.data.reference import browser_observations as stored
 
 _MODULE = "originset.crawler.testbed.rules"
 _BROWSERS: tuple[stored.Browser, ...] = ("chromium", "firefox")
@@ -56,9 +56,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--browser", choices=_BROWSERS, help=argparse.SUPPRESS)
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    rules = given.rules or list(catalogue.names())
+    rules = given.rules or list(rule_catalogue.names())
     try:
-        if unknown := sorted(set(rules).difference(catalogue.names())):
+        if unknown := sorted(set(rules).difference(rule_catalogue.names())):
             raise UsageError(f"there is no rule {unknown[0]}", "the rules are the files in crawler/testbed/rules/texts")
         if not given.inner:
             # Every process below ends with these namespaces, however it comes about, and every file with this folder.
@@ -82,13 +82,13 @@ def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
     cells: list[stored.Cell] = []
     with (
         tempfile.TemporaryDirectory(prefix="originset-rules-") as folder,
-        Testbed(catalogue.together(rules), Path(folder, "testbed"), given.latency) as testbed,
+        Testbed(rule_catalogue.together(rules), Path(folder, "testbed"), given.latency) as testbed,
     ):
         latency = testbed.latency if testbed.latency == "none" else f"{testbed.latency}, by {testbed.latency_means}"
         for cookies in _COOKIES:
             version, more = observe(
                 testbed,
-                catalogue.under(rules, cookies),
+                rule_catalogue.under(rules, cookies),
                 given.browser,
                 cookies,
                 loads=given.loads,

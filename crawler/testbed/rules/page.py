@@ -6,9 +6,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from originset.crawler.testbed.rules import catalogue, findings
-from originset.data import browser_observations
-from originset.data.browser_observations import Browser, Cell, Connection, Cookies, Observations, Outcome
+from originset.crawler.testbed.rules import rule_catalogue, rule_findings
+from originset.data.reference import browser_observations
+from originset.data.reference.browser_observations import Browser, Cell, Connection, Cookies, Observations, Outcome
 
 _SECTIONS = {
     "address": "Addresses",
@@ -54,7 +54,7 @@ def main() -> None:
 def lines(seen: Observations) -> Iterator[str]:
     """The page."""
     cells = {cell.key: cell for cell in seen.cells}
-    controls = sum(not catalogue.has_third_party(rule) for rule in catalogue.CORE)
+    controls = sum(not rule_catalogue.has_third_party(rule) for rule in rule_catalogue.CORE)
     yield _HEAD.format(
         chromium=f"Chromium {seen.versions.get('chromium')}",
         firefox=f"Firefox {seen.versions.get('firefox')}",
@@ -63,10 +63,10 @@ def lines(seen: Observations) -> Iterator[str]:
         controls=controls,
     )
     yield "## In short\n"
-    yield from findings.lines(seen)
+    yield from rule_findings.lines(seen)
     yield ""
     yield from _spread(seen)
-    rules = catalogue.names()
+    rules = rule_catalogue.names()
     for prefix, title in _SECTIONS.items():
         yield f"## {title}\n"
         yield "| rule | situation | Chromium | Firefox | opened |"
@@ -76,7 +76,7 @@ def lines(seen: Observations) -> Iterator[str]:
             opened = [number for key, cell in cells.items() if key[0] == rule for number in cell.opened]
             span = f"{min(opened)}-{max(opened)}" if opened else ""
             link = f"[{rule}](../crawler/testbed/rules/texts/{rule}.toml)"
-            yield f"| {link} | {catalogue.scenario(rule).title} | {' | '.join(texts)} | {span} |"
+            yield f"| {link} | {rule_catalogue.scenario(rule).title} | {' | '.join(texts)} | {span} |"
         yield ""
 
 
@@ -85,8 +85,8 @@ def _spread(seen: Observations) -> Iterator[str]:
     split = sum(count for ways, count in counts.items() if ways > 1)
     undecided = [cell for cell in seen.cells if 2 * len(cell.majority.loads) <= seen.loads]
     yield (
-        f"{len(catalogue.names())} rules, {len(seen.cells)} cells. In {len(seen.cells) - split} cells all loads went "
-        f"the same way, in {split} they did not; in {len(undecided)} no way had a majority.\n"
+        f"{len(rule_catalogue.names())} rules, {len(seen.cells)} cells. In {len(seen.cells) - split} cells all loads "
+        f"went the same way, in {split} they did not; in {len(undecided)} no way had a majority.\n"
     )
 
 
@@ -109,7 +109,7 @@ def _ways(cell: Cell) -> str:
     ways = sorted(shown.items(), key=lambda way: -way[1])
     text = "<br>".join(way if count == total else f"{count} of {total}: {way}" for way, count in ways)
     asked = {name for name, types in cell.lookups.items() if any(map(any, types.values()))}
-    wanted = {one.host for one in catalogue.page(cell.rule).walk() if one.host}
+    wanted = {one.host for one in rule_catalogue.page(cell.rule).walk() if one.host}
     unasked = wanted.difference(asked)
     return text + "".join(f"; no lookup of {short(cell.rule, name)}" for name in sorted(unasked))
 

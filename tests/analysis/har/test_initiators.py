@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from originset.analysis.har.decoding.structs import Initiator, decode
 from originset.analysis.har.initiators import called_by
-from originset.analysis.har.structs import Initiator, decode
 
 
 def frames(*urls: str | None) -> dict[str, Any]:

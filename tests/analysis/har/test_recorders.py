@@ -5,8 +5,8 @@ import json
 import pytest
 from handmade_hars import entry, har_of, tables_of
 
+from originset.analysis.har.decoding.structs import decode
 from originset.analysis.har.recorders import detect
-from originset.analysis.har.structs import decode
 
 
 @pytest.mark.parametrize(

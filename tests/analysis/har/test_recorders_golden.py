@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from originset.analysis.capture_tables import CaptureBatch
+from originset.analysis.captures.capture_tables import CaptureBatch
 from originset.analysis.har.tables import HarBatch
 
 HARS = Path(__file__).resolve().parents[2] / "fixtures" / "hars"

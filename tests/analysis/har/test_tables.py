@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from handmade_hars import entry, har_of, tables_of
 
-from originset.analysis.har.structs import decode
+from originset.analysis.har.decoding.structs import decode
 from originset.data.errors import InputError
-from originset.data.identity import import_visit_id
-from originset.data.schema import TABLES
+from originset.data.schema.study_tables import TABLES
+from originset.data.studies.identity import import_visit_id
 
 SMALL = Path(__file__).parents[2] / "fixtures" / "hars" / "small.har"
 

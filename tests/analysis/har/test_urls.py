@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from originset.analysis.har.urls import resolve_reference, split_authority, url_columns
-from originset.data.redaction import redact_url
+from originset.data.sanitising.url_redaction import redact_url
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import random
 import pytest
 from hostile_texts import HOSTILE
 
-from originset.models.plan import Announced, Basis, Plan, Server
+from originset.models.plans.origin_plan import Announced, Basis, Plan, Server
 
 # Valid host names that formats without quotes would take for something else.
 ODD = ["null", "yes", "1e3", "constructor", "prototype"]

@@ -9,7 +9,7 @@ import pytest
 
 from originset.cli.writers import h2o
 from originset.cli.writers.origin_set import choose
-from originset.crawler.testbed.authority import Authority
+from originset.crawler.testbed.servers.certificate_authority import Authority
 
 
 def test_hostile_plans_give_one_property_with_their_origins(hostile_plans) -> None:

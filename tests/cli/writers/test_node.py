@@ -10,7 +10,7 @@ import pytest
 
 from originset.cli.writers import node
 from originset.cli.writers.origin_set import OriginSet, choose
-from originset.models.plan import Basis
+from originset.models.plans.origin_plan import Basis
 
 IMPORT_EACH = """
 import { createInterface } from "node:readline";

@@ -4,7 +4,7 @@ import pytest
 
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
 from originset.data.errors import UsageError
-from originset.models.plan import Announced, Basis, LeftOut, Plan, Server
+from originset.models.plans.origin_plan import Announced, Basis, LeftOut, Plan, Server
 
 BASIS = Basis(study="S", visits=1, vantages=1)
 

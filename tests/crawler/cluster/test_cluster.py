@@ -29,16 +29,16 @@ from s3_storage import OF_NOBODY, bucket, keys
 
 import originset
 from originset.cli.main import main
-from originset.crawler.cluster import crew as cluster_module
+from originset.crawler.cluster import cluster_crawl as cluster_module
+from originset.crawler.cluster.cluster_worker import Answer, make_batch
 from originset.crawler.cluster.security import require_trusted, security_of
-from originset.crawler.cluster.worker import Answer, make_batch
-from originset.crawler.crawl import crawl
+from originset.crawler.crawl.site_list import parse_site_list
+from originset.crawler.crawl_run import crawl
 from originset.crawler.settings import Cluster, CrawlSettings
-from originset.crawler.site_list import parse_site_list
-from originset.crawler.testbed.lab import Testbed
-from originset.data.capture import capture_paths
+from originset.crawler.testbed.testbed import Testbed
+from originset.data.captures.capture import capture_paths
 from originset.data.errors import ClusterError, UsageError
-from originset.data.study import Study
+from originset.data.studies.study import Study
 
 PATIENCE_S = 90
 

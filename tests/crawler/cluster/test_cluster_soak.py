@@ -22,10 +22,10 @@ from pathlib import Path
 import pytest
 from cluster_lab import Papers, Worker, cluster, many_sites, wait_until
 
-from originset.crawler.cluster.crew import SILENCE_S
-from originset.crawler.testbed.lab import Testbed
-from originset.data.capture import capture_paths, decode_extension, read_capture_bytes
-from originset.data.study import Study
+from originset.crawler.cluster.cluster_crawl import SILENCE_S
+from originset.crawler.testbed.testbed import Testbed
+from originset.data.captures.capture import capture_paths, decode_extension, read_capture_bytes
+from originset.data.studies.study import Study
 
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 RUNS, SITES = (20, 300) if FULL else (2, 24)

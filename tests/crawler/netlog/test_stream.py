@@ -11,7 +11,7 @@ import pytest
 
 from originset.crawler.netlog import stream as module
 from originset.crawler.netlog.stream import NetLogStream, Parser
-from originset.data.capture import Features
+from originset.data.captures.capture import Features
 
 HEAD = (
     b'{"constants": {"logEventTypes": {"WANTED": 1, "OTHER": 2}, "logSourceType": {"S": 1}, '

@@ -18,7 +18,7 @@ import pytest
 from healthy_testbed import healthy_testbed
 
 from originset.crawler.testbed import latency, scenario_file
-from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.testbed import Testbed
 
 pytestmark = pytest.mark.testbed
 

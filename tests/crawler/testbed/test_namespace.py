@@ -18,8 +18,8 @@ import pytest
 
 import originset.crawler
 from originset.crawler.testbed import namespace
-from originset.data import browser_observations
 from originset.data.errors import MissingDependency
+from originset.data.reference import browser_observations
 
 ETH_P_ALL = 3  # linux/if_ether.h
 RUN = "import sys; from originset.crawler.testbed.namespace import run_inside; sys.exit(run_inside(sys.argv[1:]))"

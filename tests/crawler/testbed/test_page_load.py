@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.page_load import served
-from originset.crawler.testbed.truth import Handshake, Request
+from originset.crawler.testbed.server_logs import Handshake, Request
 
 SCENARIO = scenario_file.built_in()
 

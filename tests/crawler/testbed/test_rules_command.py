@@ -13,10 +13,10 @@ import msgspec
 import psutil
 import pytest
 
-from originset.crawler.testbed.rules import catalogue
+from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.__main__ import _put_into
-from originset.data import browser_observations
 from originset.data.errors import UsageError
+from originset.data.reference import browser_observations
 
 COMMAND = [sys.executable, "-m", "originset.crawler.testbed.rules"]
 
@@ -83,7 +83,7 @@ def test_the_page_shows_every_rule() -> None:
     page = subprocess.check_output([*COMMAND[:2], "originset.crawler.testbed.rules.page"], text=True)
     rows = [line for line in page.splitlines() if line.startswith("| [")]
     assert [row.partition("]")[0].removeprefix("| [") for row in rows if "texts/" in row] == sorted(
-        catalogue.names(), key=lambda rule: (rows_order(rule), rule)
+        rule_catalogue.names(), key=lambda rule: (rows_order(rule), rule)
     )
     assert "not observed" not in page
     for version in browser_observations.read().versions.values():

@@ -16,8 +16,8 @@ import pytest
 import websockets.sync.client
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.answers import NEVER
-from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.servers.responses import NEVER
+from originset.crawler.testbed.testbed import Testbed
 from originset.data.scenario.entries import KINDS
 
 pytestmark = pytest.mark.testbed

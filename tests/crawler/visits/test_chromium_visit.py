@@ -22,13 +22,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from web_server import Quiet, serving
 
-from originset.crawler.browser.chromium import Chromium
+from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.settings import Device, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.chromium_visit import visit
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import Extension
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import Extension
 
 SITES = scenario_file.built_in().sites
 # How long nothing may happen before a page counts as complete: short, for servers that answer at once.

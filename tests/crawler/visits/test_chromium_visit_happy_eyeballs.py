@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 from healthy_testbed import healthy_testbed
 
-from originset.crawler.browser.chromium import Chromium
+from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.netlog import reading
 from originset.crawler.settings import VisitSettings
-from originset.crawler.testbed.lab import Testbed
-from originset.crawler.testbed.rules import catalogue
+from originset.crawler.testbed.rules import rule_catalogue
+from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.chromium_visit import visit
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import UNNAMED, Extension
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import UNNAMED, Extension
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 
@@ -23,12 +23,12 @@ RULES = ("address-same", "protocol-misdirected", "protocol-http1-both", "credent
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    with healthy_testbed(catalogue.together(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
+    with healthy_testbed(rule_catalogue.together(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
         yield lab
 
 
 def load(lab: Testbed, rule: str) -> Extension:
-    page = catalogue.page(rule)
+    page = rule_catalogue.page(rule)
     flags = (*lab.browser_flags, "--enable-features=HappyEyeballsV3")
     settings = VisitSettings(quiet_s=0.3, environment=lab.environment, extra_flags=flags)
     with Chromium(settings) as chromium:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from originset.analysis.capture_tables import CaptureBatch
+from originset.analysis.captures.capture_tables import CaptureBatch
 from originset.crawler.settings import VisitSettings
-from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visits.browsers import browser_for, visit
+from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.firefox_visit import VisitingFirefox
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import read_capture_bytes, write_capture
+from originset.crawler.visits.visit_browsers import browser_for, visit
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import read_capture_bytes, write_capture
 from originset.data.errors import UsageError
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]

@@ -13,10 +13,10 @@ import pytest
 from haralyzer import HarParser
 
 from originset.crawler.settings import BrowserName, VisitSettings
-from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visits.browsers import browser_for, visit
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import read_capture_bytes, write_capture
+from originset.crawler.testbed.testbed import Testbed
+from originset.crawler.visits.visit_browsers import browser_for, visit
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import read_capture_bytes, write_capture
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]
 

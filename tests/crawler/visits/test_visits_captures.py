@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from seen_captures import Seen, check, see
 
-from originset.crawler.browser.chromium import Chromium
+from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.answers import NEVER
-from originset.crawler.testbed.lab import Testbed
+from originset.crawler.testbed.servers.responses import NEVER
+from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits import chromium_visit as visit_module
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]

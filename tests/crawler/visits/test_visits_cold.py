@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from originset.crawler.browser.chromium import Chromium
+from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.settings import VisitSettings
-from originset.crawler.testbed.lab import Testbed
-from originset.crawler.testbed.truth import DnsQuery, Handshake, Request
+from originset.crawler.testbed.server_logs import DnsQuery, Handshake, Request
+from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits import chromium_visit as visit_module
 from originset.crawler.visits.chromium_visit import visit
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import Extension
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import Extension
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]
 

@@ -11,12 +11,12 @@ import pytest
 from interpreter_hold import ends_while_held
 from web_server import Quiet, serving
 
-from originset.crawler.browser import devtools, firefox
+from originset.crawler.browsers import devtools, firefox
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.visits import page_log
-from originset.crawler.visits.browsers import browser_for, visit
 from originset.crawler.visits.event_limits import EventBudget
-from originset.crawler.visits.record import VisitRequest
+from originset.crawler.visits.visit_browsers import browser_for, visit
+from originset.crawler.visits.visit_record import VisitRequest
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]
 

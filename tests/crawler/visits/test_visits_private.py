@@ -24,10 +24,10 @@ from web_server import Quiet
 
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
-from originset.crawler.visits.browsers import Browser, browser_for, visit
-from originset.crawler.visits.record import VisitRequest
-from originset.data.capture import Visit
+from originset.crawler.testbed.testbed import Testbed
+from originset.crawler.visits.visit_browsers import Browser, browser_for, visit
+from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed, pytest.mark.soak]
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"

@@ -13,10 +13,10 @@ from browser_replays import Load, compare, load_all, tables_of_captures
 from drawn_scenarios import drawn
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.lab import Testbed
-from originset.crawler.testbed.rules import catalogue
-from originset.data import browser_observations
-from originset.data.study import Study
+from originset.crawler.testbed.rules import rule_catalogue
+from originset.crawler.testbed.testbed import Testbed
+from originset.data.reference import browser_observations
+from originset.data.studies.study import Study
 
 pytestmark = [
     pytest.mark.testbed, pytest.mark.browser, pytest.mark.soak, pytest.mark.alone, pytest.mark.timeout(3600)
@@ -46,17 +46,17 @@ EXPLAINED = {
 
 def test_the_table_of_rules(tmp_path: Path) -> None:
     """Models of Chromium's captures against what both browsers did in the majority of five loads."""
-    rules = [*catalogue.names()][:: 1 if FULL else 10]
-    scenario = catalogue.together(rules)
+    rules = [*rule_catalogue.names()][:: 1 if FULL else 10]
+    scenario = rule_catalogue.together(rules)
     captures = tmp_path / "captures"
     with Testbed(scenario, tmp_path / "lab") as lab:
         for cookies in ("allowed", "blocked"):
-            pages = [catalogue.page(rule) for rule in catalogue.under(rules, cookies)]
+            pages = [rule_catalogue.page(rule) for rule in rule_catalogue.under(rules, cookies)]
             load_all(lab, pages, "chromium", cookies, captures)
     observed = browser_observations.read()
     loads = [
         Load(
-            catalogue.page(cell.rule).host,
+            rule_catalogue.page(cell.rule).host,
             cell.browser,
             cell.cookies,
             tuple(one.requests for one in outcome.connections),
@@ -71,7 +71,7 @@ def test_the_table_of_rules(tmp_path: Path) -> None:
     _show(missed, found)
     # A tenth of the rules has one that is explained, and leaves a race no room in a twentieth of it.
     assert missed.height <= max(2, 0.05 * found.height), missed.rows()
-    rule_of = {catalogue.page(rule).host: rule for rule in rules}
+    rule_of = {rule_catalogue.page(rule).host: rule for rule in rules}
     surprises = missed.filter(~pl.col("site").replace_strict(rule_of).is_in(list(EXPLAINED)))
     # Races come out otherwise at times.
     assert surprises.height <= max(1, 0.01 * found.height), surprises.rows()

@@ -7,9 +7,9 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from originset.analysis.capture_tables import CaptureBatch
-from originset.analysis.hosts import registrable_domain
-from originset.data.schema import TABLES, Stage
+from originset.analysis.captures.capture_tables import CaptureBatch
+from originset.analysis.registrable_domains import registrable_domain
+from originset.data.schema.study_tables import TABLES, Stage
 from tests.fixtures.browser_models import browser_tables
 
 CAPTURES = sorted((Path(__file__).parents[2] / "fixtures" / "hars" / "originset").glob("*.har"))

@@ -1,0 +1,1 @@
+"""Captures into the tables of a study."""

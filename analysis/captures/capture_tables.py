@@ -1,0 +1,214 @@
+"""Captures to rows of every table that a capture can fill, many at once.
+
+Their requests take the same way as those of foreign HARs; what only a capture has comes from ``log._originset``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from originset.analysis.certificates.certificate_rows import Certificate, certificate_tables, from_der
+from originset.analysis.har.decoding.structs import decode
+from originset.analysis.har.gather import Gathered, VisitFacts
+from originset.analysis.har.recorders import ORIGINSET
+from originset.analysis.har.requests import request_rows
+from originset.analysis.har.tables import finished_requests
+from originset.analysis.har.times import parse_timestamp
+from originset.analysis.har.urls import map_distinct, split_authority
+from originset.analysis.registrable_domains import registrable_domain
+from originset.data.captures.capture import Connection, DnsQuery, Extension, decode_extension, decode_raw_extension
+from originset.data.captures.capture import Visit as CapturedVisit
+from originset.data.errors import InputError
+from originset.data.host_names import canonical_ip, normalise_host
+from originset.data.sanitising.url_redaction import redact_url
+from originset.data.schema.study_tables import TABLES
+
+# Chromium's names of its privacy modes, where they tell whether credentials were sent. In "enabled partitioned state
+# allowed" third-party cookies were blocked, which says nothing about what the request asked for.
+_CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without client certs": "omit"}
+
+
+class CaptureBatch:
+    """Captures that become one shard of each table. ``suffix_list``: None for the list of tldextract."""
+
+    def __init__(self, suffix_list: Path | None = None) -> None:
+        self._suffix_list = suffix_list
+        self._gathered = Gathered()
+        self._extensions: list[Extension] = []
+        self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
+
+    def add(self, text: bytes, source: str, visit_id: str | None = None) -> None:
+        """Take one capture's text. ``visit_id``: the visit that its file is named by; None where it has no file.
+
+        Raises:
+            InputError: it is no capture, or another visit's; nothing of it is taken.
+        """
+        log = decode(text, source)
+        if log.extension is None:
+            decode_extension(text, source)  # which says what is wrong
+            raise InputError(source, "not-capture", "log._originset is null")
+        extension = decode_raw_extension(log.extension, source)
+        log.extension = None  # it would keep the whole text
+        visit = extension.visit
+        if visit_id not in {None, visit.visit_id}:
+            raise InputError(source, "misnamed", "its visit_id is not the one that its file is named by")
+        facts = VisitFacts(
+            visit_id=visit.visit_id,
+            source="crawl",
+            sha256=None,
+            recorder=ORIGINSET,
+            recorder_version=log.creator.version if log.creator is not None else None,
+            zero=parse_timestamp(visit.started_at),
+        )
+        self._credentials += [
+            (len(self._extensions), place, entry.credentials)
+            for place, entry in enumerate(log.entries)
+            if entry.credentials in {"include", "omit"}
+        ]
+        log.pages = None  # a capture is one page
+        self._gathered.add(log, [facts])
+        self._extensions.append(extension)
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
+        requests = self._requests()
+        return {
+            "requests": finished_requests(requests),
+            "connections": self._connections(requests),
+            "dns_queries": self._dns_queries(),
+            **certificate_tables(self._certificates()),
+            "visits": self._visits(),
+        }
+
+    def _visits(self) -> pl.DataFrame:
+        rows = [
+            {
+                **_fields(extension.visit),
+                "url": redact_url(extension.visit.url),
+                "final_url": None if extension.visit.final_url is None else redact_url(extension.visit.final_url),
+                "started_at": None if facts.zero is None else facts.zero.replace(tzinfo=None),
+                "source": facts.source,
+                "recorder": facts.recorder.name,
+                "recorder_version": facts.recorder_version,
+            }
+            for extension, facts in zip(self._extensions, self._gathered.visits, strict=True)
+        ]
+        return _frame("visits", rows)
+
+    def _requests(self) -> pl.DataFrame:
+        rows = request_rows(self._gathered)
+        modes = pl.DataFrame(
+            [
+                {
+                    "visit_id": extension.visit.visit_id,
+                    "connection_id": connection.id,
+                    "credentials": _credentials(connection, extension.visit),
+                }
+                for extension in self._extensions
+                for connection in extension.connections
+            ],
+            schema={"visit_id": pl.String, "connection_id": pl.Int64, "credentials": pl.String},
+        ).unique(["visit_id", "connection_id"])
+        rows = rows.join(modes, on=["visit_id", "connection_id"], how="left", maintain_order="left")
+        said = pl.DataFrame(
+            self._credentials,
+            schema={"visit": rows.schema["visit"], "place": rows.schema["place"], "said": pl.String},
+            orient="row",
+        )
+        rows = rows.join(said, on=["visit", "place"], how="left", maintain_order="left")
+        return rows.with_columns(
+            pl.coalesce("said", "credentials", pl.lit("unknown")).alias("credentials"),
+            map_distinct(rows["frame_url"], self._site_of).alias("frame_site"),
+        )
+
+    def _site_of(self, url: str) -> str | None:
+        """The registrable domain (or bare host) of an address."""
+        _, separator, rest = url.partition("://")
+        host = split_authority(rest.partition("/")[0].partition("?")[0])[0] if separator else None
+        return None if host is None else registrable_domain(host, self._suffix_list) or host
+
+    def _connections(self, requests: pl.DataFrame) -> pl.DataFrame:
+        carried = (
+            requests.filter(pl.col("connection_id").is_not_null() & pl.col("host").is_not_null())
+            .group_by("visit_id", "connection_id", maintain_order=True)
+            .agg(pl.col("host").unique(maintain_order=True).alias("hosts"))
+        )
+        rows = [
+            {
+                **_fields(connection),
+                "visit_id": extension.visit.visit_id,
+                "connection_id": connection.id,
+                "first_host": None if connection.first_host is None else normalise_host(connection.first_host),
+                "server_ip": None if connection.server_ip is None else canonical_ip(connection.server_ip),
+                "certificate_id": connection.chain[0] if connection.chain else None,
+                "source": "netlog",
+            }
+            for extension in self._extensions
+            for connection in extension.connections
+        ]
+        frame = _frame("connections", rows).drop("hosts")
+        joined = frame.join(carried, on=["visit_id", "connection_id"], how="left", maintain_order="left")
+        return joined.with_columns(pl.col("hosts").fill_null(pl.lit([], pl.List(pl.String))))
+
+    def _dns_queries(self) -> pl.DataFrame:
+        rows = [
+            {
+                **_fields(query),
+                "ttl": _ttl(query.ttl),
+                "visit_id": extension.visit.visit_id,
+                "host": normalise_host(query.host) or query.host.lower(),
+            }
+            for extension in self._extensions
+            for query in extension.dns
+        ]
+        return _frame("dns_queries", rows)
+
+    def _certificates(self) -> list[Certificate]:
+        # Of several chains or texts the least is kept, so that it does not depend on the order of the visits.
+        chains: dict[str, tuple[str, ...]] = {}
+        texts: dict[str, str] = {}
+        for extension in self._extensions:
+            for connection in extension.connections:
+                if connection.chain:
+                    chain = tuple(connection.chain)
+                    chains[chain[0]] = min(chain, chains.get(chain[0], chain))
+            for certificate_id, text in extension.certificates.items():
+                texts[certificate_id] = min(text, texts.get(certificate_id, text))
+        return [_certificate(name, text, chains.get(name)) for name, text in texts.items()]
+
+
+def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) -> Certificate:
+    try:
+        certificate = from_der(base64.b64decode(text, validate=True), chain)
+    except (binascii.Error, ValueError):
+        return Certificate(certificate_id, chain=chain, problem="not base64")
+    if certificate.certificate_id == certificate_id:
+        return certificate
+    problem = "; ".join(filter(None, ["recorded under an id that is not its SHA-256", certificate.problem]))
+    return replace(certificate, certificate_id=certificate_id, problem=problem)
+
+
+def _ttl(ttl: int | None) -> int | None:
+    """RFC 2181 section 8: one with the most significant bit set is to be treated as zero."""
+    return 0 if ttl is not None and ttl >= 1 << 31 else ttl
+
+
+def _credentials(connection: Connection, visit: CapturedVisit) -> str:
+    if visit.third_party_cookies == "blocked" and connection.privacy_mode != "disabled":
+        return "unknown"
+    return _CREDENTIALS.get(connection.privacy_mode or "", "unknown")
+
+
+def _fields(struct: CapturedVisit | Connection | DnsQuery) -> dict[str, object]:
+    """A struct's fields by name; nested values as they are."""
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}
+
+
+def _frame(table: str, rows: list[dict[str, object]]) -> pl.DataFrame:
+    schema = TABLES[table].polars_schema
+    return pl.DataFrame([pl.Series(name, [row.get(name) for row in rows], dtype=kind) for name, kind in schema.items()])

@@ -1,0 +1,1 @@
+"""Certificates into rows: their names, and whether a chain is in order."""

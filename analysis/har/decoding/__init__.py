@@ -1,0 +1,1 @@
+"""A HAR's text decoded into typed structs, within bounds."""

@@ -1,0 +1,1 @@
+"""Foreign HARs into a study: files found, read, sanitised, written as shards."""

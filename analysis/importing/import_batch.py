@@ -1,0 +1,231 @@
+"""What one process does of an import: files read into batches, batches written as shards.
+
+A shard of ``visits`` is written last of its batch, so it says that the batch is whole: shards of other tables without
+it are left over from an import that was killed. Rows are never changed once they are whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+import polars as pl
+
+from originset.analysis.har.decoding.structs import Log
+from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.recorders import Recorder
+from originset.analysis.har.tables import HarBatch, decode_whole_entries
+from originset.analysis.importing.cut_off_imports import cut_off_sources
+from originset.analysis.importing.har_files import Export, HarFile, Text, read_texts
+from originset.analysis.importing.kept_files import keep_file
+from originset.data.errors import InputError
+from originset.data.studies.shards import IMPORT, write_shard
+from originset.data.studies.study import Study
+
+# What a shard holds at most, so that memory does not grow with the number of files.
+_ENTRIES = 100_000
+_BYTES = 256 << 20
+
+_UNTOLD = ("no_connection_ids", "no_addresses")
+TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certificate_names", "visits")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSettings:
+    """``keep_secrets``: addresses stay as they are. ``keep_files``: a copy of each file is kept below the study."""
+
+    keep_secrets: bool = False
+    keep_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What the recorder of one file cannot know, or what is wrong with the recording: words of ``visits.quality``."""
+
+    source: str
+    recorder: str
+    inferred: bool
+    quality: tuple[str, ...]
+
+
+@dataclass
+class ImportSummary:
+    """What an import did. ``refused`` holds the files that were not imported, ``cut_off`` those imported in part.
+
+    ``lost``: sources that a damaged shard held and that were not among the files.
+    """
+
+    files: int = 0
+    imported: int = 0
+    already: int = 0
+    visits: int = 0
+    requests: int = 0
+    bytes_read: int = 0
+    same_content: int = 0
+    pages_without_requests: int = 0
+    refused: list[InputError] = field(default_factory=list)
+    cut_off: list[InputError] = field(default_factory=list)
+    limits: list[FileLimits] = field(default_factory=list)
+    recorders: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    exports: list[HarFile] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def add(self, other: ImportSummary) -> None:
+        """Take over what another process did."""
+        for name in (
+            "files",
+            "imported",
+            "already",
+            "visits",
+            "requests",
+            "bytes_read",
+            "pages_without_requests",
+        ):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("refused", "cut_off", "limits", "exports"):
+            getattr(self, name).extend(getattr(other, name))
+        for recorder, count in other.recorders.items():
+            self.recorders[recorder] = self.recorders.get(recorder, 0) + count
+        self.sources |= other.sources
+
+
+class Importer:
+    """Reads files into the shards of a study. ``known``: what the study holds, SHA-256 by source."""
+
+    def __init__(self, study: Study, known: dict[str, str], settings: ImportSettings) -> None:
+        self._study = study
+        self._settings = settings
+        self._known = known
+        self._cut_off: set[str] | None = None
+        self.summary = ImportSummary()
+        self._new_batch()
+
+    def _new_batch(self) -> None:
+        self._batch = HarBatch(keep_secrets=self._settings.keep_secrets)
+        self._sources: list[tuple[str, str]] = []
+        self._bytes = 0
+
+    def read(self, file: HarFile) -> None:
+        """Take all HARs of a file; rows of HTTP Archive's tables are only noted."""
+        for found in read_texts(file):
+            if isinstance(found, Export):
+                self.summary.exports.append(found.file)
+                continue
+            self.summary.files += 1
+            if isinstance(found, InputError):
+                self.summary.refused.append(found)
+            else:
+                self._take(found)
+
+    def _take(self, har: Text) -> None:
+        self.summary.bytes_read += len(har.text)
+        sha256 = hashlib.sha256(har.text).hexdigest()
+        if not self._is_new(har.source, sha256, har.text):
+            return
+        try:
+            taken = self._batch.add(har.text, har.source, sha256)
+            if self._settings.keep_files:
+                keep_file(self._study, har.text, har.source, sha256, keep_secrets=self._settings.keep_secrets)
+        except InputError as error:
+            self.summary.refused.append(error)
+            return
+        if taken.lost is not None:
+            self.summary.cut_off.append(taken.lost)
+        self._note(har.source, sha256, taken.recorder, len(har.text))
+
+    def take_log(self, log: Log, visit: VisitFacts) -> None:
+        """Take one page of HTTP Archive's."""
+        self.summary.files += 1
+        sha256 = visit.sha256 or ""
+        if not self._is_new(visit.source, sha256):
+            return
+        self._batch.add_log(log, [visit])
+        if self._settings.keep_files:
+            keep_file(self._study, msgspec.json.encode({"log": log}), visit.source, sha256, keep_secrets=False)
+        self._note(visit.source, sha256, visit.recorder, 1000 * len(log.entries))
+
+    def _is_new(self, source: str, sha256: str, text: bytes | None = None) -> bool:
+        """Whether it is to be taken: its path is not in the study, or was cut off there, and this file is whole."""
+        known = self._known.get(source)
+        if known == sha256:
+            self.summary.already += 1
+            return False
+        if known is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):
+            return True
+        detail = "another file of this path is in the study already; rename it or its folder"
+        self.summary.refused.append(InputError(source, "path-taken", detail))
+        return False
+
+    def _was_cut_off(self, source: str) -> bool:
+        """What the study holds of this source was cut off when it was imported, before this import."""
+        if self._cut_off is None:
+            self._cut_off = cut_off_sources(self._study)
+        return source in self._cut_off and source not in self.summary.sources
+
+    def _note(self, source: str, sha256: str, recorder: Recorder, size: int) -> None:
+        summary = self.summary
+        summary.recorders[recorder.name] = summary.recorders.get(recorder.name, 0) + 1
+        summary.imported += 1
+        self._known[source] = sha256
+        summary.sources[source] = sha256
+        self._sources.append((source, sha256))
+        self._bytes += size
+        if self._batch.entries >= _ENTRIES or self._bytes >= _BYTES:
+            self.write()
+
+    def write(self) -> None:
+        """Write what has been read, if anything."""
+        if not self._sources:
+            return
+        name = IMPORT + hashlib.sha256(json.dumps(self._sources).encode()).hexdigest()[:16]
+        tables = self._batch.tables()
+        for table in TABLES_WRITTEN:
+            write_shard(self._study, table, name, tables[table])
+        self.summary.visits += tables["visits"].height
+        self.summary.requests += tables["requests"].height
+        self.summary.limits += _limits(tables)
+        self._new_batch()
+
+
+def import_files(
+    study: Study,
+    files: Iterable[HarFile],
+    known: dict[str, str],
+    settings: ImportSettings,
+    done: Callable[[HarFile], None] = lambda _: None,
+) -> ImportSummary:
+    """Import files one after another; ``done`` is called after each."""
+    importer = Importer(study, known, settings)
+    for file in files:
+        importer.read(file)
+        done(file)
+    importer.write()
+    return importer.summary
+
+
+def _is_whole(text: bytes, source: str) -> bool:
+    try:
+        return decode_whole_entries(text, source)[1] is None
+    except InputError:
+        return False
+
+
+def _limits(tables: dict[str, pl.DataFrame]) -> list[FileLimits]:
+    inferred = tables["requests"].filter(pl.col("connection_source") == "inferred").select("visit_id").unique()
+    visits = tables["visits"].join(inferred.with_columns(inferred=True), on="visit_id", how="left")
+    of_files = visits.group_by("source", maintain_order=True).agg(
+        pl.col("recorder").last(),
+        pl.col("inferred").fill_null(value=False).any(),
+        pl.col("quality").filter(pl.col("error").ne_missing("empty")).alias("pages"),
+    )
+    found = []
+    for source, recorder, by_socket, pages in of_files.iter_rows():
+        words = [set(page) for page in pages]
+        # A recorder cannot tell what none of its file's pages tell; the rest is true of a file if it is of a page.
+        limits = set().union(*words) - {word for word in _UNTOLD if not all(word in page for page in words)}
+        found.append(FileLimits(source, recorder, by_socket, tuple(sorted(limits))))
+    return found

@@ -1,0 +1,1 @@
+"""Several studies merged into one."""

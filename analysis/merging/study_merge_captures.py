@@ -1,0 +1,174 @@
+"""Captures of one study into another's place for them: linked or copied in folders, put where that is S3 storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from originset.data.captures.capture import FOLDER, MAX_BYTES, NAME, capture_path, write_packed
+from originset.data.captures.capture_place import bucket_of, captures_folder
+from originset.data.captures.capture_store import capture_name
+from originset.data.errors import StudyError
+from originset.data.files.atomic_files import replacing
+from originset.data.files.nofollow import (
+    NotRegularError,
+    list_folder,
+    open_folder,
+    open_regular,
+    read_regular,
+    stat_regular,
+)
+from originset.data.studies.study import Study
+
+if TYPE_CHECKING:
+    from originset.data.captures.capture_bucket import BucketStore
+
+_AT_ONCE = 16
+_AT_ONCE_BYTES = 1 << 20
+_PART = 1024
+
+
+class _Folder:
+    """A folder that captures come into. What brings one says whether it was still there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def has(self, name: str) -> bool:
+        try:
+            return stat_regular(self._folder, *name.split("/")) is not None
+        except NotRegularError:
+            # A link in a capture's place is replaced, but no folder that is one is written to.
+            return False
+
+    def copy(self, visit_id: str, bucket: BucketStore) -> bool:
+        if (packed := bucket.read(visit_id)) is None:
+            return False
+        write_packed(self._folder, visit_id, packed)
+        return True
+
+    def take(self, name: str, source: Path) -> bool:
+        opened = open_regular(source, *name.split("/"))
+        with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
+            status = os.fstat(opened)
+            if status.st_size > MAX_BYTES:
+                raise _too_large(source, name)
+            # A capture is never written to, only replaced by rename: two studies of one user may share the file.
+            alone = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+            if not (alone and self._link(name, source)):
+                self._copy(name, file, source)
+        return True
+
+    def _link(self, name: str, source: Path) -> bool:
+        folder, file = name.split("/")
+        with open_folder(source, folder) as of, open_folder(self._folder, folder, make_mode=0o700) as into:
+            try:
+                os.link(file, file, src_dir_fd=of, dst_dir_fd=into, follow_symlinks=False)
+            except OSError:
+                return False
+        return True
+
+    def _copy(self, name: str, file: BinaryIO, source: Path) -> None:
+        with replacing(self._folder / name, private=True, below=self._folder) as beside, beside.open("wb") as copy:
+            while part := _read(file, source / name):
+                copy.write(part)
+
+
+def _read(file: BinaryIO, path: Path) -> bytes:
+    try:
+        return file.read(_AT_ONCE_BYTES)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _too_large(captures: Path, name: str) -> StudyError:
+    return StudyError(captures, f"{name} is larger than any capture", "move it away")
+
+
+class _Bucket:
+    """Storage that captures come into; what is in it is asked once."""
+
+    def __init__(self, store: BucketStore) -> None:
+        self._store = store
+        self._there = {_name(kept.visit_id) for kept in store.captures()}
+
+    def has(self, name: str) -> bool:
+        return name in self._there
+
+    def copy(self, visit_id: str, bucket: BucketStore) -> bool:
+        return (packed := bucket.read(visit_id)) is not None and self._put(visit_id, packed)
+
+    def take(self, name: str, source: Path) -> bool:
+        if (visit_id := capture_name(name)) is None:
+            raise StudyError(source, f"{name} is not named as a capture is", "move it away")
+        try:
+            return self._put(visit_id, read_regular(source, *name.split("/"), limit=MAX_BYTES))
+        except OverflowError:
+            raise _too_large(source, name) from None
+
+    def _put(self, visit_id: str, packed: bytes) -> bool:
+        self._store.write(visit_id, packed)
+        self._there.add(_name(visit_id))
+        return True
+
+
+Target = _Folder | _Bucket
+
+
+def target_of(study: Study) -> Target:
+    """Where captures that are merged into a study come."""
+    bucket = bucket_of(study)
+    return _Folder(captures_folder(study)) if bucket is None else _Bucket(bucket)
+
+
+def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
+    """Captures that are new in the target, those it had already, and links, which are left out.
+
+    Raises:
+        StudyError: something in the source's folder cannot be a capture.
+        ClusterError: S3 storage is not reached or refuses.
+    """
+    known = links = 0
+    bucket = bucket_of(source)
+
+    def new() -> Iterator[Callable[[], bool]]:
+        nonlocal known, links
+        if bucket is not None:
+            for kept in bucket.captures():
+                if target.has(_name(kept.visit_id)):
+                    known += 1
+                else:
+                    yield partial(target.copy, kept.visit_id, bucket)
+            return
+        captures = captures_folder(source)
+        top = list_folder(captures)
+        links += sum(FOLDER.fullmatch(name) is not None for name in (*top.files, *top.others))
+        for folder in filter(FOLDER.fullmatch, top.folders):
+            found = list_folder(captures, folder)
+            links += sum(NAME.fullmatch(name) is not None for name in (*found.folders, *found.others))
+            for name in (f"{folder}/{file}" for file in found.files if NAME.fullmatch(file)):
+                if target.has(name):
+                    known += 1
+                else:
+                    yield partial(target.take, name, captures)
+
+    return _all_done(new()), known, links
+
+
+def _all_done(calls: Iterator[Callable[[], bool]]) -> int:
+    """Make all calls, some of which wait for storage, several at once; how many brought something."""
+    done = 0
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while part := list(islice(calls, _PART)):
+            done += sum(pool.map(lambda call: call(), part))
+    return done
+
+
+def _name(visit_id: str) -> str:
+    return capture_path(Path(), visit_id).as_posix()

@@ -1,0 +1,1 @@
+"""Each distinct host and address of a study: registrable domain, AS, organisation, edge."""

@@ -1,0 +1,129 @@
+"""What a crawl owes to those whom it visits: their robots.txt, their wish to be left alone, time between visits."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import urllib.error
+import urllib.request
+from functools import cache, cached_property, lru_cache
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+import polars as pl
+import tldextract
+
+from originset.crawler.crawl.frontier import Pace
+from originset.crawler.downloads.public_connection import opener
+from originset.crawler.settings import CrawlSettings
+from originset.data.ledger.crawl_ledger import Row
+from originset.data.reference import snapshot
+
+# The name that a robots.txt calls us by.
+PRODUCT = "originset"
+
+_PATIENCE_S = 10.0
+_LARGEST = 500 << 10  # RFC 9309 section 2.5
+_MINUTE_S = 60.0
+_MOST_RULES = 10_000
+
+
+@cache
+def _suffixes() -> tldextract.TLDExtract:
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+@lru_cache(maxsize=100_000)
+def site_of(host: str) -> str:
+    """The registrable domain of a host; the host itself where it has none, as an address has."""
+    return _suffixes().extract_str(host).top_domain_under_public_suffix or host
+
+
+def host_of(row: Row) -> str:
+    """The host that a visit asks first."""
+    return urlsplit(address_of(row)).hostname or row.site
+
+
+def address_of(row: Row) -> str:
+    """What a visit opens first."""
+    return row.address or f"https://{row.site}/"
+
+
+def is_excluded(host: str, excluded: frozenset[str]) -> bool:
+    """Whether a host, or a domain that it is below, is among those that do not want to be visited."""
+    labels = host.split(".")
+    return any(".".join(labels[start:]) in excluded for start in range(len(labels)))
+
+
+class Manners:
+    """The rules of one crawl. May be used from several threads."""
+
+    def __init__(self, settings: CrawlSettings) -> None:
+        self._settings = settings
+        # A site's visits come close to one another, or a fresh look does no harm.
+        self._rules = lru_cache(maxsize=_MOST_RULES)(self._fetch)
+        self._opener = opener(allow_private=settings.visit.allow_private)
+
+    @cached_property
+    def _reference(self) -> snapshot.Reference:
+        return snapshot.current()
+
+    def site(self, row: Row) -> str:
+        """What may be visited by one browser at a time."""
+        return site_of(host_of(row))
+
+    def paces(self, row: Row) -> tuple[Pace, ...]:
+        """What bounds the visits to a row's servers. It asks the system's resolver, so only where a bound is set."""
+        per_address, per_as = self._settings.per_address, self._settings.per_as
+        if per_address is None and per_as is None:
+            return ()
+        addresses = _addresses(host_of(row))
+        found: list[Pace] = []
+        if per_address is not None:
+            found += [Pace(address, _MINUTE_S / per_address) for address in addresses]
+        if per_as is not None:
+            known = self._reference.ip_to_as.origins(pl.Series(addresses, dtype=pl.String))["asn"]
+            found += [Pace(number, _MINUTE_S / per_as) for number in known.drop_nulls().unique()]
+        return tuple(found)
+
+    def permits(self, url: str) -> bool:
+        """Whether the site's robots.txt lets us have a URL; always, unless the crawl is to respect it.
+
+        RFC 9309: without one everything is permitted, with a server that fails nothing; a server that is not reached
+        is visited, so that its failure is recorded as what it is.
+        """
+        if not self._settings.respect_robots:
+            return True
+        parts = urlsplit(url)
+        rules = self._rules(f"{parts.scheme}://{parts.netloc}/robots.txt")
+        return rules is None or rules.can_fetch(PRODUCT, url)
+
+    def _fetch(self, url: str) -> RobotFileParser | None:
+        contact = self._settings.visit.contact
+        agent = PRODUCT if contact is None else f"{PRODUCT} ({contact})"
+        request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 - http and https alone are sites
+        rules = RobotFileParser()
+        try:
+            with self._opener.open(request, timeout=_PATIENCE_S) as answer:
+                rules.parse(answer.read(_LARGEST).decode("utf-8", "replace").splitlines())
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code < 500:
+                return None
+            rules.parse(["User-agent: *", "Disallow: /"])
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+        return rules
+
+
+def _addresses(host: str) -> list[str]:
+    try:
+        return [str(ipaddress.ip_address(host))]
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, 443, type=socket.SOCK_STREAM)
+    except OSError:
+        return []  # the visit will say so
+    return sorted({str(address[0]) for *_, address in found})

@@ -1,0 +1,1 @@
+"""Live servers and names, asked directly: DNS, TLS handshakes, ORIGIN frames on the wire."""

@@ -1,0 +1,214 @@
+"""Names and servers of a recording asked again today: what a resolver says of them, and which certificates they show.
+
+Whoever made the recording chose the names and addresses in it. So nothing but the public internet is contacted unless
+that is allowed: a name is resolved once, its answer is judged, and the connection goes to exactly the judged address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from originset.crawler.probe.resolver import Resolver, ask
+from originset.data.captures.capture import DnsQuery
+from originset.data.host_names import canonical_ip
+from originset.data.reference.special_purpose import is_public
+
+_TIMEOUT_S = 10.0
+
+# Ports that a server of the web has. On others a recording could have us knock at anything.
+PORTS = frozenset({443, 8443})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a recording has a host: its address, None where it does not say, and its port."""
+
+    address: str | None
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A host to ask for; of ``places`` the certificates, there and at the address that it has today."""
+
+    host: str
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What one handshake showed, or why there was none (``problem``).
+
+    ``certificate``: the leaf's DER, of a server that proved to be the host's; ``recorded``: the address is the
+    recording's; ``asked_at``: None where nothing was contacted; ``changed``: the name leads elsewhere than to
+    ``recorded_address`` now, None where it or the recorded one is not known.
+    """
+
+    host: str
+    address: str | None
+    port: int
+    recorded_address: str | None
+    changed: bool | None
+    recorded: bool
+    asked_at: datetime | None = None
+    certificate: bytes | None = None
+    protocol: str | None = None
+    tls_version: str | None = None
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Manners:
+    """Whom to ask for names (None: nobody), how many handshakes to begin a second at most, and what is allowed."""
+
+    resolver: Resolver | None
+    rate: float
+    allow_private: bool = False
+    _next: float = field(default=0.0, init=False)
+
+    async def turn(self) -> None:
+        """Wait until the next handshake may begin."""
+        now = time.monotonic()
+        begin = max(now, self._next)
+        self._next = begin + 1 / self.rate
+        await asyncio.sleep(begin - now)
+
+    def refusal(self, address: str, port: int) -> str | None:
+        """Why an address is not contacted; None where it may be."""
+        if self.allow_private:
+            return None
+        if not is_public(address):
+            return "not contacted: not a public address"
+        if port not in PORTS:
+            return "not contacted: not a port of the web"
+        return None
+
+    def asks_for(self, host: str) -> bool:
+        """Whether a name is asked for: not addresses, and not names of somebody's own network."""
+        return self.resolver is not None and self.resolver.may_be_asked(host, allow_private=self.allow_private)
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What came of hosts for which there was time; ``unfinished`` are the others."""
+
+    queries: list[DnsQuery]
+    handshakes: list[Handshake]
+    unfinished: set[str]
+
+
+def look_up(wanted: Sequence[Wanted], manners: Manners, seconds: float) -> LookedUp:
+    """Ask for all names at once, then shake hands at the allowed rate; never raises.
+
+    Takes at most ``seconds``, whatever resolver and servers do. A server is asked for a host's certificate once,
+    whatever places lead to it. What is refused is among the handshakes, with its problem.
+    """
+    return asyncio.run(_look_up(wanted, manners, seconds))
+
+
+async def _look_up(wanted: Sequence[Wanted], manners: Manners, seconds: float) -> LookedUp:
+    ends = time.monotonic() + seconds
+    queries: list[DnsQuery] = []
+    if manners.resolver is not None:
+        try:
+            async with asyncio.timeout(seconds):
+                queries = await ask(manners.resolver, [one.host for one in wanted if manners.asks_for(one.host)])
+        except TimeoutError:
+            return LookedUp([], [], {one.host for one in wanted})
+    for query in queries:
+        query.source = "live"
+    planned = [handshake for one in wanted for handshake in _planned(one, queries, manners)]
+    servers = {(one.host, one.address, one.port): one for one in planned}
+    tasks = {server: asyncio.create_task(_shake_hands(one, manners)) for server, one in servers.items()}
+    if tasks:
+        await asyncio.wait(tasks.values(), timeout=max(0.0, ends - time.monotonic()))
+    unfinished = {host for (host, _, _), task in tasks.items() if not task.done()}
+    for task in tasks.values():
+        task.cancel()
+    return LookedUp(
+        [query for query in queries if query.host not in unfinished],
+        [_as(one, tasks[one.host, one.address, one.port].result()) for one in planned if one.host not in unfinished],
+        unfinished,
+    )
+
+
+def _as(planned: Handshake, shown: Handshake) -> Handshake:
+    """What a server showed, for a place that leads to it."""
+    return replace(shown, recorded_address=planned.recorded_address, changed=planned.changed, recorded=planned.recorded)
+
+
+def _planned(wanted: Wanted, queries: list[DnsQuery], manners: Manners) -> list[Handshake]:
+    own = [query for query in queries if query.host == wanted.host and query.rtype in {"A", "AAAA"}]
+    today = list(dict.fromkeys(filter(None, (canonical_ip(text) for query in own for text in query.answers))))
+    literal = canonical_ip(wanted.host)
+    if literal is not None:
+        today = [literal]
+    planned = []
+    for place in wanted.places:
+        known = today and literal is None and place.address is not None
+        changed = place.address not in today if known else None
+        if place.address is not None:
+            planned.append(
+                Handshake(wanted.host, place.address, place.port, place.address, changed=changed, recorded=True)
+            )
+        if place.address is None or changed:
+            address = _preferred(today, place, manners)
+            problem = None if today else "its name was not asked for, or has no address"
+            planned.append(
+                Handshake(
+                    wanted.host, address, place.port, place.address, changed=changed, recorded=False, problem=problem
+                )
+            )
+    return planned
+
+
+def _preferred(today: list[str], place: Place, manners: Manners) -> str | None:
+    """The first address that may be contacted, of the recorded one's family if there is one; else the first."""
+    sixth = ":" in (place.address or "")
+    order = sorted(today, key=lambda one: (manners.refusal(one, place.port) is not None, (":" in one) != sixth))
+    return order[0] if order else None
+
+
+async def _shake_hands(planned: Handshake, manners: Manners) -> Handshake:
+    if planned.address is None or planned.problem is not None:
+        return planned
+    refusal = manners.refusal(planned.address, planned.port)
+    if refusal is not None:
+        return replace(planned, problem=refusal)
+    await manners.turn()
+    asked_at = datetime.now(UTC)
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            # An address, not a name: nothing is resolved a second time.
+            _, writer = await asyncio.open_connection(
+                str(ipaddress.ip_address(planned.address)), planned.port, ssl=context, server_hostname=planned.host
+            )
+    except (OSError, ValueError) as error:  # TimeoutError and ssl.SSLError are OSErrors
+        return replace(planned, asked_at=asked_at, problem=_problem(error))
+    tls: ssl.SSLObject = writer.get_extra_info("ssl_object")
+    shown = tls.getpeercert(binary_form=True)
+    protocol, version = tls.selected_alpn_protocol() or "http/1.1", tls.version()
+    writer.transport.abort()
+    return replace(
+        planned,
+        asked_at=asked_at,
+        certificate=shown,
+        protocol=protocol,
+        tls_version=None if version is None else version.replace("TLSv", "TLS "),
+    )
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"not trusted: {error.verify_message}"
+    if isinstance(error, TimeoutError):
+        return "no handshake in time"
+    return (getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)) or type(error).__name__

@@ -1,0 +1,104 @@
+"""The rules' scenarios: one by one, or all in one testbed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+
+from originset.crawler.testbed import scenario_file
+from originset.crawler.testbed.scenario import Certificate, Host, Resource, Scenario
+from originset.data.errors import InputError
+from originset.data.reference.browser_observations import Cookies
+
+_TEXTS = resources.files("originset.crawler.testbed.rules") / "texts"
+_SUFFIX = ".toml"
+
+# A few of every kind, which differ from one another under some browser; the tests observe them again.
+CORE = (
+    "address-same",
+    "address-same-cross-site",
+    "address-different",
+    "address-overlap-unconnected",
+    "certificate-missing",
+    "origin-complete",
+    "origin-own-only-same-address",
+    "credentials-crossorigin",
+    "http3-different",
+    "http3-origin-complete",
+)
+
+
+def names() -> tuple[str, ...]:
+    """All rules, sorted."""
+    return tuple(sorted(one.name.removesuffix(_SUFFIX) for one in _TEXTS.iterdir() if one.name.endswith(_SUFFIX)))
+
+
+def text(rule: str) -> str:
+    """A rule's scenario as it is written."""
+    return (_TEXTS / f"{rule}{_SUFFIX}").read_text(encoding="utf-8")
+
+
+@cache
+def scenario(rule: str) -> Scenario:
+    """A rule's scenario: one site."""
+    return scenario_file.parse(text(rule), f"{rule}{_SUFFIX}")
+
+
+def page(rule: str) -> Resource:
+    """The page of a rule's site."""
+    return scenario(rule).pages[0]
+
+
+def under(rules: Iterable[str], cookies: Cookies) -> list[str]:
+    """Those rules that are observed under a setting of third-party cookies.
+
+    Without a third party the setting has nothing to act on: of such rules, the core's alone are observed with cookies
+    blocked, as controls.
+    """
+    return [rule for rule in rules if cookies == "allowed" or rule in CORE or has_third_party(rule)]
+
+
+def has_third_party(rule: str) -> bool:
+    """Whether a rule's page uses a name of another site; all names are below .test, so two labels make a site."""
+    return len({name.split(".")[-2] for name in scenario(rule).names}) > 1
+
+
+def together(rules: Iterable[str]) -> Scenario:
+    """Rules as one scenario: they may share addresses, but no name.
+
+    Raises:
+        InputError: two rules have a name in common.
+    """
+    hosts: dict[str, Host] = {}
+    certificates: dict[str, Certificate] = {}
+    pages: list[Resource] = []
+    sites: list[str] = []
+    missing: list[str] = []
+    opens: dict[str, str] = {}
+    one = None
+    for rule in rules:
+        one = scenario(rule)
+        if common := sorted(one.names.intersection((*hosts, *missing))):
+            raise InputError(f"{rule}{_SUFFIX}", "bad-scenario", f"another rule has {common[0]}")
+        for key, certificate in one.certificates.items():
+            certificates[f"{rule}-{key}"] = dataclasses.replace(certificate, name=f"{rule}-{key}")
+        for name, host in one.hosts.items():
+            hosts[name] = dataclasses.replace(host, certificate=f"{rule}-{host.certificate}")
+        pages += one.pages
+        sites += one.sites
+        missing += one.missing
+        opens |= one.opens
+    if one is None:
+        raise InputError("rules", "no-such-rule", "none of this name")
+    return Scenario(
+        title="rules",
+        dns_address=one.dns_address,
+        certificates=certificates,
+        hosts=hosts,
+        sites=tuple(sites),
+        pages=tuple(pages),
+        missing=tuple(missing),
+        opens=opens,
+    )

@@ -1,0 +1,71 @@
+"""Load rules in one browser, inside a testbed that has them all, and read what its servers saw."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from originset.crawler.testbed.rules import rule_catalogue
+from originset.crawler.testbed.rules.rule_drivers import ChromiumDriver, FirefoxDriver
+from originset.crawler.testbed.rules.rule_outcome import Load, cell
+from originset.crawler.testbed.testbed import Testbed
+from originset.data.reference.browser_observations import Browser, Cell, Cookies
+
+
+def observe(
+    testbed: Testbed,
+    rules: Sequence[str],
+    browser: Browser,
+    cookies: Cookies,
+    *,
+    loads: int = 5,
+    captures: Path | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> tuple[str, tuple[Cell, ...]]:
+    """The browser's version and a cell for each rule; the testbed's scenario is ``rule_catalogue.together(rules)``.
+
+    The rules take turns, so that the loads of one see the browser at different ages. ``captures``: a folder for
+    Chromium's captures, one a load, vantage ``cookies``. Raises ``BrowserError`` where the browser is lost.
+    """
+    turns = [(rule, number) for number in range(loads) for rule in rules]
+    started: list[float] = []
+    driver = (ChromiumDriver if browser == "chromium" else FirefoxDriver)(testbed, cookies, captures)
+    with driver:
+        for done, (rule, number) in enumerate(turns, start=1):
+            site = rule_catalogue.scenario(rule).sites[0]
+            started.append(time.time())
+            driver.load(rule_catalogue.page(rule), testbed.scenario.url_of(site), number)
+            progress(done, len(turns))
+        version = driver.version
+    seen = _by_load(testbed, turns, started)
+    return version, tuple(
+        cell(rule, rule_catalogue.page(rule), browser, cookies, [seen[rule, number] for number in range(loads)])
+        for rule in rules
+    )
+
+
+def _by_load(
+    testbed: Testbed, turns: Sequence[tuple[str, int]], started: Sequence[float]
+) -> defaultdict[tuple[str, int], Load]:
+    """The logs cut at the starts of the loads. What came late counts for its rule, whose names nobody else has."""
+    rule_of = {name: rule for rule in dict(turns) for name in rule_catalogue.scenario(rule).names}
+    starts: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for (rule, number), time_s in zip(turns, started, strict=True):
+        starts[rule].append((time_s, number))
+    seen: defaultdict[tuple[str, int], Load] = defaultdict(Load)
+
+    def load_of(name: str | None, time_s: float) -> Load:
+        rule = rule_of.get(name or "", "")
+        place = bisect_right(starts[rule], (time_s, len(turns))) - 1
+        return seen[rule, starts[rule][place][1] if place >= 0 else -1]
+
+    for handshake in testbed.handshakes():
+        load_of(handshake.server_name, handshake.time).handshakes.append(handshake)
+    for request in testbed.requests():
+        load_of(request.host, request.time).requests.append(request)
+    for query in testbed.dns_queries():
+        load_of(query.name, query.time).queries.append(query)
+    return seen

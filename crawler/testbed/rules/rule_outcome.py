@@ -1,0 +1,85 @@
+"""From the servers' logs of loads to the outcomes of a rule. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from originset.crawler.testbed.scenario import HINTS, Resource
+from originset.crawler.testbed.server_logs import DnsQuery, Handshake, Request
+from originset.data.reference.browser_observations import Browser, Cell, Connection, Cookies, Outcome
+
+
+@dataclass(slots=True)
+class Load:
+    """What the servers saw while a page was loaded once."""
+
+    handshakes: list[Handshake] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    queries: list[DnsQuery] = field(default_factory=list)
+
+
+def expected(page: Resource) -> tuple[str, ...]:
+    """What a page asks for over the network, as ``HOST/PATH``, in the order in which it is written down."""
+    asked = (one for one in page.walk() if one.kind not in HINTS and one.host)
+    return tuple(dict.fromkeys(f"{one.host}{one.path}" for one in asked))
+
+
+def cell(rule: str, page: Resource, browser: Browser, cookies: Cookies, loads: Sequence[Load]) -> Cell:
+    """All loads of a rule, equal ones together, the most frequent first."""
+    order = expected(page)
+    found: dict[tuple[tuple[Connection, ...], tuple[str, ...]], list[int]] = defaultdict(list)
+    for number, load in enumerate(loads):
+        connections = partition(load.handshakes, load.requests, order)
+        answered = {one for connection in connections for one in connection.requests}
+        found[connections, tuple(one for one in order if one not in answered)].append(number)
+    outcomes = [Outcome(connections, tuple(which), missing) for (connections, missing), which in found.items()]
+    return Cell(
+        rule=rule,
+        browser=browser,
+        cookies=cookies,
+        outcomes=tuple(sorted(outcomes, key=lambda outcome: (-len(outcome.loads), outcome.loads))),
+        opened=tuple(len(load.handshakes) for load in loads),
+        lookups=lookups(load.queries for load in loads),
+    )
+
+
+def partition(
+    handshakes: Iterable[Handshake], requests: Iterable[Request], order: Sequence[str]
+) -> tuple[Connection, ...]:
+    """Which requests shared a connection, in the order of the page; ``order`` as :func:`expected` gives it."""
+    shaken = {one.connection: one for one in handshakes}
+    carried: dict[int, dict[str, int]] = defaultdict(dict)
+    protocols: dict[int, str] = {}
+    for request in requests:
+        if request.connection in shaken:
+            carried[request.connection][f"{request.host}{request.path}"] = request.status
+            protocols[request.connection] = request.protocol
+    places = {name: place for place, name in enumerate(order)}
+    connections = [
+        Connection(
+            opened_for=shaken[number].server_name or "",
+            address=shaken[number].server,
+            protocol=protocols[number],
+            requests=tuple(sorted(statuses)),
+            misdirected=tuple(sorted(name for name, status in statuses.items() if status == 421)),
+            origins=None if (origins := shaken[number].origins) is None else len(origins),
+        )
+        for number, statuses in carried.items()
+    ]
+    return tuple(
+        sorted(
+            connections,
+            key=lambda one: (min(places.get(name, -1) for name in one.requests), one.requests, one.opened_for),
+        )
+    )
+
+
+def lookups(loads: Iterable[Iterable[DnsQuery]]) -> dict[str, dict[str, tuple[int, ...]]]:
+    """By host and record type, how many queries each load sent."""
+    counts = [Counter((query.name, query.rtype) for query in queries) for queries in loads]
+    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    for host, rtype in sorted({key for count in counts for key in count}):
+        found.setdefault(host, {})[rtype] = tuple(count[host, rtype] for count in counts)
+    return found

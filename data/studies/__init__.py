@@ -1,0 +1,1 @@
+"""The study on disk: its folder, manifest, shards and database."""

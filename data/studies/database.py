@@ -1,0 +1,245 @@
+"""study.duckdb: built beside its place in one go and renamed over it, opened read-only by everybody else.
+
+DuckDB lets one process write and nobody read meanwhile, so nobody ever opens the file under its own name for writing.
+
+With views, the largest tables are not copied: they are views over the study's shards, whose paths are kept relative to
+the study's folder. So the folder can be moved, :func:`open_database` works from anywhere, and other programs open such
+a database with the study's folder as their working directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from originset.data.errors import StudyError
+from originset.data.files.atomic_files import disk_fault
+from originset.data.files.nofollow import open_folder, private_folder
+from originset.data.schema.sql_macros import macro_statements
+from originset.data.schema.study_tables import TABLES, Table
+from originset.data.studies.database_file import LARGE, SHUT_IN, foreign_content, unusable_file, viewed_shards
+from originset.data.studies.shards import columns_missing, identifier, literal, select_sql, shard_paths
+from originset.data.studies.study import Study
+from originset.data.studies.study_sweep import BUILDING
+
+# The oldest DuckDB that reads study.duckdb: other programs have versions of their own.
+STORAGE_VERSION = "v1.2.0"
+
+# One row a key: a certificate seen by two shards is still one certificate.
+_ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
+
+
+def ddl(table: Table, select: str | None = None, *, temporary: bool = False) -> list[str]:
+    """The statements that make a table and say what it and its columns mean; ``select`` makes it a view.
+
+    ``temporary``: a view of this connection alone, which stands before one of the same name in the database.
+    """
+    select = select or table.view
+    kind = "TABLE" if select is None else "VIEW"
+    name = f"temp.{identifier(table.name)}" if temporary else identifier(table.name)
+    lines = [f"  {identifier(column.name)} {column.type}" for column in table.columns]
+    statements = [
+        f"CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n)"
+        if select is None
+        else f"CREATE {'TEMP ' if temporary else ''}VIEW {identifier(table.name)} AS {select}",
+        f"COMMENT ON {kind} {name} IS {literal(table.description)}",
+    ]
+    statements += [
+        f"COMMENT ON COLUMN {name}.{identifier(column.name)} IS {literal(column.comment)}" for column in table.columns
+    ]
+    return statements
+
+
+def build(study: Study, modelled: Mapping[str, Sequence[Path]], *, views: bool = False) -> dict[str, int]:
+    """Build study.duckdb from the study's shards, the manifest's runs and the modelled tables.
+
+    ``modelled`` maps each table of stage MODELLED to the Parquet files of its rows. ``views``: the tables of
+    :data:`LARGE` are views over their shards. Readers of the old file keep it until they close it. Returns the number
+    of rows of each modelled table.
+
+    Raises:
+        StudyError: the folder cannot be written, or a shard is damaged.
+    """
+    with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
+        # Its log and what does not fit into memory lie beside it.
+        beside = f"/proc/self/fd/{folder}/study.duckdb"
+        config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
+        with duckdb.connect(beside, config=config) as connection:
+            if views:
+                _look_in(study, connection)
+            for statement in macro_statements():
+                connection.execute(statement)
+            for table in TABLES.values():
+                _add(study, connection, table, modelled.get(table.name, ()), views=views)
+            connection.execute("CHECKPOINT")
+            counts = {name: connection.table(name).shape[0] for name in modelled}
+        # A stale write-ahead log beside a new file makes it unopenable.
+        study.database_path.with_name("study.duckdb.wal").unlink(missing_ok=True)
+        os.rename("study.duckdb", study.database_path.name, src_dir_fd=folder, dst_dir_fd=root)
+    return counts
+
+
+def _add(
+    study: Study, connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path], *, views: bool
+) -> None:
+    shards = shard_paths(study, table.name)
+    viewed = views and bool(shards) and table.name in LARGE
+    paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
+    select = _select(table, paths, columns_missing(study, table.name, shards)) if shards else None
+    for statement in ddl(table, select if viewed else None):
+        connection.execute(statement)
+    if table.name == "runs":
+        connection.register("_runs", _runs(study))
+        connection.execute(f"INSERT INTO {identifier(table.name)} FROM _runs")
+        connection.unregister("_runs")
+        return
+    if files:
+        select = select_sql(table, files, ())
+    if select is not None and not viewed:
+        connection.execute(f"INSERT INTO {identifier(table.name)} {select}")
+
+
+def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
+    """A SELECT of a table's rows from its shards."""
+    select = select_sql(table, paths, lacking)
+    if table.name not in _ONE_A_KEY:
+        return select
+    # Which of them is told by what they hold, not by where that lies: other shards of the same give the same.
+    keys = ", ".join(identifier(name) for name in table.key)
+    by = sorted(table.columns, key=lambda column: column.name != "chain")
+    ordered = ", ".join(f"{identifier(column.name)} NULLS LAST" for column in by)
+    return f"{select} QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {ordered}) = 1"
+
+
+def _runs(study: Study) -> pl.DataFrame:
+    rows = [
+        {
+            **run,
+            "parameters": json.dumps(run["parameters"], ensure_ascii=False),
+            "counts": json.dumps(run["counts"], ensure_ascii=False),
+        }
+        for run in study.manifest()["runs"]
+    ]
+    times = [
+        pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+        for name in ("started_at", "ended_at")
+    ]
+    schema = pl.Schema({**TABLES["runs"].polars_schema, "started_at": pl.String(), "ended_at": pl.String()})
+    return pl.DataFrame(rows, schema=schema).with_columns(times)
+
+
+@contextmanager
+def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The study's database, read-only and with no way to the network or to files but its own.
+
+    Somebody else may have made it. So DuckDB opens it only if it is a regular file with DuckDB's magic, fetches no
+    extension for it, and runs none of its SQL: the schema's macros and views are made again for this connection, over
+    shards that are regular files of the study and have their checksums. A read-only connection alone would still let
+    ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it, such as ``500MB``; what needs more goes through
+    ``study.duckdb.tmp``.
+
+    Raises:
+        StudyError: there is no database yet, it or a shard is damaged, or another version made the study or the
+            database.
+    """
+    study.manifest()  # says so if there is no study at all
+    analyze = f"run: {shlex.join(['originset', '--study', str(study.root), 'analyze'])}"
+    if problem := unusable_file(study):
+        raise StudyError(study.root, problem, analyze)
+    config = SHUT_IN if memory is None else {**SHUT_IN, "memory_limit": memory}
+    try:
+        connection = duckdb.connect(str(study.database_path), read_only=True, config=config)
+    except duckdb.Error as error:
+        problem = f"study.duckdb cannot be opened ({' '.join(str(error).split())})"
+        raise StudyError(study.root, problem, analyze) from error
+    with connection:
+        try:
+            if problem := _prepare(study, connection):
+                raise StudyError(study.root, problem, analyze)
+            yield connection
+        except duckdb.Error as error:
+            if not is_of_the_file(error):
+                raise
+            damage = f"study.duckdb is damaged ({' '.join(str(error).split())})"
+            raise StudyError(study.root, *(disk_fault(error) or (damage, analyze))) from error
+
+
+def is_of_the_file(error: duckdb.Error) -> bool:
+    """Whether the database or the disk is at fault, not the statement."""
+    damaged = type(error) is duckdb.Error and str(error).startswith("Corrupt database file")
+    return damaged or isinstance(error, duckdb.IOException | duckdb.FatalException)
+
+
+def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """Make the schema's macros and views for this connection, with a way to their shards alone; what is wrong, if any.
+
+    Raises:
+        StudyError: a shard is damaged, a link, or not there any more.
+    """
+    if problem := foreign_content(connection):
+        return problem
+    shards = viewed_shards(study, connection)
+    views: dict[str, str] = {}
+    readable: list[Path] = []
+    for name, paths in shards.items():
+        if not paths:
+            return f"study.duckdb holds a view, {name}, which no originset made"
+        lacking = columns_missing(study, name, paths)
+        # Whole paths: DuckDB would look for others in the working directory first.
+        whole = [study.root.resolve() / path.relative_to(study.root) for path in paths]
+        views[name] = _select(TABLES[name], whole, lacking)
+        readable += whole
+    _shut_in(connection, readable)
+    for name, select in views.items():
+        for statement in ddl(TABLES[name], select, temporary=True):
+            connection.execute(statement)
+    # Views of other tables can be made of tables that are as the schema has them.
+    if problem := _lacking(connection, [table for table in TABLES.values() if table.view is None]):
+        return problem
+    views_of_tables = [table for table in TABLES.values() if table.view is not None]
+    statements = [statement for table in views_of_tables for statement in ddl(table, temporary=True)]
+    for statement in [*macro_statements(temporary=True), *statements]:
+        connection.execute(statement)
+    return _lacking(connection, views_of_tables)
+
+
+def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
+    # A process that opens a database twice has one DuckDB for both, which the first has shut in already.
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
+        return
+    connection.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in shards)}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
+    """The first of some tables, or its first column, that a database does not have, or has of another type."""
+    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
+    found = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
+    tables = {table for table, _ in found}
+    for table in wanted:
+        if table.name not in tables:
+            return f"an earlier originset made study.duckdb, which lacks {table.name}"
+        for column in table.columns:
+            kind = found.get((table.name, column.name))
+            if kind is None:
+                return f"an earlier originset made study.duckdb, which lacks {table.name}.{column.name}"
+            if kind != column.type:
+                return f"study.duckdb has {table.name}.{column.name} as {kind}, not {column.type}"
+    return None
+
+
+def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
+    """Have the connection find views' shards below the study's folder."""
+    folder = str(study.root.resolve())
+    if "," in folder or '"' in folder:  # the setting is a list, and knows no quoting that helps
+        advice = "rename it, or analyze without --views"
+        raise StudyError(study.root, "DuckDB finds no views' files below a folder with a comma or quote", advice)
+    connection.execute(f"SET file_search_path = {literal(folder)}")

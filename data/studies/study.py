@@ -1,0 +1,206 @@
+"""A study on disk: where things lie in its folder, its manifest, and who may change it.
+
+::
+
+    STUDY/
+      study.json            the manifest
+      ledger.sqlite         the crawl's own book (originset.data.ledger.crawl_ledger), and ledger.leases beside it
+      captures/ab/<visit_id>.har.zst
+      tables/<table>/<shard>.parquet
+      study.duckdb          built in one go, replaced by rename
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import originset
+from originset.data.errors import StudyError
+from originset.data.files.atomic_files import NOT_REGULAR, disk_fault, replacing
+from originset.data.files.nofollow import NotRegularError, list_folder, open_regular, read_regular
+from originset.data.studies.manifest import MAX_BYTES, check_manifest, decode_manifest
+from originset.data.studies.study_sweep import BUILDING, MODELS_BUILDING, is_half_written, sweep
+
+# Raised with every change of the schema, so that an earlier program leaves a study alone that it would misread. A later
+# one reads it: 2 only added columns, which rows that were written before have as NULL (originset.data.studies.shards).
+FORMAT = 2
+
+# What stands under these names, if anything does; SQLite and DuckDB open some of them by themselves.
+_FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", BUILDING, MODELS_BUILDING}
+_FILES = re.compile(r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study's folder. Nothing is read or written until it is asked for."""
+
+    root: Path
+
+    @property
+    def manifest_path(self) -> Path:
+        """The manifest, ``study.json``."""
+        return self.root / "study.json"
+
+    @property
+    def ledger_path(self) -> Path:
+        """The crawl's ledger."""
+        return self.root / "ledger.sqlite"
+
+    @property
+    def captures(self) -> Path:
+        """The folder of captures."""
+        return self.root / "captures"
+
+    @property
+    def tables(self) -> Path:
+        """The folder of Parquet shards."""
+        return self.root / "tables"
+
+    @property
+    def database_path(self) -> Path:
+        """The database that users query."""
+        return self.root / "study.duckdb"
+
+    def create(self) -> None:
+        """Make the folder and an empty manifest, unless it is a study already.
+
+        Raises:
+            StudyError: the folder holds something else, or cannot be written.
+        """
+        if self.manifest_path.exists():
+            self.manifest()
+            return
+        if self.root.is_dir() and any(not is_half_written(path.name) for path in self.root.iterdir()):
+            raise StudyError(self.root, "the folder is not empty and not a study", "name another with --study")
+        try:
+            # What pages asked for can tell who looked at them: others may read it once its owner says so.
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            self._write({"format": FORMAT, "created_at": _now(), "originset": originset.__version__, "runs": []})
+        except OSError as error:
+            raise StudyError(self.root, f"cannot be made ({error.strerror})", "name another with --study") from error
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it is now.
+
+        Raises:
+            StudyError: there is none, it is damaged, a later version wrote it, or a link, a pipe or a device stands in
+                the place of something that belongs to the study.
+        """
+        try:
+            manifest = decode_manifest(read_regular(self.root, "study.json", limit=MAX_BYTES))
+            self._require_no_links()
+        except FileNotFoundError:
+            raise StudyError(
+                self.root, "there is no study here", "crawl or import into it first, or name one with --study"
+            ) from None
+        except NotRegularError as error:
+            raise StudyError(self.root, f"{error.filename} {error.strerror}", NOT_REGULAR) from error
+        except OSError as error:
+            raise StudyError(self.root, f"study.json cannot be read ({error.strerror})") from error
+        except OverflowError as error:
+            raise self._without_manifest(f"study.json is larger than any manifest: {error} bytes") from error
+        except ValueError as error:
+            raise self._without_manifest(f"study.json is damaged ({error})") from error
+        if manifest["format"] > FORMAT:
+            raise StudyError(
+                self.root,
+                f"it has format {manifest['format']}, and originset {originset.__version__} knows up to {FORMAT}",
+                f"use originset {manifest.get('originset', 'as new as its own')} or later",
+            )
+        try:
+            check_manifest(manifest)
+        except ValueError as error:
+            raise self._without_manifest(f"study.json is damaged ({error})") from error
+        return manifest
+
+    def _require_no_links(self) -> None:
+        found = list_folder(self.root)
+        for names, kind in ((found.files, "file"), (found.folders, "folder"), (found.others, "other")):
+            for name in names:
+                wanted = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
+                if kind != wanted:
+                    path = self.root / name
+                    what = "a symbolic link, and none is followed" if path.is_symlink() else f"not a regular {wanted}"
+                    raise NotRegularError(errno.EINVAL, f"is {what}", str(path))
+
+    def _without_manifest(self, problem: str) -> StudyError:
+        """A manifest only describes: the rest is whole without what it said."""
+        write = f'echo \'{{"format": {FORMAT}, "runs": []}}\' > {shlex.quote(str(self.manifest_path))}'
+        return StudyError(self.root, problem, f"run: {write}; captures and tables are as they were")
+
+    def update_manifest(self, **facts: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+        """Set keys of the manifest; call under :meth:`changing`."""
+        self._write({**self.manifest(), **facts})
+
+    def _write(self, manifest: dict[str, Any]) -> None:
+        with replacing(self.manifest_path) as beside:
+            beside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+    @contextmanager
+    def changing(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Hold the study for one command that changes it, and record the run in the manifest.
+
+        Yields a dictionary for the run's counts, which end up in the table ``runs``. A run that ended by an exception
+        keeps ``ended_at`` null. The lock is the kernel's and ends with the process, however that ends.
+
+        Raises:
+            StudyError: another process is changing the study, a later version wrote it, or the disk failed; what to
+                do and the command to run again are said.
+        """
+        self.create()
+        try:
+            lock = open_regular(self.root, ".lock", flags=os.O_RDWR | os.O_CREAT)
+            try:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise StudyError(self.root, "another originset is changing it", "wait until it ends") from None
+                sweep(self.root)
+                yield from self._run(command, parameters)
+            finally:
+                os.close(lock)
+        except Exception as error:
+            fault = disk_fault(error)
+            if fault is None:
+                raise
+            problem, advice = fault
+            again = shlex.join(["originset", "--study", str(self.root), command])
+            raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
+
+    def _run(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        runs = self.manifest()["runs"]
+        began, started = datetime.now(UTC), time.monotonic()
+        run: dict[str, Any] = {
+            "run_id": len(runs) + 1,
+            "command": command,
+            "version": originset.__version__,
+            "started_at": _text(began),
+            "ended_at": None,
+            "parameters": parameters,
+            "counts": {},
+        }
+        self.update_manifest(format=FORMAT, runs=[*runs, run])
+        yield run["counts"]
+        # A clock that was set back meanwhile does not end a run before it began.
+        run["ended_at"] = _text(began + timedelta(seconds=time.monotonic() - started))
+        self.update_manifest(runs=[*runs, run])
+
+
+def _now() -> str:
+    return _text(datetime.now(UTC))
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")

@@ -1,0 +1,98 @@
+"""A batch of pages in memory: visits, requests, connections and lookups, with numbers in place of repeated texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from originset.models.browsers.batch_facts import BatchFacts
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+#: The models whose rows :func:`read` takes.
+INPUTS = (
+    *("browser_visits", "browser_requests", "browser_connections", "browser_lookups"),
+    *("batch_hosts", "batch_addresses", "batch_certificates", "batch_coverage"),
+)
+
+PROTOCOLS = pl.Enum(["h1", "h2", "h3"])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some whole visits. ``visit_id`` is the row of ``visits`` in all but these.
+
+    ``facts``: of their hosts, addresses and certificates, whose types these columns have. ``visits``, ``requests``
+    (by visit and request_id), ``connections`` (by visit and connection_id) and ``queries`` have the columns of the
+    models browser_visits, browser_requests, browser_connections and browser_lookups.
+    """
+
+    facts: BatchFacts
+    visits: pl.DataFrame
+    requests: pl.DataFrame
+    connections: pl.DataFrame
+    queries: pl.DataFrame
+
+
+def read(rows: Mapping[str, pl.DataFrame]) -> Part:
+    """A batch from the rows of INPUTS, by name, in any order; texts are Strings."""
+    facts, visits = BatchFacts.of(rows), rows["browser_visits"].sort("visit_id")
+    requests = _numbered(rows["browser_requests"], visits).with_columns(
+        pl.col("host", "frame_site").cast(facts.hosts),
+        pl.col("server_ip").cast(facts.addresses),
+        pl.col("protocol").cast(PROTOCOLS),
+    )
+    connections = _numbered(rows["browser_connections"], visits).with_columns(
+        pl.col("first_host").cast(facts.hosts),
+        pl.col("misdirected").cast(pl.List(facts.hosts)),
+        pl.col("server_ip").cast(facts.addresses),
+        pl.col("certificate_id").cast(facts.certificates),
+        pl.col("protocol").cast(PROTOCOLS),
+    )
+    queries = _numbered(rows["browser_lookups"], visits).with_columns(pl.col("host").cast(facts.hosts))
+    return Part(facts, visits, _by(requests, "request_id"), _by(connections, "connection_id"), queries)
+
+
+def _by(rows: pl.DataFrame, key: str) -> pl.DataFrame:
+    """The rows ordered by visit and ``key``, which decide what is the first of several."""
+    # A sort copies all columns, and nearly always they are in order.
+    if rows.select(pl.struct("visit_id", key)).to_series().is_sorted():
+        return rows
+    return rows.sort("visit_id", key)
+
+
+def _numbered(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
+    """The rows of ``visits``, with the visit's row for its id."""
+    number = pl.col("visit_id").cast(pl.Enum(visits["visit_id"]), strict=False).to_physical().cast(pl.UInt32)
+    return rows.with_columns(number).filter(pl.col("visit_id").is_not_null())
+
+
+def group_numbers(keys: pl.DataFrame) -> tuple[Ints, Ints]:
+    """The group of each row, those with the same keys (NULL is one), and each group's first row, which orders them."""
+    first = keys.with_row_index("row").select(pl.col("row").first().over(keys.columns))["row"].to_numpy()
+    begins = first == np.arange(first.size)
+    return (np.cumsum(begins) - 1)[first], np.flatnonzero(begins)
+
+
+def matched(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:
+    """For each of ``rows`` the columns (all if none is named) of the first of ``others`` with its keys, or NULL."""
+    of_keys = others.select(*keys, *columns) if columns else others
+    of_keys = of_keys.unique(keys, keep="first", maintain_order=True)
+    return rows.select(keys).join(of_keys, on=keys, how="left", maintain_order="left").drop(keys)
+
+
+def earlier_alike(rows: pl.DataFrame, number: str, keys: list[str]) -> pl.DataFrame:
+    """Every two rows with the same keys (NULL is one): the ``number`` of the later, and of the earlier (``_held``)."""
+    own = rows.select(number, *keys)
+    held = own.rename({number: f"{number}_held"})
+    alike = own.join(held, on=keys, nulls_equal=True).filter(pl.col(f"{number}_held") < pl.col(number))
+    return alike.select(number, f"{number}_held")
+
+
+def places(rows: Ints) -> pl.Series:
+    """Rows to gather; NULL for negative ones."""
+    return pl.Series(rows, dtype=pl.Int64).set(pl.Series(rows < 0), None)

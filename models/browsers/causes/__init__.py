@@ -1,0 +1,1 @@
+"""Why redundant connections were opened, and who can change it."""

@@ -1,3 +1,0 @@
--- The different lists of cohosted_groups.
--- hosts: hosts that some page asked for and that have something in common there, in alphabetical order
-SELECT DISTINCT hosts FROM cohosted_groups

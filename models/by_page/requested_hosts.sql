@@ -1,5 +1,0 @@
--- The hosts that pages of the batch asked for, numbered in alphabetical order.
--- host_id: its number in the batch
--- host: the host
-SELECT row_number() OVER (ORDER BY host)::INTEGER AS host_id, host
-FROM (SELECT DISTINCT host FROM host_connections WHERE host IS NOT NULL)

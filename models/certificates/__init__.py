@@ -1,0 +1,1 @@
+"""Certificates: what they cover, what they lack, and which names to add."""

@@ -1,0 +1,63 @@
+-- The co-located names of each site that its certificate does not cover, over all visits of the site, ranked by what the
+-- paper's ideal saves. None for a site whose certificate's names are not known, and none at all if coverage is ignored.
+-- scope: over the study
+-- paper: section 4.3
+-- parameter wildcards: whether a certificate's wildcard names cover hosts: cover or ignored
+-- parameter coverage: ignored if a server may answer for what its certificate does not name
+-- site: the site
+-- name: the missing host
+-- certificate_id: the site's certificate
+-- rank: by connections saved, then by visits and requests
+-- level: evidence that one server can answer for both: that of the document's host with the best, where a site had several
+-- same_owner: both have one registrable domain, likewise
+-- connections_saved_paper: connections for it, over the site's visits, that the paper's ideal saves
+WITH
+names AS (
+  SELECT
+    site,
+    host AS name,
+    sum(connections) AS connections_saved_paper,
+    count(*) AS visits,
+    sum(requests) AS requests
+  FROM colocated_hosts
+  WHERE site IS NOT NULL AND server IS NOT NULL AND host IS NOT NULL AND NOT is_ip_literal(host)
+  GROUP BY site, host
+),
+missing AS (
+  SELECT n.*, o.certificate_id
+  FROM names AS n
+  JOIN site_own_certificates AS o ON o.site = n.site
+  JOIN certificate_facts AS f ON f.certificate_id = o.certificate_id
+  WHERE
+    f.names_known
+    AND getvariable('coverage') <> 'ignored'
+    AND NOT EXISTS (
+      FROM certificate_coverage AS c
+      WHERE
+        c.host = n.name
+        AND c.certificate_id = o.certificate_id
+        AND is_counted_as_covered(c.by_exact_name)
+    )
+),
+servers AS (
+  SELECT DISTINCT site, server, host FROM colocated_hosts
+),
+best AS (
+  SELECT s.site, s.host, max(l.level) AS level, bool_or(l.same_owner) AS same_owner
+  FROM servers AS s
+  JOIN document_server_levels AS l ON l.server = s.server AND l.host = s.host
+  GROUP BY s.site, s.host
+)
+SELECT
+  m.site,
+  m.name,
+  m.certificate_id,
+  row_number() OVER (
+    PARTITION BY m.site
+    ORDER BY m.connections_saved_paper DESC NULLS LAST, m.visits DESC, m.requests DESC, m.name
+  ) AS rank,
+  b.level,
+  b.same_owner,
+  m.connections_saved_paper
+FROM missing AS m
+JOIN best AS b ON b.site = m.site AND b.host = m.name

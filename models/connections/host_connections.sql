@@ -1,0 +1,71 @@
+-- One row per page, connection, scheme, host, port and server address: a host that a connection served, with the server that
+-- it was at. Two hosts are at one server if they have the same server key: by default the AS of their addresses, as in the
+-- paper. An address of which that is not known is its own key.
+-- scope: by page
+-- paper: section 4.1
+-- parameter colocation: what the server key is: asn, org, edge, tenant or ip
+-- page: the page
+-- connection_id: the connection; NULL where the recorder gives none
+-- scheme: https, wss, http or ws
+-- host: the host
+-- port: its port
+-- server_ip: the server's address
+-- secure: over https or wss
+-- connection_known: the connection's id was recorded, not inferred
+-- started_ms: start of the first of these requests [ms]
+-- request_id: the least request_id
+-- requests: how many requests
+-- refused: how many of them were answered with 421 (RFC 9110 section 15.5.20)
+-- answered: how many of them were answered, whatever the status
+-- succeeded: how many of them were answered with a 2xx or 3xx status
+-- first_started: the least request_id of those whose start is known; NULL for none
+-- first_response: that of the first response that is no redirect, likewise
+-- first_document: that of the first of these of type document
+-- first_at_final_url: that of the first of these with the visit's final URL
+-- lookups: how many of them have a DNS phase; one that took no time was no lookup
+-- asn: the AS of the address
+-- server_key: what makes two servers one; NULL where the address is not known
+-- server_unknown: the address is known, but not what makes servers one
+WITH pairs AS (
+  SELECT
+    p.page, r.connection_id, r.scheme, r.host, r.port, r.server_ip, r.connection_known,
+    min(r.started_ms) AS started_ms,
+    min(r.request_id) AS request_id,
+    min(r.request_id) FILTER (r.started_ms IS NOT NULL) AS first_started,
+    min(r.request_id) FILTER (NOT is_redirect(r.status)) AS first_response,
+    min(r.request_id) FILTER (NOT is_redirect(r.status) AND r.resource_type = 'document') AS first_document,
+    min(r.request_id) FILTER (NOT is_redirect(r.status) AND r.url = p.final_url) AS first_at_final_url,
+    count(*)::INTEGER AS requests,
+    (count(*) FILTER (r.status = 421))::INTEGER AS refused,
+    count(r.status)::INTEGER AS answered,
+    (count(*) FILTER (r.status BETWEEN 200 AND 399))::INTEGER AS succeeded,
+    (count(*) FILTER (r.dns_ms > 0))::INTEGER AS lookups
+  FROM network_requests AS r
+  JOIN pages AS p ON p.visit_id = r.visit_id
+  GROUP BY p.page, r.connection_id, r.scheme, r.host, r.port, r.server_ip, r.connection_known
+),
+keyed AS (
+  SELECT
+    p.*,
+    p.scheme IN ('https', 'wss') AS secure,
+    a.asn,
+    CASE getvariable('colocation')
+      WHEN 'asn' THEN a.asn::VARCHAR
+      WHEN 'ip' THEN a.ip
+      -- No address and no number begins with an equals sign.
+      WHEN 'org' THEN '=' || a.organisation
+      -- A host with several CDNs is on this edge at times, and nobody knows when.
+      WHEN 'edge' THEN CASE WHEN h.multi_cdn IS DISTINCT FROM true THEN '=' || h.edge END
+      WHEN 'tenant' THEN
+        CASE WHEN h.multi_cdn IS DISTINCT FROM true THEN '=' || h.edge || '=' || h.registrable_domain END
+    END AS shared_key
+  FROM pairs AS p
+  LEFT JOIN addresses AS a ON a.ip = p.server_ip
+  -- Only these two keys depend on the host; without the condition the join was a sixth of this model's time.
+  LEFT JOIN hosts AS h ON h.host = p.host AND getvariable('colocation') IN ('edge', 'tenant')
+)
+SELECT
+  * EXCLUDE (shared_key),
+  CASE WHEN server_ip IS NOT NULL THEN coalesce(shared_key, server_ip) END AS server_key,
+  server_ip IS NOT NULL AND shared_key IS NULL AS server_unknown
+FROM keyed

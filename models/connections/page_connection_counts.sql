@@ -1,0 +1,139 @@
+-- Of every visit the connections and lookups as measured, without same-host duplicates, and at the paper's best. What a
+-- recorder cannot know is NULL: measured_tls where https requests were made but none has a connection id, the ideals where no
+-- request has an address, the paired ideals where a counted connection has none, lookups where the page shows no DNS phase,
+-- wire_dns and opened_tls outside captures. A page that sent nothing needs 0 connections.
+-- scope: by page
+-- paper: sections 3.2 and 4.2
+-- visit_id: the visit
+-- page: its page
+-- addresses_known: some request has an address, or there was none to have one
+-- paired_known: every counted TLS connection has an address
+-- pairs_known: the page is not oversized, so that pairs of its hosts are compared
+-- mergeable_hosts: hosts by server key, as ideal_edge counts them before any merge
+-- mergeable_connections: first connections by server key, likewise as paired_ideal_edge counts them
+-- measured_tls: as all others, a column of the table page_counts, which describes it
+WITH
+of_requests AS (
+  SELECT
+    page,
+    sum(requests) AS requests,
+    coalesce(sum(requests) FILTER (server_ip IS NULL), 0) AS left_out,
+    coalesce(sum(requests) FILTER (secure), 0) AS secure_requests,
+    sum(lookups) AS dns_phases
+  FROM host_connections
+  GROUP BY page
+),
+-- What is counted is grouped first: to count different texts one by one takes three times as long.
+of_hosts AS (
+  SELECT page, count(DISTINCT host) AS hosts, count(*) AS mergeable_hosts
+  FROM (SELECT DISTINCT page, host, server_key FROM host_connections WHERE server_ip IS NOT NULL)
+  GROUP BY page
+),
+of_connections AS (
+  SELECT page, count(*) AS tls, count(*) FILTER (has_address) AS addressed_tls
+  FROM (
+    SELECT page, connection_id, bool_or(server_ip IS NOT NULL) AS has_address
+    FROM host_connections
+    WHERE secure AND connection_id IS NOT NULL
+    GROUP BY page, connection_id
+  )
+  GROUP BY page
+),
+of_addresses AS (
+  SELECT
+    page,
+    count(*) AS addresses,
+    count(*) FILTER (asn IS NULL) AS without_asn,
+    count(*) FILTER (server_unknown) AS without_key
+  FROM (
+    SELECT page, server_ip, asn, bool_or(server_unknown) AS server_unknown
+    FROM host_connections
+    WHERE server_ip IS NOT NULL
+    GROUP BY page, server_ip, asn
+  )
+  GROUP BY page
+),
+of_servers AS (
+  SELECT page, count(*) AS servers
+  FROM (SELECT DISTINCT page, server_key FROM host_connections WHERE server_ip IS NOT NULL)
+  GROUP BY page
+),
+of_firsts AS (
+  SELECT
+    page,
+    count(*) AS connections,
+    count(server_key) AS mergeable_connections,
+    count(DISTINCT server_ip) AS addresses,
+    count(DISTINCT server_key) AS servers
+  FROM (SELECT DISTINCT page, connection_id, server_ip, server_key FROM first_connections)
+  GROUP BY page
+),
+-- Only a NetLog knows of lookups, and of connections that carried nothing; its rows tell that there was one.
+of_lookups AS (
+  SELECT visit_id, count(DISTINCT lookup_id) AS lookups, coalesce(sum(attempts), 0) AS attempts
+  FROM dns_queries
+  WHERE source = 'browser'
+  GROUP BY visit_id
+),
+of_handshakes AS (
+  SELECT visit_id, count(*) FILTER (WHERE tls) AS handshakes FROM connections WHERE source = 'netlog' GROUP BY visit_id
+),
+counted AS (
+  SELECT
+    v.visit_id,
+    p.page,
+    p.page IN (SELECT page FROM netlog_pages) AS has_netlog,
+    l.lookups, l.attempts, s.handshakes,
+    coalesce(r.requests, 0) AS requests,
+    coalesce(r.left_out, 0) AS left_out,
+    coalesce(r.secure_requests, 0) AS secure_requests,
+    coalesce(r.dns_phases, 0) AS dns_phases,
+    coalesce(h.hosts, 0) AS hosts,
+    coalesce(h.mergeable_hosts, 0) AS mergeable_hosts,
+    coalesce(c.tls, 0) AS tls,
+    coalesce(c.addressed_tls, 0) AS addressed_tls,
+    coalesce(a.addresses, 0) AS addresses,
+    coalesce(a.without_asn, 0) AS without_asn,
+    coalesce(a.without_key, 0) AS without_key,
+    coalesce(k.servers, 0) AS servers,
+    coalesce(f.connections, 0) AS first_connections,
+    coalesce(f.mergeable_connections, 0) AS mergeable_connections,
+    coalesce(f.addresses, 0) AS paired_addresses,
+    coalesce(f.servers, 0) AS paired_servers
+  FROM visits AS v
+  JOIN pages AS p ON p.visit_id = v.visit_id
+  LEFT JOIN of_requests AS r ON r.page = p.page
+  LEFT JOIN of_hosts AS h ON h.page = p.page
+  LEFT JOIN of_connections AS c ON c.page = p.page
+  LEFT JOIN of_addresses AS a ON a.page = p.page
+  LEFT JOIN of_servers AS k ON k.page = p.page
+  LEFT JOIN of_firsts AS f ON f.page = p.page
+  LEFT JOIN of_lookups AS l ON l.visit_id = v.visit_id
+  LEFT JOIN of_handshakes AS s ON s.visit_id = v.visit_id
+),
+judged AS (
+  SELECT
+    *,
+    secure_requests = 0 OR tls > 0 AS tls_known,
+    requests = 0 OR requests > left_out AS addresses_known,
+    tls_known AND addressed_tls = tls AS paired_known,
+    page NOT IN (SELECT page FROM oversized_pages) AS pairs_known
+  FROM counted
+)
+SELECT
+  visit_id, page, addresses_known, paired_known, pairs_known, mergeable_hosts, mergeable_connections,
+  hosts, requests, without_asn, without_key, left_out,
+  CASE
+    WHEN has_netlog THEN coalesce(lookups, 0)
+    WHEN dns_phases > 0 OR requests = 0 THEN dns_phases
+  END AS measured_dns,
+  CASE WHEN has_netlog THEN 'resolver_jobs' WHEN dns_phases > 0 THEN 'dns_phases' END AS dns_basis,
+  CASE WHEN has_netlog THEN coalesce(attempts, 0) END AS wire_dns,
+  CASE WHEN tls_known THEN tls END AS measured_tls,
+  CASE WHEN has_netlog THEN coalesce(handshakes, 0) END AS opened_tls,
+  CASE WHEN tls_known THEN first_connections END AS without_duplicates,
+  CASE WHEN addresses_known THEN addresses END AS ideal_ip,
+  CASE WHEN addresses_known THEN servers END AS ideal_origin,
+  CASE WHEN paired_known THEN paired_addresses END AS paired_ideal_ip,
+  CASE WHEN paired_known THEN paired_servers END AS paired_ideal_origin
+FROM judged

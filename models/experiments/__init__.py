@@ -1,0 +1,1 @@
+"""Experiments: sites drawn for them, and the testbed's scenario of a recorded page."""

@@ -1,0 +1,24 @@
+-- How sure it is that the server of a document can answer for a host that some of the site's pages asked for there.
+-- scope: over the study
+-- server: the document's host
+-- host: the other host
+-- level: of the best evidence; 0 where there is none or something contradicts, 5 for a host and itself
+-- same_owner: both have one registrable domain; NULL where one of them has none
+WITH
+pairs AS (
+  SELECT DISTINCT server, host FROM colocated_hosts WHERE server IS NOT NULL AND host IS NOT NULL
+),
+levels AS (
+  SELECT host_a, host_b, CASE WHEN bool_or(contradicts) THEN 0 ELSE max(level) END AS level
+  FROM colocation_evidence
+  GROUP BY host_a, host_b
+)
+SELECT
+  p.server,
+  p.host,
+  CASE WHEN p.server = p.host THEN 5 ELSE coalesce(l.level, 0) END AS level,
+  s.registrable_domain = h.registrable_domain AS same_owner
+FROM pairs AS p
+LEFT JOIN levels AS l ON l.host_a = least(p.server, p.host) AND l.host_b = greatest(p.server, p.host)
+LEFT JOIN hosts AS s ON s.host = p.server
+LEFT JOIN hosts AS h ON h.host = p.host

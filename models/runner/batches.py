@@ -1,0 +1,95 @@
+"""The tables of a study as models read them: batches of whole visits, and what belongs to the study as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from originset.data.errors import StudyError
+from originset.data.studies.database_file import SHUT_IN
+from originset.data.studies.shards import LIVE, RESOLVED, literal, read_shards_sql, shard_path, shard_paths
+from originset.data.studies.study import Study
+from originset.models.runner.definitions import PAGE_INPUTS, STUDY_INPUTS
+from originset.models.runner.inputs import FOLDER_SQL, Inputs, Select
+
+#: About how many bytes of shards of requests a batch has: some million rows.
+BATCH_BYTES = 64 << 20
+
+
+def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
+    """The shards of a study, those of ``requests`` in batches of about so many bytes.
+
+    A visit's rows are in shards of one name, but for what was asked for since (``live``), which is read with every
+    batch.
+
+    Raises:
+        StudyError: a shard is damaged, was written by an earlier version and lacks what it needs, or has a visit that
+            is in another one too.
+    """
+    shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
+    whole = {
+        table: _select(study, table, _resolved(shard_paths(study, table))) for table in (*PAGE_INPUTS, *STUDY_INPUTS)
+    }
+    _require_each_visit_once(study)
+    batches = [
+        {table: _batch_select(study, table, names, shards[table]) for table in PAGE_INPUTS}
+        for names in _groups(shards, batch_bytes)
+    ]
+    return Inputs(study.root.absolute(), whole, dict(enumerate(batches)))
+
+
+def _resolved(paths: list[Path]) -> list[Path]:
+    """The one shard that ``analyze`` resolves hosts and addresses into, if it is there: it has all of them, once."""
+    return [path for path in paths if path.stem == RESOLVED] or paths
+
+
+def _require_each_visit_once(study: Study) -> None:
+    paths = shard_paths(study, "visits")
+    if not paths:
+        return
+    files = ", ".join(literal(str(path.absolute())) for path in paths)
+    repeated = f"""
+        SELECT visit_id, list_sort(list(DISTINCT parse_filename(filename)))
+        FROM read_parquet([{files}], filename = true, hive_partitioning = false)
+        GROUP BY visit_id
+        HAVING count(*) > 1
+        ORDER BY visit_id
+        LIMIT 1
+    """  # noqa: S608 - paths are literals
+    with duckdb.connect(config=SHUT_IN) as connection:
+        found = connection.execute(repeated).fetchone()
+    if found is not None:
+        visit, names = found
+        problem = f"visit {visit} is there more than once, in {' and '.join(names)} of tables/visits"
+        raise StudyError(study.root, problem, "remove what was copied there, or join studies with: originset merge")
+
+
+def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Iterator[list[str]]:
+    """Names of shards that make up a batch; there is at least one batch."""
+    group: list[str] = []
+    size = 0
+    for name in sorted(shards["visits"]):
+        group.append(name)
+        size += shards["requests"][name].stat().st_size if name in shards["requests"] else 0
+        if size >= batch_bytes:
+            yield group
+            group, size = [], 0
+    if group or not shards["visits"]:
+        yield group
+
+
+def _batch_select(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> Select:
+    own = _select(study, table, [shards[name] for name in names if name in shards])
+    if LIVE not in shards or LIVE in names:
+        return own
+    since = _select(study, table, [shards[LIVE]])
+    visits = _select(study, "visits", [shard_path(study, "visits", name) for name in names])
+    of_visits = f"SELECT * FROM ({since.sql}) WHERE visit_id IN (SELECT visit_id FROM ({visits.sql}))"  # noqa: S608
+    return Select(f"({own.sql}) UNION ALL {of_visits}", (*own.files, *since.files, *visits.files))
+
+
+def _select(study: Study, table: str, paths: Sequence[Path]) -> Select:
+    sql = read_shards_sql(study, table, paths, FOLDER_SQL)
+    return Select(sql, tuple(path.relative_to(study.root) for path in paths))

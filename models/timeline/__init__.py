@@ -1,0 +1,1 @@
+"""Page load times if connections had been coalesced."""

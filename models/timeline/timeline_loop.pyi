@@ -1,0 +1,9 @@
+from originset.models.timeline.timeline_rules import Flags, Floats, Ints, MeasuredTimeline, Requests
+
+def measured_timeline(requests: Requests, by_time: bool) -> tuple[Floats, Floats, Floats, Ints, Ints, Floats]: ...
+def paper_timeline(
+    requests: Requests, times: MeasuredTimeline, coalesced: Flags, handshake: Floats, freed: bool
+) -> tuple[Floats, Floats, Floats]: ...
+def causal_timeline(
+    requests: Requests, times: MeasuredTimeline, server: Ints, earlier: Flags, handshake: Floats, freed: bool
+) -> tuple[Floats, Floats, Flags, Floats]: ...

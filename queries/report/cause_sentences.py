@@ -1,0 +1,133 @@
+"""What is said of a redundant connection, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from originset.queries.report.shown_text import counted, shown
+
+_WHO = {
+    "site": "the site's owner",
+    "host_owner": "the owners of other hosts",
+    "cdn": "a CDN",
+    "browser": "the browser's makers",
+    "nobody": "nobody",
+}
+
+_WHY = {
+    "H1": "{host} answered over HTTP/1.1, which serves one request at a time.",
+    "REUSABLE_H1": "{held} answered over HTTP/1.1, which serves one request at a time.",
+    "PROTO_MIX": "One connection speaks HTTP/3 and the other HTTP/2; requests do not move between them.",
+    "CRED": "One was opened with credentials and the other without; browsers keep these apart.",
+    "CREDENTIALS": "{host} was asked for with credentials on one and without on the other; browsers keep these apart.",
+    "THIRD_PARTY_COOKIES": "With third-party cookies blocked, Chromium keeps credentials apart between sites.",
+    "PARTITION": "The requests came from frames of different sites, whose connections browsers keep apart.",
+    "PORT_SCHEME": "{host} is on another port than {held}.",
+    "IP": "{held}'s certificate covers {host}, but {host} was looked up at another address.",
+    "CERT": "{held} is at the same address, but its certificate does not cover {host}.",
+    "CERT+IP": "{held} is on the same network, but neither its certificate nor its address is {host}'s.",
+    "ORIGIN_EXCLUDED": "{held} sent an ORIGIN frame that leaves {host} out, so it may not be used for it.",
+    "ORIGIN_UNSUPPORTED": "{held} announced {host} in an ORIGIN frame, which this browser does not act on there.",
+    "RACE": "It was opened before the connection to {held} was ready to be shared.",
+    "RACE_SAME_HOST": "Two connections to {host} were started at the same time.",
+    "MISDIRECTED": "{held} refused requests for {host} (421).",
+    "LIFETIME": "The earlier connection had closed, or was about to.",
+    "SPECIAL": "A WebSocket over HTTP/1.1 needs a connection of its own.",
+    "UNKNOWN": "No rule that is known here kept it from using the connection to {held}.",
+    "NOT_DECIDABLE": "The recording does not say why: it lacks {needs}.",
+}
+
+# After an obstacle that is certain, where one that must go before it may stand there too.
+_OPEN = " Whether it could have been shared otherwise the recording does not say: it lacks {needs}."
+
+_LIVE = " `originset enrich --live` would ask for what can still be known."
+
+# What can be asked for once a recording is over.
+ASKABLE = {"certificate names", "DNS answers"}
+
+
+# Of visits.quality (analysis/har/quality.py).
+_LIMITS = {
+    "warm_sockets": "some connections were open before their first use",
+    "warm_start": "the first connection was open before the page",
+    "preserved_log": "other pages are in the same log",
+    "cached": "some answers came from the cache",
+    "cached_hosts": "all answers of some host came from the cache",
+    "service_worker": "some answers came from a service worker",
+    "proxied": "recorded through a proxy",
+    "truncated": "the file was cut off",
+    "partial": "only a part of the page's load was recorded",
+    "no_connection_ids": "it does not tell connections apart",
+    "no_addresses": "it has no server addresses",
+    "no_times": "some requests have no time",
+}
+
+
+def recorded(facts: Mapping[str, Any]) -> str:
+    """``recorded by R with B 1.2 at V, round 3; third-party cookies blocked (what limits it)``, as far as is known.
+
+    ``facts``: recorder, browser, browser_version, vantage, round, third_party_cookies and quality of a visit.
+    """
+    said = f"recorded by {facts['recorder'] or 'an unknown program'}"
+    if facts["browser"]:
+        said += " with " + " ".join(filter(None, (facts["browser"], facts["browser_version"])))
+    if facts["vantage"]:
+        said += f" at {facts['vantage']}"
+    if facts["round"] is not None:
+        said += f", round {facts['round']}"
+    if facts["third_party_cookies"]:
+        said += f", third-party cookies {facts['third_party_cookies']}"
+    limits = "; ".join(_LIMITS.get(word, word) for word in facts["quality"] or ())
+    return f"{said} ({limits})" if limits else said
+
+
+def remaining(facts: Mapping[str, Any]) -> str:
+    """``309 connections; 176 would remain (deployable), 47 (one per network)`` for a page's counts, as far as known."""
+    if facts["measured_tls"] is None:
+        return "connections not known"
+    ideals = [(facts["paired_ideal_deployable"], "deployable"), (facts["paired_ideal_origin"], "one per network")]
+    known = [(count, name) for count, name in ideals if count is not None]
+    left = ", ".join(
+        f"{count:,}{' would remain' if first else ''} ({name})"
+        for first, (count, name) in zip((True, False), known, strict=False)
+    )
+    said = counted(facts["measured_tls"], "connection")
+    return f"{said}; {left}" if left else said
+
+
+def who(fixable_by: str | None) -> str | None:
+    """Who could change it; None where that is not known."""
+    return None if fixable_by is None else _WHO.get(fixable_by, fixable_by)
+
+
+def why(row: dict[str, Any], asked_live: str | None = None) -> str:
+    """One sentence for a row of ``redundant_connections``, true or saying that the recording does not tell.
+
+    ``asked_live``: of :func:`as_of`.
+    """
+    if row["cause"] == "NOT_DECIDABLE" and row["causes"]:
+        template = _template(row["causes"][0], None) + _OPEN
+    else:
+        template = _template(row["cause"], row["detail"])
+    needs = ", ".join(row["needs"] or ()) or "what decides"
+    said = template.format(
+        host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
+    )
+    if row["cause"] == "NOT_DECIDABLE" and asked_live is None and not ASKABLE.isdisjoint(row["needs"] or ()):
+        said += _LIVE
+    if row["based_on_live"] and asked_live is not None:
+        said += f" That is so {asked_live}, not by the recording."
+    return said
+
+
+def _template(cause: str, detail: str | None) -> str:
+    return _WHY.get(f"{cause}_{detail}") or _WHY.get(detail or "") or _WHY.get(cause, cause)
+
+
+def as_of(first: date | None, last: date | None) -> str | None:
+    """``as of`` the days on which live answers came; None where nothing was asked for."""
+    if first is None or last is None:
+        return None
+    return f"as of {first}" if first == last else f"as of {first} to {last}"

@@ -1,0 +1,71 @@
+"""What could be changed so that connections are shared, by whom: of the rows of ``redundant_connections``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from originset.queries.report.cause_sentences import who
+from originset.queries.report.shown_text import shown, whole
+
+_WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
+
+#: Rows of ``redundant_connections`` with ``given``: the fix is advised. It is not where the site's plan has it that no
+#: browser would save a connection by it, or that the name is not to be added.
+ADVISED = """
+WITH planned AS (
+    SELECT
+        site, name AS host,
+        blocked_reason IS NOT NULL OR (
+            connections_saved_chromium = 0 AND connections_saved_chromium_h3 = 0 AND connections_saved_firefox = 0
+        ) AS in_vain
+    FROM certificate_additions
+), servers AS (
+    SELECT DISTINCT site, server FROM origin_sets
+)
+SELECT
+    r.*, v.site, v.page, v.weight,
+    r.fix IS NOT NULL AND r.fixable_by <> 'nobody' AND NOT coalesce(p.in_vain, false) AS given,
+    coalesce(p.in_vain, false) AS in_vain
+FROM redundant_connections AS r
+JOIN counted_visits AS v ON v.visit_id = r.visit_id AND v.question = 'causes'
+LEFT JOIN servers AS s ON s.site = v.site AND s.server = r.reusable_host
+LEFT JOIN planned AS p ON p.site = s.site AND p.host = r.host AND r.cause IN ('CERT', 'CERT+IP')
+"""
+
+_ADVICE = f"""
+SELECT fixable_by, fix, any_value(cause) AS cause, round(sum(weight), 2) AS connections,
+    count(DISTINCT (site, page)) AS pages, bool_or(based_on_live) AS live,
+    round(coalesce(sum(weight) FILTER (len(causes) > 1), 0), 2) AS more,
+    round(coalesce(sum(weight) FILTER (len(needs) > 0), 0), 2) AS unsure
+FROM ({ADVISED}) WHERE given
+GROUP BY fixable_by, fix ORDER BY connections DESC, fix
+"""  # noqa: S608 - from here
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One fix: who would make it, what it is, and how many connections and pages it is about.
+
+    Connections are counted over all sites, each with its average page.
+    ``live``: it rests on what was asked for after a recording; ``more``: connections that something else keeps apart
+    too; ``unsure``: those of which the recording leaves that open.
+    """
+
+    who: str
+    fix: str
+    cause: str
+    connections: float
+    pages: int
+    live: bool
+    more: float
+    unsure: float
+
+
+def advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
+    """The fixes of a study's pages by ``fixable_by``, the site's own first, those of most connections first."""
+    found: dict[str, list[Advice]] = {}
+    for by, fix, *facts in connection.execute(_ADVICE).fetchall():
+        found.setdefault(by, []).append(Advice(who(by) or by, shown(fix, 400), *map(whole, facts)))
+    return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}

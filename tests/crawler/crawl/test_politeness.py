@@ -1,0 +1,116 @@
+"""Robots, those who do not want visits, and the pace of visits to one server."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+from web_server import Quiet, serving
+
+from originset.crawler.crawl.frontier import Pace
+from originset.crawler.crawl.politeness import Manners, is_excluded, site_of
+from originset.crawler.settings import CrawlSettings, VisitSettings
+from originset.data.ledger.crawl_ledger import Row
+
+
+class Robots(Quiet, BaseHTTPRequestHandler):
+    rules: ClassVar[tuple[int, str]] = (200, "")
+    agents: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.agents.append(self.headers["User-Agent"])
+        assert self.path == "/robots.txt"
+        status, body = self.rules
+        self.answer(status, body.encode())
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Robots.agents.clear()
+    with serving(Robots) as address:
+        yield address
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "permitted"),
+    [
+        (200, "User-agent: *\nDisallow: /private\n", {"/": True, "/private/x": False}),
+        (200, "User-agent: originset\nDisallow: /\n\nUser-agent: *\nAllow: /\n", {"/": False}),
+        (200, "User-agent: other\nDisallow: /\n", {"/": True}),
+        (404, "", {"/": True}),
+        (503, "", {"/": False}),
+    ],
+)
+def test_robots(server: str, status: int, text: str, permitted: dict[str, bool]) -> None:
+    Robots.rules = status, text
+    manners = Manners(
+        CrawlSettings(visit=VisitSettings(contact="+https://crawl.example/", allow_private=True), respect_robots=True)
+    )
+    assert {path: manners.permits(server + path) for path in permitted} == permitted
+    assert Robots.agents == ["originset (+https://crawl.example/)"], "asked once for a site"
+
+
+def test_robots_where_nobody_answers_or_nobody_asks(server: str) -> None:
+    Robots.rules = 200, "User-agent: *\nDisallow: /\n"
+    assert Manners(CrawlSettings(respect_robots=True)).permits("http://127.0.0.1:9/"), "the visit says what is wrong"
+    assert Manners(CrawlSettings()).permits(server)
+    assert Robots.agents == []
+
+
+class Stranger(Quiet, BaseHTTPRequestHandler):
+    """Its robots.txt is said to be elsewhere."""
+
+    place: ClassVar[str] = ""
+
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", f"{self.place}/robots.txt")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@pytest.mark.promise("crawls-stay-public")
+@pytest.mark.testbed
+def test_robots_lead_to_no_private_address(server: str) -> None:
+    """Neither a stranger's redirect nor a name that leads here: nothing is asked for."""
+    Robots.rules = 200, "User-agent: *\nDisallow: /\n"
+    Stranger.place = server
+    public = "104.24.7.1"
+    place = [f"{public}/32", "dev", "lo"]
+    subprocess.run(["ip", "addr", "add", *place], check=True)
+    try:
+        with ThreadingHTTPServer((public, 80), Stranger) as stranger:
+            threading.Thread(target=stranger.serve_forever, args=(0.05,), daemon=True).start()
+            careful = Manners(CrawlSettings(respect_robots=True))
+            assert careful.permits(f"http://{public}/")
+            assert careful.permits(server.replace("127.0.0.1", "localhost"))
+            assert Robots.agents == []
+            allowed = CrawlSettings(visit=VisitSettings(allow_private=True), respect_robots=True)
+            assert not Manners(allowed).permits(f"http://{public}/")
+            assert len(Robots.agents) == 1
+            stranger.shutdown()
+    finally:
+        subprocess.run(["ip", "addr", "del", *place], check=True)
+
+
+def test_exclusions() -> None:
+    excluded = frozenset({"example.com", "sub.example.org"})
+    hosts = ["example.com", "www.example.com", "notexample.com", "example.org", "a.sub.example.org"]
+    assert [host for host in hosts if is_excluded(host, excluded)] == [hosts[0], hosts[1], hosts[4]]
+
+
+def test_sites() -> None:
+    hosts = ["www.a.co.uk", "a.co.uk", "192.0.2.1", "localhost", "x.alice.github.io"]
+    assert [site_of(host) for host in hosts] == ["a.co.uk", "a.co.uk", "192.0.2.1", "localhost", "alice.github.io"]
+
+
+def test_paces() -> None:
+    row = Row("8.8.8.8", "here", 1, 1)
+    assert Manners(CrawlSettings()).paces(row) == ()
+    assert Manners(CrawlSettings(per_address=30)).paces(row) == (Pace("8.8.8.8", 2.0),)
+    assert Manners(CrawlSettings(per_as=60)).paces(row) == (Pace(15169, 1.0),)
+    assert Manners(CrawlSettings(per_address=1, per_as=1)).paces(Row("nowhere.invalid", "here", 1, 1)) == ()

@@ -1,0 +1,69 @@
+"""Rollouts: every certificate once, controls of the same length, the same rings for the same seed."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from originset.models.origins import check_host
+from originset.models.plans.rollout import RINGS, control_name, rollout
+
+
+def additions(certificates: int) -> pl.DataFrame:
+    rows = [
+        (f"c{n}", name, n + k) for n in range(certificates) for k, name in enumerate(("lib.cdn.test", "f.cdn.test"))
+    ]
+    return pl.DataFrame(rows, schema=["certificate", "name", "connections_saved"], orient="row")
+
+
+def test_every_certificate_is_in_one_ring() -> None:
+    made = rollout(additions(2000), "x.test", "seed")
+    sizes = [len(ring.certificates) for ring in made.rings]
+    assert sizes == [20, 80, 400, 1500]
+    changes = [change for ring in made.rings for change in ring.certificates]
+    assert len({change.certificate for change in changes}) == 2000
+    controls = [change for change in changes if change.group == "control"]
+    assert 10 <= len(controls) <= 50
+    assert {change.group for change in made.rings[-1].certificates} == {"experiment"}
+    # The control's names save nothing; certificate N's two save N and N + 1.
+    for ring in made.rings:
+        counted = [int(one.certificate[1:]) for one in ring.certificates if one.group == "experiment"]
+        assert ring.connections_saved == sum(2 * number + 1 for number in counted)
+    for change in controls:
+        assert sorted(map(len, change.names)) == sorted(map(len, change.later))
+        assert set(change.names).isdisjoint(change.later)
+        assert all(name.endswith(".x.test") for name in change.names)
+    assert made == rollout(additions(2000).sample(fraction=1, shuffle=True, seed=1), "x.test", "seed")
+    assert made.rings != rollout(additions(2000), "x.test", "other").rings
+
+
+def test_certificates_come_before_origin_and_origin_goes_first() -> None:
+    made = rollout(additions(200), "x.test", "seed")
+    for ring in range(1, len(RINGS) + 1):
+        kinds = [step.step for step in made.steps if step.ring == ring]
+        assert kinds[:3] == ["certificates", "origin", "watch"]
+        assert (kinds[-1] == "release_control") == (ring == len(RINGS))
+    for step in made.steps:
+        assert step.abort_if
+        assert step.take_back.startswith("switch ORIGIN off") == (step.step != "certificates")
+
+
+@given(st.integers(1, 240), st.text(max_size=20))
+def test_control_names_have_the_length_and_are_names(length: int, certificate: str) -> None:
+    name = control_name(length, "x.test", certificate)
+    if length < len("a.x.test"):
+        assert name is None
+    else:
+        assert name is not None
+        assert len(name) == length
+        check_host(name)
+
+
+def test_a_domain_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"x\.test/"):
+        rollout(additions(1), "x.test/", "seed")
+
+
+def test_few_certificates() -> None:
+    made = rollout(additions(1), "x.test", "seed")
+    assert sum(len(ring.certificates) for ring in made.rings) == 1
