@@ -62,7 +62,7 @@ def test_tests_mirror_the_packages() -> None:
             folder = ROOT.joinpath(*relative.parts[1:-1])
             stems = {p.stem.rstrip("_") for p in folder.glob("*.py*")} | {folder.name}  # what all have in common
             stems |= {p.name for p in folder.iterdir() if p.is_dir()}
-            stems |= {p.stem for p in folder.glob("*/*.sql")}
+            stems |= {p.stem for p in folder.rglob("*.sql")}
             name = relative.stem.removeprefix("test_")
             assert any(name == stem or name.startswith(f"{stem}_") for stem in stems), relative
 
