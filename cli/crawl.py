@@ -16,7 +16,7 @@ from originset.cli.files import FILE
 from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note
 from originset.crawler.crawl.estimate import Estimate, estimate
-from originset.crawler.crawl.pending_visits import Plan
+from originset.crawler.crawl.pending_visits import CrawlPlan
 from originset.crawler.crawl.profiles import PROFILES
 from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list
 from originset.crawler.crawl_run import crawl
@@ -218,7 +218,7 @@ def command(
         return
     with Display(lines=output_format == "jsonl") as display:
 
-        def planned(plan: Plan) -> None:
+        def planned(plan: CrawlPlan) -> None:
             display.begin(len(plan.pending))
             _note_plan(plan, only)
 
@@ -300,7 +300,7 @@ def _note_duplicates(listed: SiteList) -> None:
         note(f"{listed.source}: {len(listed.duplicates)} repeated entries left out (line {lines}{more})")
 
 
-def _note_plan(plan: Plan, only: str | None) -> None:
+def _note_plan(plan: CrawlPlan, only: str | None) -> None:
     if plan.recovered:
         note(f"{plan.recovered} visits of a crawl that was killed were whole")
     _note_left_out(plan.skipped, plan.excluded, again="" if only else "; --only failed visits those again")

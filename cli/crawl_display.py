@@ -18,7 +18,7 @@ _RECENT_S = 120.0
 _ERRORS = 20
 
 
-class Pace:
+class RateLimit:
     """What came of the visits so far, and how many a minute there were of late. Not for several threads."""
 
     def __init__(self, now: float) -> None:
@@ -63,7 +63,7 @@ class Display:
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
         self._lock = threading.Lock()
-        self._pace = Pace(time.monotonic())
+        self._pace = RateLimit(time.monotonic())
         self._bar = progress()
         self._task = self._bar.add_task("crawl", total=None)
 
@@ -77,7 +77,7 @@ class Display:
     def begin(self, total: int) -> None:
         """So many visits are to be made."""
         with self._lock:
-            self._pace = Pace(time.monotonic())
+            self._pace = RateLimit(time.monotonic())
             self._bar.update(self._task, total=total)
 
     def visited(self, visit: Visit, left: int) -> None:

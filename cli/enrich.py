@@ -6,7 +6,7 @@ import click
 
 from originset.analysis.resolution.live_answers import lacking
 from originset.cli.analyze import analyze
-from originset.cli.live import enrich, live_options, manners, remark, would_contact
+from originset.cli.live import enrich, live_options, policy, remark, would_contact
 from originset.cli.output import format_option, note, write_rows
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import current
@@ -42,7 +42,7 @@ def command(
     Example: originset --study S enrich --dry-run && originset --study S enrich --live
     """
     study.manifest()
-    how = manners(resolver, rate, allow_private=allow_private)
+    how = policy(resolver, rate, allow_private=allow_private)
     if dry_run:
         wanted = lacking(study, again=again, refused_too=allow_private)
         write_rows(would_contact(wanted, how), output_format)

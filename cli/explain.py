@@ -11,7 +11,7 @@ import polars as pl
 
 from originset.cli.analyze import analyze
 from originset.cli.files import write_text
-from originset.cli.live import enrich, live_options, manners, remark
+from originset.cli.live import enrich, live_options, policy, remark
 from originset.cli.output import note, say
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
@@ -47,7 +47,7 @@ def command(
     """
     with study_of([har]) as study:
         if live:
-            remark(enrich(study, manners(resolver, rate, allow_private=allow_private), live_timeout))
+            remark(enrich(study, policy(resolver, rate, allow_private=allow_private), live_timeout))
             analyze(study, current())
         made = report_contents(study, har.name, pages=100)
     say("\n".join(_lines(made)))

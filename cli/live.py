@@ -13,7 +13,7 @@ import polars as pl
 from originset.analysis.resolution.live_answers import Lacking, Shown, lacking, store
 from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note, progress
-from originset.crawler.probe.live_lookups import Handshake, Manners, Place, Wanted, look_up
+from originset.crawler.probe.live_lookups import Endpoint, Handshake, LookupPolicy, LookupRequest, look_up
 from originset.crawler.probe.resolver import parse_resolver
 from originset.data.studies.study import Study
 
@@ -71,16 +71,16 @@ def live_options(function: _F) -> _F:
     return function
 
 
-def manners(resolver: str, rate: float, *, allow_private: bool) -> Manners:
+def policy(resolver: str, rate: float, *, allow_private: bool) -> LookupPolicy:
     """The options as the crawler takes them.
 
     Raises:
         UsageError: there is no such resolver.
     """
-    return Manners(parse_resolver(resolver), rate, allow_private)
+    return LookupPolicy(parse_resolver(resolver), rate, allow_private)
 
 
-def enrich(study: Study, how: Manners, seconds: float, *, again: bool = False) -> dict[str, int]:
+def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = False) -> dict[str, int]:
     """Ask for what a study's recordings lack, and store it; ``analyze`` then uses it. Says how much there was.
 
     Asks for at most ``seconds``. Hosts that this left no time for are ``unfinished``, and lacking as before.
@@ -104,7 +104,7 @@ def enrich(study: Study, how: Manners, seconds: float, *, again: bool = False) -
                 break
             some = hosts[first : first + _AT_ONCE]
             began = datetime.now(UTC)
-            found = look_up([Wanted(host, places.get(host, ())) for host in some], how, rest)
+            found = look_up([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
             counts["unfinished"] += len(found.unfinished)
             for name, count in store(study, wanted, began, found.queries, map(_shown, found.handshakes)).items():
                 counts[name] += count
@@ -122,15 +122,15 @@ def remark(counts: dict[str, int]) -> None:
         note(f"there was no time for {counts['unfinished']} hosts; say --live-timeout with more seconds")
 
 
-def places_of(wanted: Lacking) -> dict[str, tuple[Place, ...]]:
+def places_of(wanted: Lacking) -> dict[str, tuple[Endpoint, ...]]:
     """Each host's distinct places, over all visits."""
-    found: dict[str, dict[Place, None]] = {}
+    found: dict[str, dict[Endpoint, None]] = {}
     for host, address, port in wanted.places.select("host", "server_ip", "port").iter_rows():
-        found.setdefault(host, {})[Place(address, port)] = None
+        found.setdefault(host, {})[Endpoint(address, port)] = None
     return {host: tuple(places) for host, places in found.items()}
 
 
-def would_contact(wanted: Lacking, how: Manners) -> pl.DataFrame:
+def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
     """What :func:`enrich` would ask whom for, and what it would refuse to; nothing is contacted."""
     resolver = None if how.resolver is None else how.resolver.name
     rows: list[tuple[object, ...]] = []

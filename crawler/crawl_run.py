@@ -13,9 +13,9 @@ import msgspec
 
 from originset.crawler.browsers.engine import DIFFERENCES, flags
 from originset.crawler.browsers.scratch import sweep
-from originset.crawler.crawl.coordinator import Book, Progress, Run
+from originset.crawler.crawl.coordinator import Coordinator, Progress, Run
 from originset.crawler.crawl.local_workers import require_limits, run_locally
-from originset.crawler.crawl.pending_visits import Plan, plan_crawl
+from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
 from originset.crawler.crawl.site_list import SiteList
 from originset.crawler.machine import give_memory_back
 from originset.crawler.settings import Cluster, CrawlSettings
@@ -42,7 +42,7 @@ class CrawlSummary:
 
 
 def crawl(
-    study: Study, sites: SiteList, settings: CrawlSettings, progress: Progress, planned: Callable[[Plan], None]
+    study: Study, sites: SiteList, settings: CrawlSettings, progress: Progress, planned: Callable[[CrawlPlan], None]
 ) -> CrawlSummary:
     """Visit what is left of a list.
 
@@ -65,24 +65,29 @@ def crawl(
         with Ledger(study.ledger_path) as ledger:
             plan = plan_crawl(study, ledger, sites, settings, store)
             planned(plan)
-            book = Book(study, ledger, settings, plan, store, progress)
-            with _signals(book.stop):
-                run(book)
+            coordinator = Coordinator(study, ledger, settings, plan, store, progress)
+            with _signals(coordinator.stop):
+                run(coordinator)
             if store is not None:
                 store.sweep()
-        _record_facts(study, sites, settings, book)
-        if book.stopped:
+        _record_facts(study, sites, settings, coordinator)
+        if coordinator.stopped:
             raise KeyboardInterrupt
         summary = CrawlSummary(
-            dict(book.made), plan.skipped, book.left_over, book.shortage, book.left_out, book.unnamed
+            dict(coordinator.made),
+            plan.skipped,
+            coordinator.left_over,
+            coordinator.shortage,
+            coordinator.left_out,
+            coordinator.unnamed,
         )
-        counts.update(made=dict(book.made), skipped=plan.skipped, left_over=book.left_over)
-        if book.unnamed:
-            counts.update(unnamed_connections=book.unnamed)
+        counts.update(made=dict(coordinator.made), skipped=plan.skipped, left_over=coordinator.left_over)
+        if coordinator.unnamed:
+            counts.update(unnamed_connections=coordinator.unnamed)
         if plan.excluded:
             counts.update(excluded=plan.excluded)
-        if book.error is not None:
-            raise book.error
+        if coordinator.error is not None:
+            raise coordinator.error
         return summary
 
 
@@ -135,24 +140,24 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
     }
 
 
-def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, book: Book) -> None:
+def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, coordinator: Coordinator) -> None:
     manifest = study.manifest()
-    if book.browser_version is not None:
+    if coordinator.browser_version is not None:
         browser = settings.visit.browser
-        kind = "own" if browser == "firefox" else book.sandbox
+        kind = "own" if browser == "firefox" else coordinator.sandbox
         study.update_manifest(
             browser={
                 "name": browser,
-                "version": book.browser_version,
+                "version": coordinator.browser_version,
                 "flags": list(flags(browser, kind, settings.visit.third_party_cookies)),
-                "features": None if book.features is None else msgspec.structs.asdict(book.features),
+                "features": None if coordinator.features is None else msgspec.structs.asdict(coordinator.features),
                 "sandbox": kind,
                 "differs": list(DIFFERENCES[browser]),
             }
         )
     study.update_manifest(
         site_list={"source": sites.source, "sha256": sites.sha256, "sites": len(sites.sites), **sites.origin},
-        seed=book.seed,
+        seed=coordinator.seed,
         profile=settings.profile,
         third_party_cookies=settings.visit.third_party_cookies,
         vantages=sorted({*manifest.get("vantages", []), settings.vantage}),

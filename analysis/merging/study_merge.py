@@ -51,7 +51,7 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
         source.manifest()
     if study.ledger_path.exists():
         with Ledger(study.ledger_path) as ledger:
-            ledger.disown()
+            ledger.clear_complete()
     target = target_of(study)
     summary = MergeSummary()
     task = progress.add_task("merge", total=len(sources))

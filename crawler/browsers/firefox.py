@@ -27,7 +27,7 @@ from originset.crawler.browsers.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
 
 _START_S = 60.0
-_LOOK_S = 0.02
+_POLL_S = 0.02
 _SETTLE_PAUSE_S = 0.05
 
 # What Firefox does by itself would show in the servers' logs beside the page's own requests.
@@ -184,7 +184,7 @@ class Firefox:
         while "WebDriver BiDi listening" not in log.read_text(errors="replace"):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise BrowserError("firefox", f"did not start: {last_word(profile)}")
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def _call(self, method: str, params: Mapping[str, object], timeout_s: float = 30.0) -> dict[str, Any]:
         if self._connection is None:

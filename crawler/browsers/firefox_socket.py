@@ -32,7 +32,7 @@ PREFERENCES: Mapping[str, bool | str] = {
 # Whom Firefox takes itself for. It heeds Host headers with this name only; nothing listens at this port.
 URL = "ws://127.0.0.1:80/session"
 
-_LOOK_S = 0.02
+_POLL_S = 0.02
 _READ_BYTES = 1 << 16
 _LONGEST_LENGTH = 20
 
@@ -93,7 +93,7 @@ def start_bidi(profile: Path, deadline: float, is_running: Callable[[], bool]) -
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             while (refused := connection.connect_ex(str(devtools))) and is_running() and time.monotonic() < deadline:
-                time.sleep(_LOOK_S)
+                time.sleep(_POLL_S)
             if refused:
                 raise BrowserError("firefox", f"did not start: {last_word(profile)}")
             _Debugger(connection, deadline).evaluate(_START.replace("PATH", json.dumps(str(bidi_socket(profile)))))
@@ -146,7 +146,7 @@ class _Debugger:
         return packet
 
     def _read_more(self) -> None:
-        self._connection.settimeout(max(_LOOK_S, self._deadline - time.monotonic()))
+        self._connection.settimeout(max(_POLL_S, self._deadline - time.monotonic()))
         if not (read := self._connection.recv(_READ_BYTES)):
             raise ConnectionResetError("it closed its DevTools")
         self._read += read

@@ -19,7 +19,7 @@ import psutil
 # so much since the last time, and at the latest after so long: others may have given back what a page takes.
 _PAUSE_S = 0.25
 _LESS = 128 << 20
-_LOOK_S = 2.0
+_POLL_S = 2.0
 
 _LONGEST = 8 << 10  # of either file; names in them are short
 
@@ -129,7 +129,7 @@ class _Watch:
                     self._changed.wait()
             pause.wait(_PAUSE_S)
             now, available = time.monotonic(), _available()
-            if left - available < _LESS and now - looked < _LOOK_S:
+            if left - available < _LESS and now - looked < _POLL_S:
                 left = max(left, available)
                 continue
             looked, left = now, available

@@ -2,7 +2,7 @@
 
 Each slot of each worker has a thread here that takes visits from the schedule, orders them from that worker alone, and
 records what is answered. So Dask neither queues visits nor gives them to others. A worker that is not heard of loses
-the lease on its visits, which go to other workers; what it answers later has no reader, and it is told to stop.
+the lease on its visits, which go to other workers; what it answers later has no reader, and it is identity to stop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from distributed.client import ClosedClientError
 from originset.crawler.cluster.cluster_worker import BATCH_S, Answer, Order, make_batch, packed_order
 from originset.crawler.cluster.dask_client import CONNECT_S, client_of
 from originset.crawler.cluster.security import require_trusted
-from originset.crawler.crawl.coordinator import Book, Made, Run
+from originset.crawler.crawl.coordinator import Coordinator, Run, VisitResult
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_store import staged_key
 from originset.data.errors import ClusterError
@@ -34,13 +34,13 @@ from originset.data.studies.identity import crawl_visit_id
 
 RESOURCE = "chrome"
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 _TICK_S = 0.25
 # Workers are heard of once a second, or once in several where there are hundreds.
 SILENCE_S = 20.0
 # Without any worker that can be used, or without the scheduler, for so long the crawl ends.
 _NOBODY_S = 120.0
-_MOST = 20
+_MAX_BATCH = 20
 # Beside the time for a page: a browser's start, robots.txt, the resolver, storage.
 _AROUND_A_VISIT_S = 300.0
 
@@ -54,7 +54,7 @@ def connected(cluster: Cluster) -> Iterator[Run]:
         UsageError: the cluster is not to be trusted.
     """
     with client_of(cluster) as client:
-        yield _Crew(client, cluster.address).run
+        yield _ClusterWorkers(client, cluster.address).run
 
 
 @dataclass(eq=False)
@@ -65,10 +65,10 @@ class _Worker:
     seen: float = 0.0
     heard: float = 0.0
     refused: str | None = None
-    makers: list[_Maker] = field(default_factory=list)
+    slots: list[_RemoteSlot] = field(default_factory=list)
 
 
-class _Crew:
+class _ClusterWorkers:
     """The workers of a cluster, and a thread for each slot that they have."""
 
     def __init__(self, client: Any, address: str) -> None:  # noqa: ANN401 - a Client, which has hardly an annotation
@@ -81,116 +81,118 @@ class _Crew:
     @property
     def slots(self) -> int:
         """How many slots work now."""
-        return sum(len(worker.makers) for worker in list(self._workers.values()))
+        return sum(len(worker.slots) for worker in list(self._workers.values()))
 
-    def run(self, book: Book) -> None:
-        """Make what is left to the end, or until told to stop, or until nobody is there to make it."""
+    def run(self, coordinator: Coordinator) -> None:
+        """Make what is left to the end, or until identity to stop, or until nobody is there to make it."""
         reached = occupied = time.monotonic()
         try:
-            while not (book.finished or book.ended()):
+            while not (coordinator.finished or coordinator.ended()):
                 now = time.monotonic()
-                if self._look(book):
+                if self._look(coordinator):
                     reached = now
                 if self.slots:
                     occupied = now
-                self._judge(book, now - reached, now - occupied)
-                book.look_at_machine()
-                while time.monotonic() - now < _LOOK_S and not (book.finished or book.ended()):
+                self._require_workers(coordinator, now - reached, now - occupied)
+                coordinator.check_machine()
+                while time.monotonic() - now < _POLL_S and not (coordinator.finished or coordinator.ended()):
                     time.sleep(_TICK_S)
         except Exception as error:  # noqa: BLE001 - raised again by who asked for the crawl, once the threads have ended
-            book.error = error
+            coordinator.error = error
         for thread in self._threads:
             thread.join()
 
-    def _look(self, book: Book) -> bool:
+    def _look(self, coordinator: Coordinator) -> bool:
         """Ask the scheduler who is there: lose those who are not, put those to work who are. Whether it answered."""
         if self.client.status != "running":
             return False
         try:
-            told: dict[str, Any] = self.client.sync(self.client.scheduler.identity, callback_timeout=CONNECT_S)
+            identity: dict[str, Any] = self.client.sync(self.client.scheduler.identity, callback_timeout=CONNECT_S)
         except (OSError, TimeoutError):
             return False
-        self._require_trusted(told)
+        self._require_trusted(identity)
         now = time.monotonic()
         # While the scheduler did not answer, or we did not ask, nobody could be heard.
-        deaf = max(0.0, now - self._looked - 2 * _LOOK_S)
+        unheard_s = max(0.0, now - self._looked - 2 * _POLL_S)
         self._looked = now
         # A worker that was started again may have the address of its predecessor, but no folder of it.
-        there = {(address, str(facts["local_directory"])): facts for address, facts in told["workers"].items()}
+        there = {(address, str(facts["local_directory"])): facts for address, facts in identity["workers"].items()}
         for key in self._workers.keys() - there.keys():
-            self._lose(self._workers.pop(key))
+            self._close(self._workers.pop(key))
         for key, facts in there.items():
             worker = self._workers.setdefault(key, _Worker(key[0], heard=now))
-            worker.heard += deaf
+            worker.heard += unheard_s
             if worker.seen != facts["last_seen"]:
                 worker.seen, worker.heard = facts["last_seen"], now
-            worker.makers = [maker for maker in worker.makers if maker.thread.is_alive()]
+            worker.slots = [slot for slot in worker.slots if slot.thread.is_alive()]
             if now - worker.heard > SILENCE_S:
-                self._lose(worker)
+                self._close(worker)
             elif worker.refused is None and facts["status"] == "running":
                 slots = min(int(facts["resources"].get(RESOURCE, 0)), int(facts["nthreads"]))
-                for _ in range(slots - len(worker.makers)):
-                    maker = _Maker(self, book, worker)
-                    worker.makers.append(maker)
-                    self._threads.append(maker.thread)
+                for _ in range(slots - len(worker.slots)):
+                    slot = _RemoteSlot(self, coordinator, worker)
+                    worker.slots.append(slot)
+                    self._threads.append(slot.thread)
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         return True
 
-    def _require_trusted(self, told: dict[str, Any]) -> None:
+    def _require_trusted(self, identity: dict[str, Any]) -> None:
         # A scheduler that we reach by TLS may listen, and have workers, without it as well.
-        for address in (str(told["address"]), *map(str, told["workers"])):
+        for address in (str(identity["address"]), *map(str, identity["workers"])):
             require_trusted(address)
 
-    def _lose(self, worker: _Worker) -> None:
-        for maker in worker.makers:
-            maker.over = True
+    def _close(self, worker: _Worker) -> None:
+        for slot in worker.slots:
+            slot.closed = True
 
-    def _judge(self, book: Book, unreached_s: float, idle_s: float) -> None:
+    def _require_workers(self, coordinator: Coordinator, unreached_s: float, idle_s: float) -> None:
         """Raises ``ClusterError`` where nobody will make the rest."""
         if unreached_s > _NOBODY_S or self.client.status == "closed":
             raise ClusterError(self._address, "the scheduler does not answer any more")
         workers = list(self._workers.values())
         refused = [f"{worker.address}: {worker.refused}" for worker in workers if worker.refused is not None]
-        book.left_out = sorted({*book.left_out, *refused})
+        coordinator.left_out = sorted({*coordinator.left_out, *refused})
         if refused and len(refused) == len(workers) and not self.slots:
             raise ClusterError(self._address, f"no worker can make visits ({refused[0]})")
         if idle_s > _NOBODY_S:
-            book.shortage = f'no worker with --resources "{RESOURCE}=N" for {_NOBODY_S:.0f} s'
+            coordinator.shortage = f'no worker with --resources "{RESOURCE}=N" for {_NOBODY_S:.0f} s'
 
 
-class _Maker:
+class _RemoteSlot:
     """One slot of a worker, and the thread that keeps it busy."""
 
-    def __init__(self, crew: _Crew, book: Book, worker: _Worker) -> None:
-        self.over = self.lost = False
-        self._crew = crew
-        self._book = book
+    def __init__(self, cluster_workers: _ClusterWorkers, coordinator: Coordinator, worker: _Worker) -> None:
+        self.closed = self.disconnected = False
+        self._cluster_workers = cluster_workers
+        self._coordinator = coordinator
         self._worker = worker
-        settings = book.settings
-        self._paced = settings.per_address is not None or settings.per_as is not None
+        settings = coordinator.settings
+        self._rate_limited = settings.per_address is not None or settings.per_as is not None
         # Of the visit that is under way when the batch's own time is over, by https and by http.
         visit = settings.visit
         self._lease_s = BATCH_S + 2 * (visit.timeout_s + visit.grace_s) + _AROUND_A_VISIT_S
-        self.thread = threading.Thread(target=book.work, args=(self,), name=f"slot of {worker.address}")
+        self.thread = threading.Thread(target=coordinator.work, args=(self,), name=f"slot of {worker.address}")
         self.thread.start()
 
     @property
-    def most(self) -> int:
+    def batch_size(self) -> int:
         """So many that a slot is rarely without work, and that all have some as the end comes near."""
-        if self._paced:  # the pace between two visits to a server counts from when they are taken
+        if self._rate_limited:  # the pace between two visits to a server counts from when they are taken
             return 1
-        return max(1, min(_MOST, math.ceil(self._book.left_over / (2 * max(1, self._crew.slots)))))
+        return max(
+            1, min(_MAX_BATCH, math.ceil(self._coordinator.left_over / (2 * max(1, self._cluster_workers.slots))))
+        )
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
         """Raises ``ClusterError`` for an answer that is none to these rows."""
         name = uuid.uuid4().hex
         answer = self._ask(name, rows)
         if answer is None:
-            self.over = True
+            self.closed = True
             return
         if answer.refused is not None:
             self._worker.refused = answer.refused
-            self.over = True
+            self.closed = True
         for row, made in zip(rows, answer.made, strict=False):
             wanted = crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat)
             if made is not None and made.visit.visit_id != wanted:
@@ -200,20 +202,20 @@ class _Maker:
             yield row, made
 
     def close(self) -> None:
-        """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker is told."""
+        """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker is identity."""
 
     def _ask(self, name: str, rows: list[Row]) -> Answer | None:
         """What the worker answers to a batch of this name; None if it does not, or the crawl ended."""
-        book = self._book
-        place = None if book.store is None else book.store.place
+        coordinator = self._coordinator
+        place = None if coordinator.store is None else coordinator.store.place
         # Where our keys lie is nobody's business.
-        settings = replace(book.settings, cluster=None)
-        order = Order(name=name, settings=settings, seed=book.seed, rows=rows, captures=place)
+        settings = replace(coordinator.settings, cluster=None)
+        order = Order(name=name, settings=settings, seed=coordinator.seed, rows=rows, captures=place)
         done = threading.Event()
         if self._given_up():
             return None
         try:
-            future = self._crew.client.submit(
+            future = self._cluster_workers.client.submit(
                 make_batch,
                 packed_order(order),
                 key=f"originset-{name}",
@@ -225,7 +227,7 @@ class _Maker:
             )
         except (ClosedClientError, OSError):
             return None
-        self.lost = True
+        self.disconnected = True
         try:
             future.add_done_callback(lambda _: done.set())
             deadline = time.monotonic() + self._lease_s
@@ -235,11 +237,11 @@ class _Maker:
             answer = self._answer(future, deadline)
         finally:
             future.release()
-        self.lost = answer is None
+        self.disconnected = answer is None
         return answer
 
     def _given_up(self) -> bool:
-        return self.over or self._book.ended()
+        return self.closed or self._coordinator.ended()
 
     def _answer(self, future: Future[bytes], deadline: float) -> Answer | None:
         if future.status == "error":
@@ -247,8 +249,10 @@ class _Maker:
             return Answer(refused=f"{type(error).__name__}: {error}".splitlines()[0])
         if future.status != "finished":
             return None
-        loop = self._crew.client.loop.asyncio_loop
-        gathered = asyncio.run_coroutine_threadsafe(self._crew.client.gather(future, asynchronous=True), loop)
+        loop = self._cluster_workers.client.loop.asyncio_loop
+        gathered = asyncio.run_coroutine_threadsafe(
+            self._cluster_workers.client.gather(future, asynchronous=True), loop
+        )
         while time.monotonic() < deadline and not self._given_up():
             try:
                 return msgspec.msgpack.decode(gathered.result(_TICK_S), type=Answer)

@@ -19,10 +19,10 @@ from distributed.core import Status
 
 import originset
 from originset.crawler.browsers.scratch import sweep
-from originset.crawler.crawl.browser_worker import Browsers, Slot
-from originset.crawler.crawl.coordinator import Made
+from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker
+from originset.crawler.crawl.coordinator import VisitResult
 from originset.crawler.crawl.local_workers import packed, require_limits
-from originset.crawler.crawl.politeness import Manners
+from originset.crawler.crawl.politeness import Politeness
 from originset.crawler.machine import give_memory_back, shortage
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture_place import CaptureStore, open_place
@@ -33,7 +33,7 @@ from originset.data.ledger.crawl_ledger import Row
 BATCH_S = 30.0
 # And one that holds more bytes of captures.
 _LARGEST_ANSWER = 16 << 20
-_LOOK_S = 0.25
+_POLL_S = 0.25
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -52,7 +52,7 @@ class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
     ``refused`` says why this worker makes no more.
     """
 
-    made: list[Made | None] = []
+    made: list[VisitResult | None] = []
     refused: str | None = None
 
 
@@ -107,10 +107,10 @@ def _answer(order: Order, wanted: Callable[[], bool]) -> Answer:
 _give_memory_back_once = cache(give_memory_back)
 
 
-def _made(order: Order, store: CaptureStore | None, wanted: Callable[[], bool]) -> Iterator[Made | None]:
+def _made(order: Order, store: CaptureStore | None, wanted: Callable[[], bool]) -> Iterator[VisitResult | None]:
     settings = order.settings
     browsers = Browsers(settings.visit)
-    slot = Slot(settings, order.seed, Manners(settings), browsers.start, lambda: not wanted())
+    slot = BrowserWorker(settings, order.seed, Politeness(settings), browsers.start, lambda: not wanted())
     began, size = time.monotonic(), 0
     with _ending(browsers, wanted), closing(slot):
         for row in order.rows:
@@ -133,7 +133,7 @@ def _ending(browsers: Browsers, wanted: Callable[[], bool]) -> Iterator[None]:
     over = threading.Event()
 
     def watch() -> None:
-        while not over.wait(_LOOK_S):
+        while not over.wait(_POLL_S):
             if not wanted():
                 browsers.kill()
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from originset.crawler.crawl.internal_links import internal_links
-from originset.crawler.crawl.politeness import Manners, address_of
+from originset.crawler.crawl.politeness import Politeness, url_of
 from originset.crawler.failures import port_is_closed
 from originset.crawler.probe.resolver import ask_for_visit
 from originset.crawler.settings import CrawlSettings, VisitSettings
@@ -61,20 +61,20 @@ class Browsers:
             browser.kill()
 
 
-class Slot:
+class BrowserWorker:
     """``start`` gives a browser to enter; ``stopped`` tells that the crawl was told to end."""
 
     def __init__(
         self,
         settings: CrawlSettings,
         seed: int,
-        manners: Manners,
+        politeness: Politeness,
         start: Callable[[], AbstractContextManager[Browser]],
         stopped: Callable[[], bool],
     ) -> None:
         self._settings = settings
         self._seed = seed
-        self._manners = manners
+        self._politeness = politeness
         self._start_one = start
         self._stopped = stopped
         self._stack = ExitStack()
@@ -95,7 +95,7 @@ class Slot:
         Raises:
             BrowserError: no browser can be started.
         """
-        captured = self._load(row, address_of(row), ())
+        captured = self._load(row, url_of(row), ())
         if captured is not None and row.address is None and port_is_closed(captured[1].visit.error):
             fallback = self._load(row, f"http://{row.site}/", ("http_fallback",))
             # If neither answers, the first failure is the site's.
@@ -106,7 +106,7 @@ class Slot:
         return captured
 
     def _load(self, row: Row, url: str, quality: tuple[str, ...]) -> Captured | None:
-        if not self._manners.permits(url):
+        if not self._politeness.permits(url):
             return None
         settings = self._settings
 

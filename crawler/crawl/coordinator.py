@@ -1,4 +1,4 @@
-"""What a crawl has left to do and what became of the rest: the one truth, whoever makes the visits."""
+"""The coordinator of a crawl: it hands out visits, records their results, and keeps ledger and captures in step."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Protocol
 import msgspec
 
 from originset.crawler.browsers.engine import Sandbox
-from originset.crawler.crawl.frontier import Schedule
-from originset.crawler.crawl.pending_visits import OUTCOMES, Plan, further
-from originset.crawler.crawl.politeness import Manners
+from originset.crawler.crawl.frontier import Frontier
+from originset.crawler.crawl.pending_visits import OUTCOMES, CrawlPlan, internal_pages
+from originset.crawler.crawl.politeness import Politeness
 from originset.crawler.failures import may_pass
 from originset.crawler.machine import shortage
 from originset.crawler.settings import CrawlSettings
@@ -26,12 +26,12 @@ Progress = Callable[[Visit, int], None]
 
 # Before the second attempt; four times as long before each one more.
 _RETRY_PAUSE_S = 2.0
-# A visit that was under way so often when a worker was lost may be what loses them.
-_MOST_LOST = 4
+# A visit that was under way each time when so many workers were lost may be the cause.
+_MAX_LOSSES = 4
 
 
-class Made(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A visit that was made: ``capture`` is its file's content, or else ``staged`` the key where a worker left that."""
+class VisitResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A visit and its capture: the file's content, or else ``staged``, the key under which it is stored."""
 
     visit: Visit
     sandbox: Sandbox
@@ -41,34 +41,34 @@ class Made(msgspec.Struct, kw_only=True, omit_defaults=True):
     staged: str | None = None
 
 
-class Maker(Protocol):
-    """Who makes visits for one thread: a browser of our own, or one of a worker's."""
+class Worker(Protocol):
+    """What makes visits for one thread: a browser of this machine, or one of a cluster's worker."""
 
-    most: int
-    """How many visits it is given at a time, at most."""
+    batch_size: int
+    """How many visits it takes at a time, at most."""
 
-    over: bool
+    closed: bool
     """It makes no more visits."""
 
-    lost: bool
-    """It was lost with the visits that it was given last and did not answer for."""
+    disconnected: bool
+    """The connection to it was lost, and with it the visits that it did not answer for."""
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
-        """Visits that were made, as they are known; None for one that robots.txt forbids."""
+    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+        """Each visit with its result as it ends; None for one that robots.txt forbids."""
 
     def close(self) -> None:
-        """End what it began."""
+        """End its browser."""
 
 
-class Book:
-    """Ledger, schedule and captures of one crawl. All but :meth:`work` may be called at any time from any thread."""
+class Coordinator:
+    """Ledger, frontier and captures of one crawl. All but :meth:`work` may be called at any time from any thread."""
 
     def __init__(  # noqa: PLR0917 - what a crawl consists of
         self,
         study: Study,
         ledger: Ledger,
         settings: CrawlSettings,
-        plan: Plan,
+        plan: CrawlPlan,
         store: CaptureStore | None,
         progress: Progress,
     ) -> None:
@@ -76,7 +76,7 @@ class Book:
         self.seed = plan.seed
         self.pending = len(plan.pending)
         self.store = store
-        self.manners = Manners(settings)
+        self.politeness = Politeness(settings)
         self.error: Exception | None = None
         self.browser_version: str | None = None
         self.sandbox: Sandbox | None = None
@@ -89,7 +89,7 @@ class Book:
         self._study = study
         self._ledger = ledger
         self._progress = progress
-        self._schedule = Schedule(plan.pending, self.manners.site, self.manners.paces)
+        self._frontier = Frontier(plan.pending, self.politeness.site, self.politeness.rate_limits)
         self._tries: Counter[Key] = Counter()
         self._losses: Counter[Key] = Counter()
         self._lock = threading.Lock()
@@ -97,60 +97,60 @@ class Book:
     @property
     def left_over(self) -> int:
         """Visits not made."""
-        return len(self._schedule)
+        return len(self._frontier)
 
     @property
     def finished(self) -> bool:
         """Nothing is left that this crawl could still do."""
-        return self._schedule.finished
+        return self._frontier.finished
 
     def stop(self) -> None:
-        """Begin to end: called by a signal handler, so it does no more than say so."""
+        """Begin to end. A signal handler calls this, so it only sets a flag."""
         self.stopped = True
 
-    def look_at_machine(self) -> None:
-        """End the crawl where the machine runs short of something."""
+    def check_machine(self) -> None:
+        """End the crawl if the machine runs short of disk or memory."""
         if self.shortage is None:
             self.shortage = shortage(self._study.root, self.settings.least_disk, self.settings.least_memory)
 
     def ended(self) -> bool:
         """Whether no more visits are to be begun."""
-        # A full disk or a bug in one slot is one in all of them; a browser that does not start here may start there.
+        # A full disk or a bug in one worker concerns all of them; a browser that fails to start here may start there.
         return self.stopped or self.shortage is not None or not isinstance(self.error, BrowserError | None)
 
-    def work(self, maker: Maker) -> None:
-        """Have visits made until none are left, the crawl ends or ``maker`` is over. One thread for each maker."""
+    def work(self, worker: Worker) -> None:
+        """Hand visits to ``worker`` until none are left, the crawl ends or the worker closes. One thread a worker."""
         try:
-            while rows := self._schedule.take_some(lambda: maker.over or self.ended(), maker.most):
-                self._have_made(maker, rows)
+            while rows := self._frontier.take_batch(lambda: worker.closed or self.ended(), worker.batch_size):
+                self._run_batch(worker, rows)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error
         finally:
-            maker.close()
+            worker.close()
 
-    def _have_made(self, maker: Maker, rows: list[Row]) -> None:
+    def _run_batch(self, worker: Worker, rows: list[Row]) -> None:
         left = {row.key: row for row in rows}
         lost = False
         try:
             self._ledger.lease(rows)
-            for row, made in maker.visit(rows):
-                result = self._settle(row, made)
+            for row, made in worker.visit(rows):
+                result = self._record_result(row, made)
                 del left[row.key]
                 if result is not None:
-                    self._progress(result, len(self._schedule))
-            lost = maker.lost and not self.ended()
+                    self._progress(result, len(self._frontier))
+            lost = worker.disconnected and not self.ended()
         finally:
             for row in left.values():
-                self._give_back(row, lost=lost)
+                self._requeue(row, lost=lost)
 
-    def _settle(self, row: Row, made: Made | None) -> Visit | None:
-        """Say what became of a visit; its result where it was the last attempt."""
+    def _record_result(self, row: Row, made: VisitResult | None) -> Visit | None:
+        """Record the result of an attempt; it is returned if no other attempt follows."""
         if self.stopped:
-            self._put_back(row, made)
+            self._retry_later(row, made)
         elif made is None:
             self._skip(row)
         elif (wait_s := self._pause(row, made.visit)) is not None:
-            self._put_back(row, made, wait_s)
+            self._retry_later(row, made, wait_s)
         else:
             self._keep(row, made)
             return made.visit
@@ -165,41 +165,41 @@ class Book:
             tries = self._tries[row.key]
         return _RETRY_PAUSE_S * 4 ** (tries - 1) if tries <= self.settings.retries else None
 
-    def _put_back(self, row: Row, made: Made | None, wait_s: float | None = None) -> None:
+    def _retry_later(self, row: Row, made: VisitResult | None, wait_s: float | None = None) -> None:
         if made is not None and made.staged is not None and self.store is not None:
             self.store.discard(made.staged)
         self._ledger.requeue(row)
-        self._schedule.put(row, wait_s)
+        self._frontier.put(row, wait_s)
 
-    def _give_back(self, row: Row, *, lost: bool) -> None:
+    def _requeue(self, row: Row, *, lost: bool) -> None:
         self._ledger.requeue(row)
         with self._lock:
             self._losses[row.key] += lost
-            given_up = self._losses[row.key] >= _MOST_LOST
+            given_up = self._losses[row.key] >= _MAX_LOSSES
         if given_up:
-            self._schedule.give_up(row)
+            self._frontier.give_up(row)
         else:
-            self._schedule.put(row)
+            self._frontier.put(row)
 
     def _skip(self, row: Row) -> None:
         self._ledger.finish(row, "skipped", "robots")
         with self._lock:
             self.made["skipped"] += 1
-        self._schedule.done(row)
+        self._frontier.done(row)
 
-    def _keep(self, row: Row, made: Made) -> None:
+    def _keep(self, row: Row, made: VisitResult) -> None:
         result = made.visit
         # First the capture, then the ledger: a row that says done has its file.
         self._keep_capture(made)
-        rows = further(row, result.status, made.links)
+        rows = internal_pages(row, result.status, made.links)
         self._ledger.finish(row, OUTCOMES[result.status], result.error, result.error_code, rows)
         with self._lock:
             self.made[result.status] += 1
             self.browser_version, self.sandbox, self.features = result.browser_version, made.sandbox, made.features
             self.unnamed += UNNAMED in result.quality
-        self._schedule.done(row, rows)
+        self._frontier.done(row, rows)
 
-    def _keep_capture(self, made: Made) -> None:
+    def _keep_capture(self, made: VisitResult) -> None:
         visit_id = made.visit.visit_id
         if made.capture is None:
             if self.store is None or made.staged is None:
@@ -211,4 +211,4 @@ class Book:
             self.store.write(visit_id, made.capture)
 
 
-Run = Callable[[Book], None]
+Run = Callable[[Coordinator], None]

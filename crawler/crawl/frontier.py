@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from originset.data.ledger.crawl_ledger import Row
 
 # How often a waiting slot looks whether the crawl was told to end.
-_LOOK_S = 0.5
+_POLL_S = 0.5
 
 
 def shuffled(rows: Iterable[Row], seed: int) -> list[Row]:
@@ -36,29 +36,29 @@ def _digest(*parts: str | int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RateLimit:
     """A server's key, such as an address, and the seconds that lie between two visits to it at least."""
 
     key: Hashable
     seconds: float
 
 
-class Schedule:
+class Frontier:
     """Visits that wait, shared by all slots. ``site_of`` names what may be visited by one slot at a time.
 
-    ``paces`` says what limits a visit; it may take its time (it resolves names) and is asked once for a site.
+    ``rate_limits`` says what limits a visit; it may take its time (it resolves names) and is asked once for a site.
     """
 
     def __init__(
         self,
         rows: Iterable[Row],
         site_of: Callable[[Row], str],
-        paces: Callable[[Row], tuple[Pace, ...]] = lambda _row: (),
+        rate_limits: Callable[[Row], tuple[RateLimit, ...]] = lambda _row: (),
     ) -> None:
         self._ready = deque(rows)
         self._site_of = site_of
-        self._paces = paces
-        self._paces_of: dict[str, tuple[Pace, ...]] = {}
+        self._rate_limits = rate_limits
+        self._limits_by_site: dict[str, tuple[RateLimit, ...]] = {}
         self._changed = threading.Condition()
         self._busy: set[str] = set()
         self._parked: dict[str, deque[Row]] = {}  # their site is being visited
@@ -88,24 +88,24 @@ class Schedule:
                 if row is None:
                     if wait_s is None and not self._busy:
                         return None
-                    self._changed.wait(_LOOK_S if wait_s is None else min(wait_s, _LOOK_S))
+                    self._changed.wait(_POLL_S if wait_s is None else min(wait_s, _POLL_S))
                     continue
             try:
-                paces = self._limits(row)
+                rate_limits = self._limits(row)
             except BaseException:
                 self.put(row)
                 raise
             with self._changed:
-                if (wait_s := self._reserve(paces)) <= 0:
+                if (wait_s := self._reserve(rate_limits)) <= 0:
                     return row
                 self._release(row)
                 self._push(row, wait_s)
         return None
 
-    def take_some(self, ended: Callable[[], bool], most: int) -> list[Row]:
+    def take_batch(self, ended: Callable[[], bool], most: int) -> list[Row]:
         """As :meth:`take`, with as many more as can be had at once; empty where no more come.
 
-        More than one may be asked for only where nothing paces visits: a pace counts from when a visit is taken.
+        More than one may be asked for only where nothing rate_limits visits: a pace counts from when a visit is taken.
         """
         first = self.take(ended)
         rows = [] if first is None else [first]
@@ -114,12 +114,12 @@ class Schedule:
                 rows.append(row)
         return rows
 
-    def _limits(self, row: Row) -> tuple[Pace, ...]:
+    def _limits(self, row: Row) -> tuple[RateLimit, ...]:
         # Its site is this slot's alone, so nobody else asks meanwhile.
-        paces = self._paces_of.get(row.site) or self._paces(row)
-        if paces:  # nothing is kept of the many sites that nothing limits
-            self._paces_of[row.site] = paces
-        return paces
+        rate_limits = self._limits_by_site.get(row.site) or self._rate_limits(row)
+        if rate_limits:  # nothing is kept of the many sites that nothing limits
+            self._limits_by_site[row.site] = rate_limits
+        return rate_limits
 
     def _pop(self) -> tuple[Row | None, float | None]:
         """A row whose site is free, and takes the site; or how long until one that waits for a time is due."""
@@ -135,11 +135,11 @@ class Schedule:
             self._parked.setdefault(site, deque()).append(row)
         return None, self._later[0][0] - now if self._later else None
 
-    def _reserve(self, paces: tuple[Pace, ...]) -> float:
+    def _reserve(self, rate_limits: tuple[RateLimit, ...]) -> float:
         now = time.monotonic()
-        if (wait_s := max((self._free.get(pace.key, now) - now for pace in paces), default=0.0)) > 0:
+        if (wait_s := max((self._free.get(pace.key, now) - now for pace in rate_limits), default=0.0)) > 0:
             return wait_s
-        self._free.update((pace.key, now + pace.seconds) for pace in paces)
+        self._free.update((pace.key, now + pace.seconds) for pace in rate_limits)
         return 0.0
 
     def _release(self, row: Row) -> None:

@@ -9,65 +9,69 @@ from collections.abc import Iterator
 from originset.crawler.browsers.address_families import families
 from originset.crawler.browsers.connection_filter import can_filter
 from originset.crawler.browsers.engine import sandbox
-from originset.crawler.crawl.browser_worker import Browsers, Captured, Slot
-from originset.crawler.crawl.coordinator import Book, Made
+from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker, Captured
+from originset.crawler.crawl.coordinator import Coordinator, VisitResult
 from originset.crawler.settings import Family, VisitSettings
 from originset.data.captures.capture import pack_capture
 from originset.data.errors import UsageError
 from originset.data.ledger.crawl_ledger import Row
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 _FAMILIES = {"4": "IPv4 alone", "6": "IPv6 alone", "both": "IPv4 and IPv6", None: "neither IPv4 nor IPv6"}
 
 
-def run_locally(book: Book) -> None:
-    """Make what is left to the end, or until told to stop, or until the machine runs short of something."""
-    settings = book.settings
+def run_locally(coordinator: Coordinator) -> None:
+    """Make all pending visits; end earlier if the crawl is stopped or the machine runs short of disk or memory."""
+    settings = coordinator.settings
     browsers = Browsers(settings.visit)
 
-    def work() -> None:
-        book.work(LocalMaker(Slot(settings, book.seed, book.manners, browsers.start, lambda: book.stopped)))
+    def is_stopped() -> bool:
+        return coordinator.stopped
 
-    # Internal pages come up on the way, so there may be work for more slots than there are visits now.
-    count = settings.jobs if settings.internal else min(settings.jobs, book.pending)
-    threads = [threading.Thread(target=work, name=f"slot-{number}") for number in range(1, count + 1)]
-    book.look_at_machine()
+    def work() -> None:
+        browser_worker = BrowserWorker(settings, coordinator.seed, coordinator.politeness, browsers.start, is_stopped)
+        coordinator.work(LocalWorker(browser_worker))
+
+    # Internal pages are found during the crawl, so there may be work for more workers than there are visits now.
+    count = settings.jobs if settings.internal else min(settings.jobs, coordinator.pending)
+    threads = [threading.Thread(target=work, name=f"browser-worker-{number}") for number in range(1, count + 1)]
+    coordinator.check_machine()
     for thread in threads:
         thread.start()
     looked = time.monotonic()
     while any(thread.is_alive() for thread in threads):
-        if book.stopped:
+        if coordinator.stopped:
             browsers.kill()
-        if time.monotonic() - looked >= _LOOK_S:
+        if time.monotonic() - looked >= _POLL_S:
             looked = time.monotonic()
-            book.look_at_machine()
+            coordinator.check_machine()
         for thread in threads:
             thread.join(0.1)
 
 
-class LocalMaker:
-    """One slot of this machine."""
+class LocalWorker:
+    """One browser of this machine."""
 
-    most = 1
-    over = lost = False
+    batch_size = 1
+    closed = disconnected = False
 
-    def __init__(self, slot: Slot) -> None:
-        self._slot = slot
+    def __init__(self, browser_worker: BrowserWorker) -> None:
+        self._browser_worker = browser_worker
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
         """Raises ``BrowserError`` if no browser can be started."""
         for row in rows:
-            captured = self._slot.visit(row)
+            captured = self._browser_worker.visit(row)
             yield row, None if captured is None else packed(captured)
 
     def close(self) -> None:
-        self._slot.close()
+        self._browser_worker.close()
 
 
-def packed(captured: Captured) -> Made:
-    """A visit as it is handed on."""
+def packed(captured: Captured) -> VisitResult:
+    """The result of a visit, its capture packed."""
     har_log, extension = captured
-    return Made(
+    return VisitResult(
         visit=extension.visit,
         sandbox=sandbox(),
         features=extension.features,

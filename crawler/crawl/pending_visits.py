@@ -29,7 +29,7 @@ from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
 OUTCOMES: dict[str, Outcome] = {"ok": "done", "partial": "partial", "failed": "failed"}
-MADE = frozenset(OUTCOMES.values())
+FINISHED = frozenset(OUTCOMES.values())
 
 # How analyze names a capture that it refused.
 _SOURCE = "captures/"
@@ -37,7 +37,7 @@ _LONG_AGO = "1970-01-01T00:00:00+00:00"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CrawlPlan:
     """The visits to make, in order, and how many were made before, by state.
 
     ``excluded`` sites of the list do not want to be visited; ``recovered`` visits were whole already although the
@@ -53,7 +53,7 @@ class Plan:
 
 def plan_crawl(
     study: Study, ledger: Ledger, sites: SiteList, settings: CrawlSettings, store: CaptureStore | None = None
-) -> Plan:
+) -> CrawlPlan:
     """Enter the list's visits in the ledger and say which are to be made.
 
     ``store`` is where captures are kept, if not in the study's folder.
@@ -71,7 +71,7 @@ def plan_crawl(
     ]
     kept = [row for row in rows if not is_excluded(host_of(row), settings.excluded)]
     ledger.add(kept)
-    recovered += agree(study, ledger, store)
+    recovered += reconcile(study, ledger, store)
     landing = {(row.site, row.repeat) for row in kept}
     state: State = "failed" if settings.only_failed else "queued"
     pending: list[Row] = []
@@ -84,7 +84,7 @@ def plan_crawl(
         else:
             skipped[its_state] = skipped.get(its_state, 0) + 1
     excluded = len({row.site for row in rows}) - len({row.site for row in kept})
-    return Plan(shuffled(pending, seed), skipped, seed, excluded, recovered)
+    return CrawlPlan(shuffled(pending, seed), skipped, seed, excluded, recovered)
 
 
 def _seed(study: Study, ledger: Ledger, settings: CrawlSettings) -> int:
@@ -108,17 +108,17 @@ def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> 
     return done
 
 
-def agree(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> int:
+def reconcile(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> int:
     """Make the ledger agree with the captures. How many visits it learnt of.
 
     A visit that it knows as never tried was made if its capture is there; one that was made is made again if its
     capture is not. Captures that are kept elsewhere are looked through if the ledger may have lost rows; if not, only
     those are that ``analyze`` refused, since it says to remove them.
     """
-    if store is not None and ledger.vouches():
+    if store is not None and ledger.is_complete():
         _make_again(ledger, _refused(study, store))
         return 0
-    ledger.disown()
+    ledger.clear_complete()
     there = _visit_ids(study, store)
     unknown = set(there)
     learnt, before = 0, -1
@@ -127,7 +127,7 @@ def agree(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> in
         for row, state, attempts in ledger.every():
             visit_id = _visit_id(row)
             unknown.discard(visit_id)
-            if state in MADE and visit_id not in there:
+            if state in FINISHED and visit_id not in there:
                 ledger.requeue(row)
             elif state == "queued" and visit_id in there and not attempts:
                 extension = _captured(study, row, _LONG_AGO, store)
@@ -135,14 +135,14 @@ def agree(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> in
                     _settle(ledger, row, extension)
                     learnt += 1
     if not unknown:
-        ledger.vouch()
+        ledger.mark_complete()
     return learnt
 
 
 def _make_again(ledger: Ledger, removed: set[str]) -> None:
     if removed:
         for row, state, _ in ledger.every():
-            if state in MADE and _visit_id(row) in removed:
+            if state in FINISHED and _visit_id(row) in removed:
                 ledger.requeue(row)
 
 
@@ -165,7 +165,7 @@ def _visit_id(row: Row) -> str:
 
 def _settle(ledger: Ledger, row: Row, extension: Extension) -> None:
     visit = extension.visit
-    rows = further(row, visit.status, extension.links)
+    rows = internal_pages(row, visit.status, extension.links)
     ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, rows)
 
 
@@ -187,7 +187,7 @@ def _captured(study: Study, row: Row, since: str, store: CaptureStore | None) ->
     return extension if made else None
 
 
-def further(row: Row, status: str, links: Iterable[str]) -> list[Row]:
+def internal_pages(row: Row, status: str, links: Iterable[str]) -> list[Row]:
     """The visits that follow from one: to the links that were chosen, unless what they stand on is an error's page."""
     if status == "failed":
         return []

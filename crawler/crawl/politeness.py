@@ -14,7 +14,7 @@ from urllib.robotparser import RobotFileParser
 import polars as pl
 import tldextract
 
-from originset.crawler.crawl.frontier import Pace
+from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.downloads.public_connection import opener
 from originset.crawler.settings import CrawlSettings
 from originset.data.ledger.crawl_ledger import Row
@@ -23,7 +23,7 @@ from originset.data.reference import snapshot
 # The name that a robots.txt calls us by.
 PRODUCT = "originset"
 
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 _LARGEST = 500 << 10  # RFC 9309 section 2.5
 _MINUTE_S = 60.0
 _MOST_RULES = 10_000
@@ -42,10 +42,10 @@ def site_of(host: str) -> str:
 
 def host_of(row: Row) -> str:
     """The host that a visit asks first."""
-    return urlsplit(address_of(row)).hostname or row.site
+    return urlsplit(url_of(row)).hostname or row.site
 
 
-def address_of(row: Row) -> str:
+def url_of(row: Row) -> str:
     """What a visit opens first."""
     return row.address or f"https://{row.site}/"
 
@@ -56,7 +56,7 @@ def is_excluded(host: str, excluded: frozenset[str]) -> bool:
     return any(".".join(labels[start:]) in excluded for start in range(len(labels)))
 
 
-class Manners:
+class Politeness:
     """The rules of one crawl. May be used from several threads."""
 
     def __init__(self, settings: CrawlSettings) -> None:
@@ -73,18 +73,18 @@ class Manners:
         """What may be visited by one browser at a time."""
         return site_of(host_of(row))
 
-    def paces(self, row: Row) -> tuple[Pace, ...]:
+    def rate_limits(self, row: Row) -> tuple[RateLimit, ...]:
         """What bounds the visits to a row's servers. It asks the system's resolver, so only where a bound is set."""
         per_address, per_as = self._settings.per_address, self._settings.per_as
         if per_address is None and per_as is None:
             return ()
         addresses = _addresses(host_of(row))
-        found: list[Pace] = []
+        found: list[RateLimit] = []
         if per_address is not None:
-            found += [Pace(address, _MINUTE_S / per_address) for address in addresses]
+            found += [RateLimit(address, _MINUTE_S / per_address) for address in addresses]
         if per_as is not None:
             known = self._reference.ip_to_as.origins(pl.Series(addresses, dtype=pl.String))["asn"]
-            found += [Pace(number, _MINUTE_S / per_as) for number in known.drop_nulls().unique()]
+            found += [RateLimit(number, _MINUTE_S / per_as) for number in known.drop_nulls().unique()]
         return tuple(found)
 
     def permits(self, url: str) -> bool:
@@ -105,7 +105,7 @@ class Manners:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 - http and https alone are sites
         rules = RobotFileParser()
         try:
-            with self._opener.open(request, timeout=_PATIENCE_S) as answer:
+            with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
                 rules.parse(answer.read(_LARGEST).decode("utf-8", "replace").splitlines())
         except urllib.error.HTTPError as error:
             error.close()

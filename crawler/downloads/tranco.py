@@ -24,7 +24,7 @@ SERVER = "https://tranco-list.eu"
 
 _ID = re.compile(r"[A-Z0-9]{4,10}")
 _SOURCE = re.compile(r"tranco:(?P<id>latest|[A-Z0-9]{4,10})(?::(?P<count>[1-9][0-9]{0,7}))?")
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 _LARGEST = 1 << 30
 
 
@@ -83,7 +83,7 @@ def _keep(path: Path, data: bytes) -> None:
 
 def _get(source: str, url: str) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=_PATIENCE_S) as answer:  # noqa: S310 - the server is ours to name
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the server is ours to name
             data: bytes = answer.read(_LARGEST)
     except urllib.error.HTTPError as error:
         error.close()

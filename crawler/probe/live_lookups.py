@@ -26,7 +26,7 @@ PORTS = frozenset({443, 8443})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Where a recording has a host: its address, None where it does not say, and its port."""
 
     address: str | None
@@ -34,11 +34,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LookupRequest:
     """A host to ask for; of ``places`` the certificates, there and at the address that it has today."""
 
     host: str
-    places: tuple[Place, ...] = ()
+    places: tuple[Endpoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Handshake:
 
 
 @dataclass(slots=True)
-class Manners:
+class LookupPolicy:
     """Whom to ask for names (None: nobody), how many handshakes to begin a second at most, and what is allowed."""
 
     resolver: Resolver | None
@@ -95,7 +95,7 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedUp:
+class LookupAnswers:
     """What came of hosts for which there was time; ``unfinished`` are the others."""
 
     queries: list[DnsQuery]
@@ -103,35 +103,35 @@ class LookedUp:
     unfinished: set[str]
 
 
-def look_up(wanted: Sequence[Wanted], manners: Manners, seconds: float) -> LookedUp:
+def look_up(wanted: Sequence[LookupRequest], policy: LookupPolicy, seconds: float) -> LookupAnswers:
     """Ask for all names at once, then shake hands at the allowed rate; never raises.
 
     Takes at most ``seconds``, whatever resolver and servers do. A server is asked for a host's certificate once,
     whatever places lead to it. What is refused is among the handshakes, with its problem.
     """
-    return asyncio.run(_look_up(wanted, manners, seconds))
+    return asyncio.run(_look_up(wanted, policy, seconds))
 
 
-async def _look_up(wanted: Sequence[Wanted], manners: Manners, seconds: float) -> LookedUp:
+async def _look_up(wanted: Sequence[LookupRequest], policy: LookupPolicy, seconds: float) -> LookupAnswers:
     ends = time.monotonic() + seconds
     queries: list[DnsQuery] = []
-    if manners.resolver is not None:
+    if policy.resolver is not None:
         try:
             async with asyncio.timeout(seconds):
-                queries = await ask(manners.resolver, [one.host for one in wanted if manners.asks_for(one.host)])
+                queries = await ask(policy.resolver, [one.host for one in wanted if policy.asks_for(one.host)])
         except TimeoutError:
-            return LookedUp([], [], {one.host for one in wanted})
+            return LookupAnswers([], [], {one.host for one in wanted})
     for query in queries:
         query.source = "live"
-    planned = [handshake for one in wanted for handshake in _planned(one, queries, manners)]
+    planned = [handshake for one in wanted for handshake in _planned(one, queries, policy)]
     servers = {(one.host, one.address, one.port): one for one in planned}
-    tasks = {server: asyncio.create_task(_shake_hands(one, manners)) for server, one in servers.items()}
+    tasks = {server: asyncio.create_task(_shake_hands(one, policy)) for server, one in servers.items()}
     if tasks:
         await asyncio.wait(tasks.values(), timeout=max(0.0, ends - time.monotonic()))
     unfinished = {host for (host, _, _), task in tasks.items() if not task.done()}
     for task in tasks.values():
         task.cancel()
-    return LookedUp(
+    return LookupAnswers(
         [query for query in queries if query.host not in unfinished],
         [_as(one, tasks[one.host, one.address, one.port].result()) for one in planned if one.host not in unfinished],
         unfinished,
@@ -143,7 +143,7 @@ def _as(planned: Handshake, shown: Handshake) -> Handshake:
     return replace(shown, recorded_address=planned.recorded_address, changed=planned.changed, recorded=planned.recorded)
 
 
-def _planned(wanted: Wanted, queries: list[DnsQuery], manners: Manners) -> list[Handshake]:
+def _planned(wanted: LookupRequest, queries: list[DnsQuery], policy: LookupPolicy) -> list[Handshake]:
     own = [query for query in queries if query.host == wanted.host and query.rtype in {"A", "AAAA"}]
     today = list(dict.fromkeys(filter(None, (canonical_ip(text) for query in own for text in query.answers))))
     literal = canonical_ip(wanted.host)
@@ -158,7 +158,7 @@ def _planned(wanted: Wanted, queries: list[DnsQuery], manners: Manners) -> list[
                 Handshake(wanted.host, place.address, place.port, place.address, changed=changed, recorded=True)
             )
         if place.address is None or changed:
-            address = _preferred(today, place, manners)
+            address = _preferred(today, place, policy)
             problem = None if today else "its name was not asked for, or has no address"
             planned.append(
                 Handshake(
@@ -168,20 +168,20 @@ def _planned(wanted: Wanted, queries: list[DnsQuery], manners: Manners) -> list[
     return planned
 
 
-def _preferred(today: list[str], place: Place, manners: Manners) -> str | None:
+def _preferred(today: list[str], place: Endpoint, policy: LookupPolicy) -> str | None:
     """The first address that may be contacted, of the recorded one's family if there is one; else the first."""
     sixth = ":" in (place.address or "")
-    order = sorted(today, key=lambda one: (manners.refusal(one, place.port) is not None, (":" in one) != sixth))
+    order = sorted(today, key=lambda one: (policy.refusal(one, place.port) is not None, (":" in one) != sixth))
     return order[0] if order else None
 
 
-async def _shake_hands(planned: Handshake, manners: Manners) -> Handshake:
+async def _shake_hands(planned: Handshake, policy: LookupPolicy) -> Handshake:
     if planned.address is None or planned.problem is not None:
         return planned
-    refusal = manners.refusal(planned.address, planned.port)
+    refusal = policy.refusal(planned.address, planned.port)
     if refusal is not None:
         return replace(planned, problem=refusal)
-    await manners.turn()
+    await policy.turn()
     asked_at = datetime.now(UTC)
     context = ssl.create_default_context()
     context.set_alpn_protocols(["h2", "http/1.1"])

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from originset.crawler.probe import origin_frame
-from originset.crawler.probe.server_observation import HostSeen, Observed, Security, Tried, origins_in
+from originset.crawler.probe.server_observation import (
+    HostObservation,
+    ProbeResponse,
+    Security,
+    ServerObservation,
+    origins_in,
+)
 
 _MISDIRECTED = 421  # RFC 9110 section 15.5.20
 
@@ -22,7 +28,7 @@ NOTES: frozenset[Code] = frozenset({"body_differs", "not_compared", "not_tried"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ServerFinding:
     """One fault or remark; ``subject`` is the host or origin that it is about."""
 
     code: Code
@@ -35,122 +41,124 @@ class Finding:
         return self.code in NOTES
 
 
-def findings(seen: Observed, planned: Iterable[str] | None = None) -> list[Finding]:
+def findings(seen: ServerObservation, planned: Iterable[str] | None = None) -> list[ServerFinding]:
     """All findings, faults and remarks. ``planned``: the origins that the server was meant to announce, if known."""
     found = [*_of_frames(seen), *_of_set(seen, planned)]
     if seen.longest_frame <= origin_frame.MAX_PAYLOAD:  # else clients close every connection: nothing can be tried
         found += [finding for host in seen.hosts for finding in _of_host(seen, host)]
     if seen.not_tried:
-        found.append(Finding("not_tried", seen.target.site, f"{seen.not_tried} more hosts were not tried"))
+        found.append(ServerFinding("not_tried", seen.target.site, f"{seen.not_tried} more hosts were not tried"))
     if seen.unfinished:
         detail = f"there was no time for {seen.unfinished} hosts: it is slow, or --timeout is short"
-        found.append(Finding("unfinished", seen.target.site, detail))
+        found.append(ServerFinding("unfinished", seen.target.site, detail))
     return found
 
 
-def _of_frames(seen: Observed) -> Iterator[Finding]:
+def _of_frames(seen: ServerObservation) -> Iterator[ServerFinding]:
     site = seen.target.site
     if seen.protocol != "h2":
-        yield Finding("no_http2", site, f"it speaks {seen.protocol}; ORIGIN frames need HTTP/2 or HTTP/3")
+        yield ServerFinding("no_http2", site, f"it speaks {seen.protocol}; ORIGIN frames need HTTP/2 or HTTP/3")
         return
     if seen.longest_frame > origin_frame.MAX_PAYLOAD:
         detail = f"a frame of {seen.longest_frame} bytes; clients take {origin_frame.MAX_PAYLOAD} and close otherwise"
-        yield Finding("frame_too_long", site, detail)
+        yield ServerFinding("frame_too_long", site, detail)
     elif not seen.payloads:
-        yield Finding("no_frame", site, "it sends no ORIGIN frame over HTTP/2")
+        yield ServerFinding("no_frame", site, "it sends no ORIGIN frame over HTTP/2")
     elif not any(seen.payloads):
-        yield Finding("empty_frame", site, "an ORIGIN frame without origins: browsers that honour it share nothing")
+        yield ServerFinding(
+            "empty_frame", site, "its ORIGIN frame has no origins: browsers that honour it share nothing"
+        )
     for entry in (entry for payload in seen.payloads for entry in origin_frame.unpack(payload)):
         if not origin_frame.decode(origin_frame.pack([entry])):
             shown = entry[:80].decode("latin-1")
-            yield Finding(
+            yield ServerFinding(
                 "not_an_origin", shown, "clients ignore it: not scheme, host and port as RFC 6454 writes them"
             )
     if seen.http3_offered:
         if seen.http3_payloads is None:
-            yield Finding("http3_differs", site, f"HTTP/3 is offered and does not work ({seen.http3_problem})")
+            yield ServerFinding("http3_differs", site, f"HTTP/3 is offered and does not work ({seen.http3_problem})")
         elif set(origins_in(seen.http3_payloads)) != set(seen.origins):
             there = len(origins_in(seen.http3_payloads))
             detail = f"{there} origins over HTTP/3, {len(seen.origins)} over HTTP/2: Chromium takes the first only"
-            yield Finding("http3_differs", site, detail)
+            yield ServerFinding("http3_differs", site, detail)
 
 
-def _of_set(seen: Observed, planned: Iterable[str] | None) -> Iterator[Finding]:
+def _of_set(seen: ServerObservation, planned: Iterable[str] | None) -> Iterator[ServerFinding]:
     target, origins = seen.target, seen.origins
     own = f"https://{target.site}" + ("" if target.port == 443 else f":{target.port}")
     if any(seen.payloads) and own not in origins:
-        yield Finding("own_name_missing", target.site, "the set lacks the server's own origin: its requests move away")
+        yield ServerFinding("own_name_missing", target.site, "it lacks the server's own origin: its requests move away")
     if planned is not None:
         lacks, more = sorted(set(planned) - set(origins)), sorted(set(origins) - set(planned))
         if lacks:
-            yield Finding("not_as_planned", target.site, f"planned and not announced: {', '.join(lacks)}")
+            yield ServerFinding("not_as_planned", target.site, f"planned and not announced: {', '.join(lacks)}")
         if more:
-            yield Finding("not_as_planned", target.site, f"announced and not planned: {', '.join(more)}")
+            yield ServerFinding("not_as_planned", target.site, f"announced and not planned: {', '.join(more)}")
 
 
-def _of_host(seen: Observed, host: HostSeen) -> Iterator[Finding]:
+def _of_host(seen: ServerObservation, host: HostObservation) -> Iterator[ServerFinding]:
     name = host.host
     misdirected = any(_status(tried) == _MISDIRECTED for tried in (host.first, host.after))
     if not host.promised:
         # Without a frame nothing is taken away from it.
         if any(seen.payloads) and host.covered and not misdirected and host.first.answer is not None:
             detail = "it shares the server's address and certificate and is not announced: Firefox will open more"
-            yield Finding("incomplete", name, detail)
+            yield ServerFinding("incomplete", name, detail)
         return
     if not host.covered:
-        yield Finding("not_covered", name, "the certificate does not cover it: announcing it does nothing")
+        yield ServerFinding("not_covered", name, "the certificate does not cover it: announcing it does nothing")
     if misdirected:
-        yield Finding("misdirected", name, "it is announced, and requests for it are answered 421 here")
+        yield ServerFinding("misdirected", name, "it is announced, and requests for it are answered 421 here")
         return
     if host.first.answer is None or host.after.answer is None:
-        yield Finding("no_answer", name, f"no answer here: {host.first.problem or host.after.problem}")
+        yield ServerFinding("no_answer", name, f"no answer here: {host.first.problem or host.after.problem}")
         return
     yield from _contamination(seen, host)
     yield from _beside_its_own(host)
 
 
-def _contamination(seen: Observed, host: HostSeen) -> Iterator[Finding]:
+def _contamination(seen: ServerObservation, host: HostObservation) -> Iterator[ServerFinding]:
     """Whether a connection's first request decides who answers the later ones, as with a proxy that routes once."""
     first, after = host.first.answer, host.after.answer
     page, page_after = seen.page.answer, host.site_after.answer
     if first is not None and after is not None and first.essence != after.essence:
         detail = f"first on a connection: {_told(host.first)}; after {seen.target.site}: {_told(host.after)}"
-        yield Finding("contaminated", host.host, detail)
+        yield ServerFinding("contaminated", host.host, detail)
     elif page is not None and page_after is not None and page.essence != page_after.essence:
         detail = f"after {host.host}, {seen.target.site} answers {_told(host.site_after)} instead of {_told(seen.page)}"
-        yield Finding("contaminated", host.host, detail)
+        yield ServerFinding("contaminated", host.host, detail)
 
 
-def _beside_its_own(host: HostSeen) -> Iterator[Finding]:
+def _beside_its_own(host: HostObservation) -> Iterator[ServerFinding]:
     if host.own is None or host.own.answer is None or host.first.answer is None:
         why = host.not_compared or (host.own.problem if host.own else None)
         if why and not host.shares_address:
-            yield Finding("not_compared", host.host, f"not compared with its own server: {why}")
+            yield ServerFinding("not_compared", host.host, f"not compared with its own server: {why}")
         return
     if host.own.answer.essence != host.first.answer.essence:
         detail = f"here: {_told(host.first)}; at its own address: {_told(host.own)}"
-        yield Finding("answers_differ", host.host, detail)
+        yield ServerFinding("answers_differ", host.host, detail)
     elif host.own.answer.body_sha256 != host.first.answer.body_sha256:
-        yield Finding("body_differs", host.host, "the same kind of answer with another body than at its own address")
+        yield ServerFinding("body_differs", host.host, "the same kind of answer, another body than at its own address")
     if host.security is not None and host.own_security is not None:
         yield from _weaker(host.host, host.security, host.own_security)
 
 
-def _weaker(host: str, here: Security, there: Security) -> Iterator[Finding]:
+def _weaker(host: str, here: Security, there: Security) -> Iterator[ServerFinding]:
     if here.tls_version < there.tls_version:
         detail = f"{here.tls_version} here, {there.tls_version} at its own address"
-        yield Finding("weaker_tls", host, detail)
+        yield ServerFinding("weaker_tls", host, detail)
     elif here.takes_tls_1_2 and not there.takes_tls_1_2:
-        yield Finding("weaker_tls", host, "its own server refuses TLS 1.2, this one takes it")
+        yield ServerFinding("weaker_tls", host, "its own server refuses TLS 1.2, this one takes it")
     if there.asks_for_client_certificate and not here.asks_for_client_certificate:
-        yield Finding("client_certificate", host, "its own server asks for a client certificate, this one does not")
+        yield ServerFinding("client_certificate", host, "its own server wants a client certificate, this one does not")
 
 
-def _status(tried: Tried) -> int | None:
+def _status(tried: ProbeResponse) -> int | None:
     return None if tried.answer is None else tried.answer.status
 
 
-def _told(tried: Tried) -> str:
+def _told(tried: ProbeResponse) -> str:
     """An answer in a few words."""
     if tried.answer is None:
         return tried.problem or "no answer"

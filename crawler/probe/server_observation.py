@@ -40,7 +40,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ProbeResponse:
     """An answer, or why there was none."""
 
     answer: Answer | None
@@ -57,7 +57,7 @@ class Security:
 
 
 @dataclass(frozen=True, slots=True)
-class HostSeen:
+class HostObservation:
     """One host at the site's server (``first``: as a connection's first request; ``after``: behind one for the site).
 
     ``site_after``: the site's page behind a request for this host. ``shares_address``: the host's name leads to the
@@ -70,17 +70,17 @@ class HostSeen:
     promised: bool
     covered: bool
     shares_address: bool
-    first: Tried
-    after: Tried
-    site_after: Tried
-    own: Tried | None
+    first: ProbeResponse
+    after: ProbeResponse
+    site_after: ProbeResponse
+    own: ProbeResponse | None
     security: Security | None
     own_security: Security | None
     not_compared: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ServerObservation:
     """All that was seen. ``payloads``: of the ORIGIN frames over HTTP/2; ``http3_payloads``: None where it has none.
 
     ``not_tried``: hosts beyond :data:`MOST_HOSTS`. ``unfinished``: hosts that the deadline left no time for.
@@ -91,11 +91,11 @@ class Observed:
     payloads: tuple[bytes, ...]
     longest_frame: int
     certificate_names: tuple[str, ...]
-    page: Tried
+    page: ProbeResponse
     http3_offered: bool
     http3_payloads: tuple[bytes, ...] | None
     http3_problem: str | None
-    hosts: tuple[HostSeen, ...] = ()
+    hosts: tuple[HostObservation, ...] = ()
     not_tried: int = 0
     unfinished: int = 0
 
@@ -110,7 +110,7 @@ def origins_in(payloads: Iterable[bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(origin for payload in payloads for origin in origin_frame.decode(payload)))
 
 
-def observe(target: Target, seconds: float = DEADLINE_SECONDS) -> Observed:
+def observe(target: Target, seconds: float = DEADLINE_SECONDS) -> ServerObservation:
     """Look at a server. Connects to it, and to the promised hosts' own addresses where these are public.
 
     Takes at most ``seconds``, whatever the servers and the resolver do; what was seen of whole hosts until then counts.
@@ -121,8 +121,8 @@ def observe(target: Target, seconds: float = DEADLINE_SECONDS) -> Observed:
     return asyncio.run(_observe(target, seconds))
 
 
-async def _observe(target: Target, seconds: float) -> Observed:
-    seen: Observed | None = None
+async def _observe(target: Target, seconds: float) -> ServerObservation:
+    seen: ServerObservation | None = None
     try:
         async with asyncio.timeout(seconds):
             async for seen in _stages(target):  # noqa: B007 - the last one is what was seen in time
@@ -136,7 +136,7 @@ async def _observe(target: Target, seconds: float) -> Observed:
     return seen
 
 
-async def _stages(target: Target) -> AsyncIterator[Observed]:
+async def _stages(target: Target) -> AsyncIterator[ServerObservation]:
     """What has been seen so far: of the server alone, then with one host more each time."""
     async with Connection(target.address, target.port, target.site, target.trust) as connection:
         page = await _tried(connection, target.site, target.path)
@@ -145,7 +145,7 @@ async def _stages(target: Target) -> AsyncIterator[Observed]:
     names = _names(connection.certificate)
     http3_offered = page.answer is not None and "h3" in (page.answer.alt_svc or "")
     http3_payloads, http3_problem = await _over_http3(target) if http3_offered else (None, None)
-    seen = Observed(
+    seen = ServerObservation(
         target,
         connection.protocol,
         payloads,
@@ -172,18 +172,18 @@ async def _stages(target: Target) -> AsyncIterator[Observed]:
 
 async def _host_seen(
     target: Target, host: str, port: int, security: Security, *, promised: bool, covered: bool
-) -> HostSeen:
+) -> HostObservation:
     addresses = await addresses_of(host)
     first, site_after = await _two(target, host, target.site)
     _, after = await _two(target, target.site, host)
-    own: Tried | None = None
+    own: ProbeResponse | None = None
     own_security: Security | None = None
     not_compared: str | None = None
     if target.address in addresses and port == target.port:
         not_compared = "its name leads to this server"
     else:
         own, own_security, not_compared = await _at_home(target, host, port, addresses)
-    return HostSeen(
+    return HostObservation(
         host,
         port,
         promised,
@@ -199,18 +199,18 @@ async def _host_seen(
     )
 
 
-async def _two(target: Target, host: str, other: str) -> tuple[Tried, Tried]:
+async def _two(target: Target, host: str, other: str) -> tuple[ProbeResponse, ProbeResponse]:
     """The answers for two hosts over one new connection of the site's, one after the other."""
     try:
         async with Connection(target.address, target.port, target.site, target.trust) as connection:
             return await _tried(connection, host, target.path), await _tried(connection, other, target.path)
     except ProbeError as error:
-        return Tried(None, error.problem), Tried(None, error.problem)
+        return ProbeResponse(None, error.problem), ProbeResponse(None, error.problem)
 
 
 async def _at_home(
     target: Target, host: str, port: int, addresses: list[str]
-) -> tuple[Tried | None, Security | None, str | None]:
+) -> tuple[ProbeResponse | None, Security | None, str | None]:
     """The host at its own address; otherwise why not."""
     if not addresses:
         return None, None, "its name has no address, or none was told in time"
@@ -229,11 +229,11 @@ async def _at_home(
         return None, None, f"its own server at {address} cannot be asked ({error.problem})"
 
 
-async def _tried(connection: Connection, host: str, path: str) -> Tried:
+async def _tried(connection: Connection, host: str, path: str) -> ProbeResponse:
     try:
-        return Tried(await connection.get(host, path))
+        return ProbeResponse(await connection.get(host, path))
     except ProbeError as error:
-        return Tried(None, error.problem)
+        return ProbeResponse(None, error.problem)
 
 
 async def _security(target: Target, connection: Connection) -> Security:

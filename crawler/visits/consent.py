@@ -57,7 +57,7 @@ PLATFORMS: tuple[tuple[str, str | None], ...] = (
     ("#shopify-pc__banner", "#shopify-pc__banner__btn-accept"),  # Shopify
 )
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 _SCRIPT = """\
 ((PLATFORMS) => {
   const drawn = (one) => one.getClientRects().length > 0 && getComputedStyle(one).visibility !== "hidden";
@@ -80,8 +80,6 @@ def accept(devtools: DevTools, session: str, frame: str) -> bool:
     Raises:
         DevToolsSilent, DevToolsError, DevToolsLost: as for :func:`originset.crawler.page_facts.look`.
     """
-    world = devtools.call("Page.createIsolatedWorld", session, _PATIENCE_S, frameId=frame)["executionContextId"]
-    answer = devtools.call(
-        "Runtime.evaluate", session, _PATIENCE_S, expression=_CALL, contextId=world, userGesture=True
-    )
+    world = devtools.call("Page.createIsolatedWorld", session, _TIMEOUT_S, frameId=frame)["executionContextId"]
+    answer = devtools.call("Runtime.evaluate", session, _TIMEOUT_S, expression=_CALL, contextId=world, userGesture=True)
     return answer["result"].get("value") is True

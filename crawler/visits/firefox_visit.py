@@ -36,7 +36,7 @@ from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_t
 from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError, UsageError
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 _VIEWPORT = {"width": 1280, "height": 800}
 _COOKIES = {"allowed": 5, "blocked": 1}  # network.cookie.cookieBehavior: 5 is Firefox's own, a jar for each site
 _FORGET_HSTS = "Cc['@mozilla.org/ssservice;1'].getService(Ci.nsISiteSecurityService).clearAll()"
@@ -175,7 +175,7 @@ class VisitingFirefox(Firefox):
         deadline = time.monotonic() + self.settings.timeout_s
         # Its answer comes when the navigation has begun, or failed to; what it says, the events say too.
         with contextlib.suppress(BrowserError):
-            self._call("browsingContext.navigate", {"context": context, "url": url, "wait": "none"}, _PATIENCE_S)
+            self._call("browsingContext.navigate", {"context": context, "url": url, "wait": "none"}, _TIMEOUT_S)
         quiet_since: float | None = None
         seen = log.activity
         while (now := time.monotonic()) < deadline and not log.page.budget.exceeded:
@@ -210,7 +210,7 @@ class VisitingFirefox(Firefox):
         """A page's answer, asked from a world of our own."""
         target = {"context": context, "sandbox": "originset"}
         asked = {"expression": expression, "target": target, "awaitPromise": False}
-        answer = self._call("script.evaluate", asked, _PATIENCE_S).get("result", {})
+        answer = self._call("script.evaluate", asked, _TIMEOUT_S).get("result", {})
         return answer.get("value") if answer.get("type") == "string" else None
 
     def _capture(

@@ -14,7 +14,7 @@ import msgspec
 from originset.crawler.browsers.devtools import DevTools
 from originset.crawler.visits.consent import PLATFORMS
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 _MOST_LINKS = 5_000
 _LONGEST_LINK = 4_096
 
@@ -73,8 +73,8 @@ def look(devtools: DevTools, session: str, frame: str) -> PageFacts | None:
         DevToolsError: the page is going away.
         DevToolsLost: the browser is gone.
     """
-    world = devtools.call("Page.createIsolatedWorld", session, _PATIENCE_S, frameId=frame)["executionContextId"]
-    answer = devtools.call("Runtime.evaluate", session, _PATIENCE_S, expression=QUESTION, contextId=world)
+    world = devtools.call("Page.createIsolatedWorld", session, _TIMEOUT_S, frameId=frame)["executionContextId"]
+    answer = devtools.call("Runtime.evaluate", session, _TIMEOUT_S, expression=QUESTION, contextId=world)
     text = answer["result"].get("value")
     return None if text is None else answered(text)
 

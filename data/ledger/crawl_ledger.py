@@ -39,7 +39,7 @@ ON CONFLICT DO UPDATE SET state = excluded.state, attempts = excluded.attempts, 
 WHERE state IN ('queued', 'leased', 'skipped') AND excluded.state NOT IN ('queued', 'leased', 'skipped')
 """
 # The file beside it: the ledger's mark and the count, of a fixed width, so that it is written over in place.
-_VOUCHER = re.compile(rb"([0-9a-f]{16}) ([0-9]{20})\n")
+_MARKER = re.compile(rb"([0-9a-f]{16}) ([0-9]{20})\n")
 _ROW = "site, vantage, round, repeat, page, rank, address"
 _KEY = "site = ? AND vantage = ? AND round = ? AND repeat = ? AND page = ?"
 _EVERY = f"""
@@ -80,7 +80,7 @@ class Ledger:
             StudyError: the file cannot be opened, or is no ledger.
         """
         self._path = path
-        self._voucher = path.with_suffix(".leases")
+        self._marker_path = path.with_suffix(".leases")
         self._mark: str | None = None
         self._noted = 0
         self._noting = threading.Lock()
@@ -173,10 +173,10 @@ class Ledger:
             _, count = _standing(cursor)
         self._note(count)
 
-    def vouches(self) -> bool:
-        """Whether it knows of every visit that was begun since :meth:`vouch`: a capture is of one, or of none."""
+    def is_complete(self) -> bool:
+        """Whether the ledger has every visit that was begun since :meth:`mark_complete`."""
         try:
-            noted = _VOUCHER.fullmatch(read_whole(self._voucher, 100))
+            noted = _MARKER.fullmatch(read_whole(self._marker_path, 100))
         except (OSError, OverflowError):
             return False
         with self._transaction() as cursor:
@@ -186,35 +186,38 @@ class Ledger:
         self._mark = mark
         return True
 
-    def vouch(self) -> None:
-        """From now on count leases beside the ledger: every capture that is there is of a visit that it knows."""
+    def mark_complete(self) -> None:
+        """Set the completeness marker: every capture that exists now is of a visit that the ledger has.
+
+        From now on leases are counted beside the ledger.
+        """
         mark = secrets.token_hex(8)
         with self._transaction(durable=True) as cursor:
             cursor.execute("INSERT OR REPLACE INTO facts (name, value) VALUES ('mark', ?)", (mark,))
             _, count = _standing(cursor)
-        with replacing(self._voucher) as beside:
-            beside.write_bytes(_voucher(mark, count))
+        with replacing(self._marker_path) as beside:
+            beside.write_bytes(_marker(mark, count))
         self._mark, self._noted = mark, count
 
-    def disown(self) -> None:
-        """Stop that: there may be captures of visits that the ledger does not know."""
+    def clear_complete(self) -> None:
+        """Clear the completeness marker: there may be captures of visits that the ledger lacks."""
         self._mark = None
-        self._voucher.unlink(missing_ok=True)
+        self._marker_path.unlink(missing_ok=True)
 
     def _note(self, count: int) -> None:
         with self._noting:
             if self._mark is None or count <= self._noted:
                 return
             try:
-                voucher = os.open(self._voucher, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                marker = os.open(self._marker_path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             except FileNotFoundError:  # whoever removed it wants the captures to be looked through
                 self._mark = None
                 return
             try:
                 # Not synchronised: after a power cut it may count too few, but then the ledger has its leases.
-                os.pwrite(voucher, _voucher(self._mark, count), 0)
+                os.pwrite(marker, _marker(self._mark, count), 0)
             finally:
-                os.close(voucher)
+                os.close(marker)
             self._noted = count
 
     def finish(
@@ -243,7 +246,7 @@ class Ledger:
         Raises:
             StudyError: the other file is no ledger.
         """
-        self.disown()
+        self.clear_complete()
         require_regular(other)
         try:
             with self._lock, closing(self._connection.cursor()) as cursor:
@@ -298,7 +301,7 @@ def _standing(cursor: sqlite3.Cursor) -> tuple[str | None, int]:
     return facts.get("mark"), int(facts.get("leases", 0))
 
 
-def _voucher(mark: str, count: int) -> bytes:
+def _marker(mark: str, count: int) -> bytes:
     return b"%s %020d\n" % (mark.encode(), count)
 
 

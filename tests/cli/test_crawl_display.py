@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from originset.cli.crawl_display import Display, Pace
+from originset.cli.crawl_display import Display, RateLimit
 from originset.data.captures.capture import Visit
 
 
@@ -21,7 +21,7 @@ def visit(status: str, error: str | None = None) -> Visit:
 
 
 def test_a_line_for_people() -> None:
-    pace = Pace(100.0)
+    pace = RateLimit(100.0)
     assert pace.line(9, 100.0).startswith("0 done · 0 failed · 9 left")
     for second, (status, error) in enumerate([("ok", None), ("partial", "hang"), ("failed", "dns"), ("failed", "dns")]):
         pace.add(visit(status, error), 101.0 + second)

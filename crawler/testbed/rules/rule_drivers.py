@@ -25,7 +25,7 @@ from originset.data.studies.identity import crawl_visit_id
 
 # How long nothing may happen after the last request that is due, and how long is waited for one.
 _QUIET_S = 0.15
-_PATIENCE_S = 1.5
+_TIMEOUT_S = 1.5
 
 # All third parties' cookies, or none of them.
 _COOKIES: Mapping[Cookies, int] = {"allowed": 0, "blocked": 1}
@@ -110,7 +110,7 @@ class FirefoxDriver:
                 return time.monotonic() - answered >= _QUIET_S
             return False
 
-        self._browser.load(url, settled=settled, patience_s=last_s(page) + _PATIENCE_S)
+        self._browser.load(url, settled=settled, patience_s=last_s(page) + _TIMEOUT_S)
 
 
 def last_s(page: Resource) -> float:

@@ -17,7 +17,7 @@ _COLUMNS: dict[Column, tuple[Browser, Cookies]] = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """``shown_by``: rule, column, and how many connections carried requests in most loads."""
 
     sentence: str
@@ -25,7 +25,7 @@ class Finding:
 
 
 FINDINGS = (
-    Finding(
+    RuleFinding(
         "Both browsers carry a second name over a connection whose address is among the second name's own, wherever it "
         "stands there, if the connection's certificate covers the name. That the two names' addresses overlap is not "
         "enough.",
@@ -40,7 +40,7 @@ FINDINGS = (
             ("certificate-missing", "firefox", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "What counts is the certificate of the connection that is there: the second name's own may be another one, or "
         "have expired.",
         (
@@ -52,7 +52,7 @@ FINDINGS = (
             ("certificate-of-second-covers", "firefox", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "A first name that has IPv6 beside a second that has not needs a second connection, though both have the same "
         "IPv4 address.",
         (
@@ -61,7 +61,7 @@ FINDINGS = (
             ("address-v6-both", "firefox", 1),
         ),
     ),
-    Finding(
+    RuleFinding(
         "Chromium does none of this across sites while third-party cookies are blocked; Firefox does.",
         (
             ("address-same-cross-site", "chromium", 1),
@@ -69,7 +69,7 @@ FINDINGS = (
             ("address-same-cross-site", "firefox", 1),
         ),
     ),
-    Finding(
+    RuleFinding(
         "Over HTTP/2 Firefox takes an ORIGIN frame as a permission, at any address, even for a name that DNS denies; "
         "it still asks DNS. It takes it as a restriction, too: a frame that leaves a name out, or has no entries, ends "
         "the sharing that the address would allow.",
@@ -81,7 +81,7 @@ FINDINGS = (
             ("origin-incomplete-same-address", "firefox", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "The set need not name the host that sends it. A later frame adds to it. Entries that are no origins harm "
         "nothing; capitals, :443 and a slash at the end pass; a wildcard, another port or http do not.",
         (
@@ -96,11 +96,11 @@ FINDINGS = (
             ("origin-wrong-scheme", "firefox", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "Over HTTP/2 Chromium pays ORIGIN frames no heed, as permission or as restriction.",
         (("origin-complete", "chromium", 2), ("origin-own-only-same-address", "chromium", 1)),
     ),
-    Finding(
+    RuleFinding(
         "Over HTTP/3 Chromium takes an ORIGIN frame as a permission, without asking DNS, within the same site or with "
         "third-party cookies allowed; an HTTPS record on the first name is enough. It does not take it as a "
         "restriction.",
@@ -116,7 +116,7 @@ FINDINGS = (
             ("http3-origin-empty-same-address", "chromium", 1),
         ),
     ),
-    Finding(
+    RuleFinding(
         "There, too, the set need not name its own host, a later frame adds to it, entries that are no origins harm "
         "nothing, capitals pass, a wildcard or another port do not; nor does a slash at the end.",
         (
@@ -129,7 +129,7 @@ FINDINGS = (
             ("http3-origin-path", "chromium", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "Over HTTP/3 Firefox pays ORIGIN frames no heed; it shares connections there by address, as over HTTP/2.",
         (
             ("http3-origin-complete", "firefox", 2),
@@ -137,7 +137,7 @@ FINDINGS = (
             ("http3-same-address", "firefox", 1),
         ),
     ),
-    Finding(
+    RuleFinding(
         "A frame that comes late counts from then on: it admits names that were not asked for before, and Firefox, "
         "over HTTP/2, asks no more over that connection for names that it leaves out.",
         (
@@ -146,11 +146,11 @@ FINDINGS = (
             ("http3-origin-late", "chromium", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "No frame replaces the certificate.",
         (("origin-certificate-missing", "firefox", 2), ("http3-origin-certificate-missing", "chromium", 2)),
     ),
-    Finding(
+    RuleFinding(
         "In both browsers requests without credentials (crossorigin, fonts of another name, fetch that omits them) go "
         "over connections of their own, ORIGIN frame or not.",
         (
@@ -164,11 +164,11 @@ FINDINGS = (
             ("http3-origin-anonymous", "chromium", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "An iframe of another site has connections of its own in Chromium, whatever the cookies; not in Firefox.",
         (("frame-cross-site", "chromium", 2), ("frame-cross-site", "firefox", 1)),
     ),
-    Finding(
+    RuleFinding(
         "Over HTTP/3 Chromium lets an ORIGIN frame take in names whose own servers speak HTTP/2 or HTTP/1.1 alone.",
         (
             ("http3-origin-first-only", "chromium", 1),
@@ -176,18 +176,18 @@ FINDINGS = (
             ("http3-first-only", "chromium", 2),
         ),
     ),
-    Finding(
+    RuleFinding(
         "A name whose own server speaks HTTP/1.1 alone is asked over HTTP/2 if a connection may carry it.",
         (("protocol-http1-second", "chromium", 1), ("protocol-http1-second", "firefox", 1)),
     ),
-    Finding(
+    RuleFinding(
         "A 421 sends Chromium's requests together over one more connection.",
         (("protocol-misdirected", "chromium", 2), ("http3-origin-misdirected", "chromium", 2)),
     ),
 )
 
 
-def holds(finding: Finding, seen: Observations) -> bool:
+def holds(finding: RuleFinding, seen: Observations) -> bool:
     """Whether every rule that shows it still does."""
     for rule, column, used in finding.shown_by:
         cell = seen.cell(rule, *_COLUMNS[column])

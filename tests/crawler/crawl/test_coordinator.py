@@ -1,4 +1,4 @@
-"""What becomes of visits whose makers answer, fail or are lost; without browsers, as a book knows no makers."""
+"""What becomes of visits whose makers answer, fail or are lost; without browsers, as a coordinator knows no makers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from originset.crawler.crawl.coordinator import Book, Made
+from originset.crawler.crawl.coordinator import Coordinator, VisitResult
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
@@ -22,7 +22,7 @@ from originset.data.studies.study import Study
 SITES = [f"site{n}.example" for n in range(12)]
 
 
-def made(row: Row, status: str = "ok", error: str | None = None) -> Made:
+def made(row: Row, status: str = "ok", error: str | None = None) -> VisitResult:
     visit = Visit(
         visit_id=crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
         site=row.site,
@@ -31,20 +31,20 @@ def made(row: Row, status: str = "ok", error: str | None = None) -> Made:
         status=status,
         error=error,
     )
-    return Made(visit=visit, sandbox="own", capture=pack_capture({"entries": []}, Extension(visit=visit)))
+    return VisitResult(visit=visit, sandbox="own", capture=pack_capture({"entries": []}, Extension(visit=visit)))
 
 
 class Steady:
     """Answers for all that it is given, three at a time."""
 
-    most = 3
-    over = lost = False
+    batch_size = 3
+    closed = disconnected = False
 
     def __init__(self) -> None:
         self.given: list[list[Row]] = []
         self.closed = False
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
         self.given.append(rows)
         for row in rows:
             yield row, made(row)
@@ -56,69 +56,69 @@ class Steady:
 class Lost(Steady):
     """Answers for one visit and is never heard of again."""
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
         self.given.append(rows)
         yield rows[0], made(rows[0])
-        self.over = self.lost = True
+        self.closed = self.disconnected = True
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
+def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
     study = Study(tmp_path / "study")
     study.create()
     settings = CrawlSettings(seed=1, least_disk=0, least_memory=0)
     with Ledger(study.ledger_path) as ledger:
         sites = parse_site_list("list", enumerate(SITES, 1), "0")
         plan = plan_crawl(study, ledger, sites, settings)
-        yield Book(study, ledger, settings, plan, None, lambda _visit, _left: None)
+        yield Coordinator(study, ledger, settings, plan, None, lambda _visit, _left: None)
 
 
-def states(book: Book) -> dict[str, int]:
-    return book._ledger.counts()
+def states(coordinator: Coordinator) -> dict[str, int]:
+    return coordinator._ledger.counts()
 
 
-def test_visits_of_a_lost_maker_are_made_by_another(book: Book) -> None:
+def test_visits_of_a_lost_maker_are_made_by_another(coordinator: Coordinator) -> None:
     lost, steady = Lost(), Steady()
-    book.work(lost)
+    coordinator.work(lost)
     assert lost.closed
     assert len(lost.given) == 1
-    assert states(book) == {"done": 1, "queued": 11}
-    book.work(steady)
-    assert states(book) == {"done": 12}
-    assert (book.left_over, book.finished, book.made) == (0, True, {"ok": 12})
+    assert states(coordinator) == {"done": 1, "queued": 11}
+    coordinator.work(steady)
+    assert states(coordinator) == {"done": 12}
+    assert (coordinator.left_over, coordinator.finished, coordinator.made) == (0, True, {"ok": 12})
     assert {row for rows in steady.given for row in rows} >= set(lost.given[0][1:])
-    assert {row: tries for row, _, tries in book._ledger.every()}[lost.given[0][1]] == 2
-    assert len(list(capture_paths(book._study.captures))) == 12
+    assert {row: tries for row, _, tries in coordinator._ledger.every()}[lost.given[0][1]] == 2
+    assert len(list(capture_paths(coordinator._study.captures))) == 12
 
 
-def test_visits_that_lose_every_maker_are_left_over(book: Book) -> None:
+def test_visits_that_lose_every_maker_are_left_over(coordinator: Coordinator) -> None:
     class Poisoned(Steady):
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
             self.given.append(rows)
             for row in rows:
                 if row.site == SITES[0]:
-                    self.over = self.lost = True
+                    self.closed = self.disconnected = True
                     return
                 yield row, made(row)
 
     makers = [Poisoned() for _ in range(20)]
-    for maker in makers:
-        book.work(maker)
-    assert book.finished, "the crawl ends"
-    assert book.left_over == 1
-    assert states(book) == {"done": 11, "queued": 1}
-    assert sum(any(row.site == SITES[0] for rows in maker.given for row in rows) for maker in makers) == 4
+    for worker in makers:
+        coordinator.work(worker)
+    assert coordinator.finished, "the crawl ends"
+    assert coordinator.left_over == 1
+    assert states(coordinator) == {"done": 11, "queued": 1}
+    assert sum(any(row.site == SITES[0] for rows in worker.given for row in rows) for worker in makers) == 4
 
 
-def test_a_maker_that_ends_early_loses_nothing(book: Book) -> None:
+def test_a_maker_that_ends_early_loses_nothing(coordinator: Coordinator) -> None:
     class Brief(Steady):
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
             self.given.append(rows)
             yield rows[0], made(rows[0])
 
     brief = Brief()
-    book.work(brief)
-    assert states(book) == {"done": 12}
+    coordinator.work(brief)
+    assert states(coordinator) == {"done": 12}
     assert len(brief.given) == 12
 
 
@@ -130,28 +130,30 @@ def test_a_batch_has_no_two_visits_to_one_site(tmp_path: Path) -> None:
     makers = [Steady() for _ in range(4)]
     with Ledger(study.ledger_path) as ledger:
         plan = plan_crawl(study, ledger, parse_site_list("list", enumerate(addresses, 1), "0"), settings)
-        book = Book(study, ledger, settings, plan, None, lambda _visit, _left: None)
-        threads = [threading.Thread(target=book.work, args=(maker,)) for maker in makers]
+        coordinator = Coordinator(study, ledger, settings, plan, None, lambda _visit, _left: None)
+        threads = [threading.Thread(target=coordinator.work, args=(worker,)) for worker in makers]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert book.error is None
+        assert coordinator.error is None
         assert ledger.counts() == {"done": 60}
-    batches = [[row.site.split(".")[1] for row in rows] for maker in makers for rows in maker.given]
+    batches = [[row.site.split(".")[1] for row in rows] for worker in makers for rows in worker.given]
     assert all(len(set(sites)) == len(sites) for sites in batches)
     assert max(map(len, batches)) == 3
 
 
-def test_a_failure_that_may_pass_is_tried_again_and_what_was_staged_goes(book: Book, tmp_path: Path) -> None:
+def test_a_failure_that_may_pass_is_tried_again_and_what_was_staged_goes(
+    coordinator: Coordinator, tmp_path: Path
+) -> None:
     store = FolderStore(tmp_path / "shared")
-    book.store = store
+    coordinator.store = store
     tried: list[str] = []
 
     class Staging(Steady):
-        most = 1
+        batch_size = 1
 
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
             (row,) = rows
             first = row.site == SITES[0] and SITES[0] not in tried
             tried.append(row.site)
@@ -160,26 +162,26 @@ def test_a_failure_that_may_pass_is_tried_again_and_what_was_staged_goes(book: B
             answer.staged, answer.capture = store.stage("aa" * 16, answer.visit.visit_id, answer.capture), None
             yield row, answer
 
-    book.work(Staging())
-    assert book.error is None
-    assert states(book) == {"done": 12}
+    coordinator.work(Staging())
+    assert coordinator.error is None
+    assert states(coordinator) == {"done": 12}
     assert tried.count(SITES[0]) == 2
     assert len(list(store.captures())) == 12
     assert not [path for path in (tmp_path / "shared" / "incoming").rglob("*") if path.is_file()]
 
 
 @pytest.mark.promise("workers-are-checked")
-def test_a_capture_that_is_not_where_it_was_said_to_be_ends_the_crawl(book: Book, tmp_path: Path) -> None:
-    book.store = FolderStore(tmp_path / "shared")
+def test_a_capture_that_is_not_where_it_was_said_to_be_ends_the_crawl(coordinator: Coordinator, tmp_path: Path) -> None:
+    coordinator.store = FolderStore(tmp_path / "shared")
 
     class Elsewhere(Steady):
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, Made | None]]:
+        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
             for row in rows:
                 answer = made(row)
                 answer.staged, answer.capture = f"incoming/{'aa' * 16}/{answer.visit.visit_id}", None
                 yield row, answer
 
-    book.work(Elsewhere())
-    assert isinstance(book.error, ClusterError)
-    assert "do all machines share this folder?" in str(book.error)
-    assert states(book) == {"queued": 12}
+    coordinator.work(Elsewhere())
+    assert isinstance(coordinator.error, ClusterError)
+    assert "do all machines share this folder?" in str(coordinator.error)
+    assert states(coordinator) == {"queued": 12}

@@ -8,7 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.crawl.frontier import Pace, Schedule, chosen, in_shard, shuffled
+from originset.crawler.crawl.frontier import Frontier, RateLimit, chosen, in_shard, shuffled
 from originset.data.ledger.crawl_ledger import Row
 
 
@@ -56,7 +56,7 @@ def test_links_are_chosen_alike_wherever_they_are_found() -> None:
 
 def test_a_site_is_visited_by_one_at_a_time() -> None:
     rows = [row("a.test"), row("a.test", 2), row("b.test"), row("a.test", 3)]
-    schedule = Schedule(rows, lambda one: one.site)
+    schedule = Frontier(rows, lambda one: one.site)
     first, second = schedule.take(never), schedule.take(never)
     assert (first, second) == (rows[0], rows[2])
     assert len(schedule) == 2
@@ -77,7 +77,7 @@ def test_a_site_is_visited_by_one_at_a_time() -> None:
 
 
 def test_what_follows_from_the_last_is_waited_for() -> None:
-    schedule = Schedule([row("a.test")], lambda one: one.site)
+    schedule = Frontier([row("a.test")], lambda one: one.site)
     schedule.take(never)
     taken: list[Row | None] = []
     waiting = threading.Thread(target=lambda: taken.append(schedule.take(never)))
@@ -88,13 +88,13 @@ def test_what_follows_from_the_last_is_waited_for() -> None:
 
 
 def test_who_is_told_to_end_takes_nothing() -> None:
-    schedule = Schedule([row("a.test")], lambda one: one.site)
+    schedule = Frontier([row("a.test")], lambda one: one.site)
     assert schedule.take(lambda: True) is None
     assert len(schedule) == 1
 
 
 def test_a_pause_before_another_attempt() -> None:
-    schedule = Schedule([row("a.test"), row("b.test")], lambda one: one.site)
+    schedule = Frontier([row("a.test"), row("b.test")], lambda one: one.site)
     assert schedule.take(never) == row("a.test")
     start = time.monotonic()
     schedule.put(row("a.test"), 0.2)
@@ -106,12 +106,12 @@ def test_a_pause_before_another_attempt() -> None:
 def test_servers_are_paced_across_sites() -> None:
     asked: list[str] = []
 
-    def paces(one: Row) -> tuple[Pace, ...]:
+    def rate_limits(one: Row) -> tuple[RateLimit, ...]:
         asked.append(one.site)
-        return () if one.site == "free.test" else (Pace("192.0.2.1", 0.2),)
+        return () if one.site == "free.test" else (RateLimit("192.0.2.1", 0.2),)
 
     rows = [row("a.test"), row("b.test"), row("free.test"), row("a.test", 2)]
-    schedule = Schedule(rows, lambda one: one.site, paces)
+    schedule = Frontier(rows, lambda one: one.site, rate_limits)
     start = time.monotonic()
     order = []
     for _ in rows:
@@ -127,20 +127,20 @@ def test_servers_are_paced_across_sites() -> None:
 
 def test_several_at_once_are_of_different_sites() -> None:
     rows = [row("a.test"), row("a.test", 2), row("b.test"), row("c.test"), row("d.test")]
-    schedule = Schedule(rows, lambda one: one.site)
-    assert schedule.take_some(never, 3) == [row("a.test"), row("b.test"), row("c.test")]
-    assert schedule.take_some(never, 3) == [row("d.test")]
+    schedule = Frontier(rows, lambda one: one.site)
+    assert schedule.take_batch(never, 3) == [row("a.test"), row("b.test"), row("c.test")]
+    assert schedule.take_batch(never, 3) == [row("d.test")]
     assert not schedule.finished
     for site in "abcd":
         schedule.done(row(f"{site}.test"))
-    assert schedule.take_some(never, 3) == [row("a.test", 2)]
+    assert schedule.take_batch(never, 3) == [row("a.test", 2)]
     schedule.done(row("a.test", 2))
     assert schedule.finished
-    assert schedule.take_some(never, 3) == []
+    assert schedule.take_batch(never, 3) == []
 
 
 def test_what_is_given_up_is_left_over_and_not_waited_for() -> None:
-    schedule = Schedule([row("a.test"), row("a.test", 2)], lambda one: one.site)
+    schedule = Frontier([row("a.test"), row("a.test", 2)], lambda one: one.site)
     assert schedule.take(never) == row("a.test")
     schedule.give_up(row("a.test"))
     assert (len(schedule), schedule.finished) == (2, False)

@@ -10,7 +10,7 @@ import pytest
 from generated_captures import write_captures
 
 from originset.analysis.importing.rejects import reject_rows
-from originset.crawler.crawl.pending_visits import Plan, plan_crawl
+from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import Extension, Visit, capture_path, capture_paths, pack_capture
@@ -37,7 +37,7 @@ def study(tmp_path: Path) -> Study:
     return made
 
 
-def _plan(study: Study, ledger: Ledger) -> Plan:
+def _plan(study: Study, ledger: Ledger) -> CrawlPlan:
     return plan_crawl(study, ledger, parse_site_list("list", enumerate(_SITES, start=1), "0"), CrawlSettings(seed=1))
 
 
@@ -101,7 +101,7 @@ class Elsewhere:
         self.study = Study(folder / "study")
         self.study.create()
 
-    def plan(self, study: Study, ledger: Ledger) -> Plan:
+    def plan(self, study: Study, ledger: Ledger) -> CrawlPlan:
         sites = parse_site_list("list", enumerate(_SITES, start=1), "0")
         return plan_crawl(study, ledger, sites, CrawlSettings(seed=1), self.store)
 

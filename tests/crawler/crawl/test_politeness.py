@@ -11,8 +11,8 @@ from typing import ClassVar
 import pytest
 from web_server import Quiet, serving
 
-from originset.crawler.crawl.frontier import Pace
-from originset.crawler.crawl.politeness import Manners, is_excluded, site_of
+from originset.crawler.crawl.frontier import RateLimit
+from originset.crawler.crawl.politeness import Politeness, is_excluded, site_of
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.data.ledger.crawl_ledger import Row
 
@@ -47,17 +47,17 @@ def server() -> Iterator[str]:
 )
 def test_robots(server: str, status: int, text: str, permitted: dict[str, bool]) -> None:
     Robots.rules = status, text
-    manners = Manners(
+    politeness = Politeness(
         CrawlSettings(visit=VisitSettings(contact="+https://crawl.example/", allow_private=True), respect_robots=True)
     )
-    assert {path: manners.permits(server + path) for path in permitted} == permitted
+    assert {path: politeness.permits(server + path) for path in permitted} == permitted
     assert Robots.agents == ["originset (+https://crawl.example/)"], "asked once for a site"
 
 
 def test_robots_where_nobody_answers_or_nobody_asks(server: str) -> None:
     Robots.rules = 200, "User-agent: *\nDisallow: /\n"
-    assert Manners(CrawlSettings(respect_robots=True)).permits("http://127.0.0.1:9/"), "the visit says what is wrong"
-    assert Manners(CrawlSettings()).permits(server)
+    assert Politeness(CrawlSettings(respect_robots=True)).permits("http://127.0.0.1:9/"), "the visit says what is wrong"
+    assert Politeness(CrawlSettings()).permits(server)
     assert Robots.agents == []
 
 
@@ -85,12 +85,12 @@ def test_robots_lead_to_no_private_address(server: str) -> None:
     try:
         with ThreadingHTTPServer((public, 80), Stranger) as stranger:
             threading.Thread(target=stranger.serve_forever, args=(0.05,), daemon=True).start()
-            careful = Manners(CrawlSettings(respect_robots=True))
+            careful = Politeness(CrawlSettings(respect_robots=True))
             assert careful.permits(f"http://{public}/")
             assert careful.permits(server.replace("127.0.0.1", "localhost"))
             assert Robots.agents == []
             allowed = CrawlSettings(visit=VisitSettings(allow_private=True), respect_robots=True)
-            assert not Manners(allowed).permits(f"http://{public}/")
+            assert not Politeness(allowed).permits(f"http://{public}/")
             assert len(Robots.agents) == 1
             stranger.shutdown()
     finally:
@@ -110,7 +110,7 @@ def test_sites() -> None:
 
 def test_paces() -> None:
     row = Row("8.8.8.8", "here", 1, 1)
-    assert Manners(CrawlSettings()).paces(row) == ()
-    assert Manners(CrawlSettings(per_address=30)).paces(row) == (Pace("8.8.8.8", 2.0),)
-    assert Manners(CrawlSettings(per_as=60)).paces(row) == (Pace(15169, 1.0),)
-    assert Manners(CrawlSettings(per_address=1, per_as=1)).paces(Row("nowhere.invalid", "here", 1, 1)) == ()
+    assert Politeness(CrawlSettings()).rate_limits(row) == ()
+    assert Politeness(CrawlSettings(per_address=30)).rate_limits(row) == (RateLimit("8.8.8.8", 2.0),)
+    assert Politeness(CrawlSettings(per_as=60)).rate_limits(row) == (RateLimit(15169, 1.0),)
+    assert Politeness(CrawlSettings(per_address=1, per_as=1)).rate_limits(Row("nowhere.invalid", "here", 1, 1)) == ()

@@ -14,7 +14,7 @@ from faulty_server import FaultyServer
 from scripted_dns import ScriptedDns
 
 from originset.crawler.probe import live_lookups as module
-from originset.crawler.probe.live_lookups import Manners, Place, Wanted, look_up
+from originset.crawler.probe.live_lookups import Endpoint, LookupPolicy, LookupRequest, look_up
 from originset.crawler.probe.resolver import Resolver
 from originset.crawler.testbed.servers.certificate_authority import Authority
 
@@ -79,25 +79,28 @@ def answer(name: str, kind: str, before: int) -> list[str]:
     return []
 
 
-def manners(dns: ScriptedDns, **more: object) -> Manners:
-    return Manners(Resolver("127.0.0.1", dns.port), 50, **more)
+def policy(dns: ScriptedDns, **more: object) -> LookupPolicy:
+    return LookupPolicy(Resolver("127.0.0.1", dns.port), 50, **more)
 
 
 @pytest.mark.promise("live-stays-public")
 def test_nothing_private_is_contacted(listener: Listener) -> None:
     hostile = [
-        *(Wanted(address, (Place(address, 443),)) for address in PRIVATE),
-        *(Wanted("inside.test", (Place(address, 443), Place(None, 443))) for address in PRIVATE),
-        Wanted("rebinding.test", (Place(None, 443), Place("::ffff:127.0.0.1", 443))),
-        Wanted("rebinding.test", (Place("224.0.0.1", 443),)),
-        Wanted("localhost", (Place(None, 443),)),
-        Wanted("printer.local", (Place(None, 443),)),
-        Wanted("intranet", (Place(None, 443),)),
-        *(Wanted(f"printer.{zone}", (Place(None, 443),)) for zone in ("corp", "lan", "home", "internal", "invalid")),
-        Wanted("home.test", (Place(HOME, 22),)),
+        *(LookupRequest(address, (Endpoint(address, 443),)) for address in PRIVATE),
+        *(LookupRequest("inside.test", (Endpoint(address, 443), Endpoint(None, 443))) for address in PRIVATE),
+        LookupRequest("rebinding.test", (Endpoint(None, 443), Endpoint("::ffff:127.0.0.1", 443))),
+        LookupRequest("rebinding.test", (Endpoint("224.0.0.1", 443),)),
+        LookupRequest("localhost", (Endpoint(None, 443),)),
+        LookupRequest("printer.local", (Endpoint(None, 443),)),
+        LookupRequest("intranet", (Endpoint(None, 443),)),
+        *(
+            LookupRequest(f"printer.{zone}", (Endpoint(None, 443),))
+            for zone in ("corp", "lan", "home", "internal", "invalid")
+        ),
+        LookupRequest("home.test", (Endpoint(HOME, 22),)),
     ]
     with ScriptedDns(answer) as dns:
-        handshakes = look_up(hostile, manners(dns), 60).handshakes
+        handshakes = look_up(hostile, policy(dns), 60).handshakes
         asked = {name for name, _ in dns.asked}
     assert listener.contacts == 0
     assert asked == {"inside.test", "rebinding.test", "home.test"}, "names of one's own network are not asked for"
@@ -113,8 +116,8 @@ def test_nothing_private_is_contacted(listener: Listener) -> None:
 
 def test_allowed_is_allowed(listener: Listener) -> None:
     with ScriptedDns(answer) as dns:
-        wanted = [Wanted("inside.test", (Place("10.0.0.1", 443),))]
-        handshakes = look_up(wanted, manners(dns, allow_private=True), 60).handshakes
+        wanted = [LookupRequest("inside.test", (Endpoint("10.0.0.1", 443),))]
+        handshakes = look_up(wanted, policy(dns, allow_private=True), 60).handshakes
     assert listener.contacts == 1
     assert [(one.address, one.changed, one.certificate) for one in handshakes] == [("10.0.0.1", False, None)]
 
@@ -124,11 +127,11 @@ def test_what_servers_show(authority: Authority) -> None:
     with addresses(HOME, MOVED), ScriptedDns(answer) as dns, FaultyServer(HOME, home), FaultyServer(MOVED, home):
         found = look_up(
             [
-                Wanted("home.test", (Place(HOME, 443), Place(MOVED, 443), Place(None, 443))),
-                Wanted("stranger.test", (Place(HOME, 443),)),
-                Wanted("names.only.test"),
+                LookupRequest("home.test", (Endpoint(HOME, 443), Endpoint(MOVED, 443), Endpoint(None, 443))),
+                LookupRequest("stranger.test", (Endpoint(HOME, 443),)),
+                LookupRequest("names.only.test"),
             ],
-            manners(dns),
+            policy(dns),
             60,
         )
         assert dns.asked["home.test", "A"] == 1
@@ -156,7 +159,7 @@ def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module.asyncio, "sleep", wait)
     monkeypatch.setattr(module.time, "monotonic", lambda: 100.0)
-    slow = Manners(None, 2.0)
+    slow = LookupPolicy(None, 2.0)
     for _ in range(4):
         module.asyncio.run(slow.turn())
     assert waits == [0.0, 0.5, 1.0, 1.5]
@@ -166,16 +169,16 @@ def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.2)
     with addresses(HOME), closing(socket.create_server((HOME, 443))):
-        [one] = look_up([Wanted("home.test", (Place(HOME, 443),))], Manners(None, 50), 60).handshakes
+        [one] = look_up([LookupRequest("home.test", (Endpoint(HOME, 443),))], LookupPolicy(None, 50), 60).handshakes
     assert one.problem == "no handshake in time"
 
 
 @pytest.mark.promise("live-ends")
 @pytest.mark.timeout(60)
 def test_the_deadline_holds_whatever_a_recording_leads_to() -> None:
-    many = tuple(Place(f"104.20.{number // 250}.{number % 250}", 443) for number in range(1000))
-    wanted = [Wanted("one.test", (Place("104.21.0.1", 22),)), Wanted("home.test", many)]
-    found = look_up(wanted, Manners(None, 0.5), 0.3)
+    many = tuple(Endpoint(f"104.20.{number // 250}.{number % 250}", 443) for number in range(1000))
+    wanted = [LookupRequest("one.test", (Endpoint("104.21.0.1", 22),)), LookupRequest("home.test", many)]
+    found = look_up(wanted, LookupPolicy(None, 0.5), 0.3)
     assert found.unfinished == {"home.test"}
     assert {one.host for one in found.handshakes} == {"one.test"}, "of whole hosts only"
 
@@ -186,5 +189,5 @@ def test_the_deadline_holds_whatever_the_resolver_does() -> None:
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
         silent.bind(("127.0.0.1", 0))
         resolver = Resolver("127.0.0.1", silent.getsockname()[1])
-        found = look_up([Wanted("a.test"), Wanted("b.test")], Manners(resolver, 50), 0.3)
+        found = look_up([LookupRequest("a.test"), LookupRequest("b.test")], LookupPolicy(resolver, 50), 0.3)
     assert (found.queries, found.handshakes, found.unfinished) == ([], [], {"a.test", "b.test"})

@@ -15,7 +15,7 @@ import pytest
 from faulty_server import Behaviour, FaultyServer, Reply, announcing, by_name
 
 from originset.crawler.probe import origin_frame
-from originset.crawler.probe.server_findings import Finding, findings
+from originset.crawler.probe.server_findings import ServerFinding, findings
 from originset.crawler.probe.server_observation import Target, observe
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.server_logs import Log
@@ -83,7 +83,7 @@ def serve(lab: Testbed) -> Serve:
     return up
 
 
-def found_at(lab: Testbed, planned: tuple[str, ...] | None = None) -> list[Finding]:
+def found_at(lab: Testbed, planned: tuple[str, ...] | None = None) -> list[ServerFinding]:
     return findings(observe(Target(SITE, SERVER, trust=str(lab.authority.root))), planned)
 
 

@@ -123,17 +123,17 @@ def _as_it_lies(ledger: Path, folder: Path) -> Path:
     return folder / ledger.name
 
 
-def _vouches(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     with Ledger(path) as ledger:
-        return ledger.vouches()
+        return ledger.is_complete()
 
 
 def test_a_ledger_that_lost_rows_does_not_vouch(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger(path) as ledger:
         ledger.add(ROWS)
-        assert not ledger.vouches()
-        ledger.vouch()
+        assert not ledger.is_complete()
+        ledger.mark_complete()
         ledger.lease(ROWS[:1])
         earlier = _as_it_lies(path, tmp_path / "earlier")
         ledger.lease(ROWS[1:2])
@@ -142,18 +142,18 @@ def test_a_ledger_that_lost_rows_does_not_vouch(tmp_path: Path) -> None:
         cut = _as_it_lies(path, tmp_path / "cut")
     log = cut.with_name("ledger.sqlite-wal")
     os.truncate(log, log.stat().st_size // 2)
-    assert _vouches(path)
-    assert _vouches(now)
-    assert _vouches(earlier), "together with its own count"
-    assert not _vouches(cut)
+    assert _is_complete(path)
+    assert _is_complete(now)
+    assert _is_complete(earlier), "together with its own count"
+    assert not _is_complete(cut)
     counted = path.with_suffix(".leases")
     earlier.with_suffix(".leases").write_bytes(counted.read_bytes())
-    assert not _vouches(earlier), "an earlier ledger in the place of a later one"
+    assert not _is_complete(earlier), "an earlier ledger in the place of a later one"
     for content in (b"", b"x" * 38, counted.read_bytes()[:-1]):
         now.with_suffix(".leases").write_bytes(content)
-        assert not _vouches(now)
+        assert not _is_complete(now)
     counted.unlink()
-    assert not _vouches(path)
+    assert not _is_complete(path)
 
 
 def test_what_is_counted_beside_the_ledger_ends_with_what_takes_its_place(tmp_path: Path) -> None:
@@ -161,21 +161,21 @@ def test_what_is_counted_beside_the_ledger_ends_with_what_takes_its_place(tmp_pa
     for each in (path, other):
         with Ledger(each) as ledger:
             ledger.add(ROWS)
-            ledger.vouch()
+            ledger.mark_complete()
             ledger.lease(ROWS)
     with Ledger(path) as ledger:
-        assert ledger.vouches()
+        assert ledger.is_complete()
         ledger.absorb(other)
-        assert not ledger.vouches(), "the other study's captures came too"
-        ledger.vouch()
+        assert not ledger.is_complete(), "the other study's captures came too"
+        ledger.mark_complete()
         path.with_suffix(".leases").unlink()
         ledger.lease(ROWS)
-        assert not ledger.vouches(), "removed while the crawl goes on"
-        ledger.vouch()
+        assert not ledger.is_complete(), "removed while the crawl goes on"
+        ledger.mark_complete()
     for file in tmp_path.glob("ledger.sqlite*"):
         file.unlink()
     with Ledger(path) as ledger:
         ledger.add(ROWS)
         for _ in range(3):
             ledger.lease(ROWS)
-        assert not ledger.vouches(), "a new ledger, of another mark"
+        assert not ledger.is_complete(), "a new ledger, of another mark"
