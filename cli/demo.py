@@ -18,7 +18,7 @@ from originset.cli.site_plan import site_plan
 from originset.cli.study_report import report_contents
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
-from originset.crawler.crawl.pending_visits import CrawlPlan as CrawlPlan
+from originset.crawler.crawl.pending_visits import CrawlPlan
 from originset.crawler.crawl.site_list import SiteList, read_site_list
 from originset.crawler.crawl_run import crawl
 from originset.crawler.settings import CrawlSettings, VisitSettings
