@@ -96,9 +96,9 @@ docs: $(READY)
 	  PYTHONPATH=.ci $(BIN)/python -m $${page%:*} > build/page.md && mv build/page.md $${page#*:} || exit 1; \
 	done
 
-# A browser that does something else than its predecessor is a difference in these two files, not a failure.
+# A browser that does something else than its predecessor is a difference in these files, not a failure.
 rules: system-test $(READY)
-	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out data/reference/browser_observations.json
+	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out crawler/testbed/rules/texts
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
 $(READY): pyproject.toml constraints.txt $(wildcard models/*/*.pyx)

@@ -86,6 +86,11 @@ def parse(text: str, source: str = "scenario") -> Scenario:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise InputError(source, "not-toml", str(error)) from error
+    return from_tables(tables, source)
+
+
+def from_tables(tables: object, source: str = "scenario") -> Scenario:
+    """A scenario from the tables of its file. Raises ``InputError``."""
     return _Reader(source).scenario(tables)
 
 

@@ -1,9 +1,9 @@
 """Observe the rules in the installed browsers, show what differs from what is stored, and store it.
 
-    python -m originset.crawler.testbed.rules [RULE...] [--loads N] [--latency PROFILE] [--out FILE] [--captures DIR]
+    python -m originset.crawler.testbed.rules [RULE...] [--loads N] [--latency PROFILE] [--out FOLDER] [--captures DIR]
 
-Without RULEs all of them; else FILE keeps what it has of the others. The two browsers run at the same time, each in a
-network namespace of its own. A difference is a result: it is printed and stored, and the exit code is 0.
+Without RULEs all of them. FOLDER gets the rules' files with what was observed. The two browsers run at the same time,
+each in a network namespace of its own. A difference is a result: it is printed and stored, and the exit code is 0.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ import msgspec
 
 from originset.crawler.testbed.latency import PROFILES
 from originset.crawler.testbed.namespace import run_inside
+from originset.crawler.testbed.rules import observations as stored
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.observation_differences import differences
 from originset.crawler.testbed.rules.rule_observation import observe
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import OriginsetError, TestbedError, UsageError
-from originset.data.files.atomic_files import replacing
-from originset.data.reference import browser_observations as stored
 
 _MODULE = "originset.crawler.testbed.rules"
 _BROWSERS: tuple[stored.Browser, ...] = ("chromium", "firefox")
@@ -48,7 +47,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"python -m {_MODULE}", description="Observe the browsers' rules.")
     parser.add_argument("rules", nargs="*", metavar="RULE", help="names of rules (default: all)")
     parser.add_argument("--loads", type=int, default=5, metavar="N", help="loads of each rule (default: 5)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where the observations go (default: nowhere)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where the rules' files are written (default: nowhere)"
+    )
     parser.add_argument("--captures", type=Path, metavar="DIR", help="keep Chromium's captures, one a load")
     parser.add_argument("--latency", choices=PROFILES, default="none", help="round trips as on such an access network")
     # How this module starts itself again.
@@ -70,7 +71,7 @@ def main(arguments: list[str]) -> int:
             _observe_one(given, rules)
         else:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            _observe_all(given, arguments)
+            _observe_all(given, rules, arguments)
     except OriginsetError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -104,7 +105,7 @@ def _tell(column: str, done: int, of: int) -> None:
         sys.stderr.write(f"{column}: {done} of {of} loads\n")
 
 
-def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
+def _observe_all(given: argparse.Namespace, rules: list[str], arguments: list[str]) -> None:
     def start(browser: stored.Browser) -> _Seen:
         to = Path(folder, browser)
         own = ["--browser", browser, "--to", str(to)]
@@ -114,7 +115,7 @@ def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
 
     with tempfile.TemporaryDirectory(prefix="originset-rules-") as folder, ThreadPoolExecutor() as pool:
         columns = dict(zip(_BROWSERS, pool.map(start, _BROWSERS), strict=True))
-    before = stored.read()
+    before = rule_catalogue.observations()
     seen = stored.Observations(
         versions={browser: column.version for browser, column in columns.items()},
         observed_on=dt.datetime.now(dt.UTC).date().isoformat(),
@@ -125,19 +126,15 @@ def _observe_all(given: argparse.Namespace, arguments: list[str]) -> None:
     for line in differences(before, seen):
         sys.stdout.write(f"{line}\n")
     if given.out is not None:
-        if given.rules and given.out.exists():
-            seen = _put_into(stored.parse(given.out.read_bytes(), str(given.out)), seen)
-        with replacing(given.out) as beside:
-            beside.write_bytes(stored.serialize(seen))
+        if any((given.out / f"{rule}.md").exists() for rule in set(rule_catalogue.names()).difference(rules)):
+            _require_comparable(before, seen)
+        rule_catalogue.write(seen, given.out)
 
 
-def _put_into(before: stored.Observations, seen: stored.Observations) -> stored.Observations:
-    """Some rules' cells in place of those that were there. Raises ``UsageError`` where they are not comparable."""
+def _require_comparable(before: stored.Observations, seen: stored.Observations) -> None:
+    """Raises ``UsageError`` where some rules were observed in another way than the others, which stay as they are."""
     if (before.versions, before.loads, before.latency) != (seen.versions, seen.loads, seen.latency):
-        raise UsageError("the file's other rules were observed with other browsers, loads or latency", "observe all")
-    rules = {cell.rule for cell in seen.cells}
-    kept = tuple(cell for cell in before.cells if cell.rule not in rules)
-    return msgspec.structs.replace(seen, cells=kept + seen.cells)
+        raise UsageError("the other rules were observed with other browsers, loads or latency", "observe all")
 
 
 if __name__ == "__main__":

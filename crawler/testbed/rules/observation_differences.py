@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from originset.data.reference.browser_observations import Cell, Observations
+from originset.crawler.testbed.rules.observations import Cell, Observations
 
 
 def differences(before: Observations, after: Observations) -> Iterator[str]:

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from originset.crawler.testbed.rules import rule_catalogue, rule_findings
-from originset.data.reference import browser_observations
-from originset.data.reference.browser_observations import Browser, Cell, Connection, Cookies, Observations, Outcome
+from originset.crawler.testbed.rules.observations import Browser, Cell, Connection, Cookies, Observations, Outcome
 
 _SECTIONS = {
     "address": "Addresses",
@@ -48,7 +47,7 @@ leads to its scenario: addresses, certificates, frames and page.
 
 
 def main() -> None:
-    sys.stdout.write("\n".join(lines(browser_observations.read())) + "\n")
+    sys.stdout.write("\n".join(lines(rule_catalogue.observations())) + "\n")
 
 
 def lines(seen: Observations) -> Iterator[str]:
@@ -75,7 +74,7 @@ def lines(seen: Observations) -> Iterator[str]:
             texts = [_cell(rule, browser, cells) for browser in _BROWSERS]
             opened = [number for key, cell in cells.items() if key[0] == rule for number in cell.opened]
             span = f"{min(opened)}-{max(opened)}" if opened else ""
-            link = f"[{rule}](../crawler/testbed/rules/texts/{rule}.toml)"
+            link = f"[{rule}](../crawler/testbed/rules/texts/{rule}.md)"
             yield f"| {link} | {rule_catalogue.scenario(rule).title} | {' | '.join(texts)} | {span} |"
         yield ""
 

@@ -1,4 +1,4 @@
-"""The rules' scenarios: one by one, or all in one testbed."""
+"""The rules: their files, their scenarios one by one or all in one testbed, and what was observed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import dataclasses
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from pathlib import Path
+
+import msgspec
 
 from originset.crawler.testbed import scenario_file
+from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, Observations
+from originset.crawler.testbed.rules.rule_text import Observed, RuleText, parse, serialize
 from originset.crawler.testbed.scenario import Certificate, Host, Resource, Scenario
 from originset.data.errors import InputError
-from originset.data.reference.browser_observations import Cookies
+from originset.data.files.atomic_files import replacing
 
 _TEXTS = resources.files("originset.crawler.testbed.rules") / "texts"
-_SUFFIX = ".toml"
+_SUFFIX = ".md"
 
 # A few of every kind, which differ from one another under some browser; the tests observe them again.
 CORE = (
@@ -35,15 +40,60 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(one.name.removesuffix(_SUFFIX) for one in _TEXTS.iterdir() if one.name.endswith(_SUFFIX)))
 
 
-def text(rule: str) -> str:
-    """A rule's scenario as it is written."""
-    return (_TEXTS / f"{rule}{_SUFFIX}").read_text(encoding="utf-8")
+def text(rule: str) -> RuleText:
+    """A rule's file. Raises ``InputError``."""
+    return parse(rule, (_TEXTS / f"{rule}{_SUFFIX}").read_text(encoding="utf-8"))
 
 
 @cache
 def scenario(rule: str) -> Scenario:
     """A rule's scenario: one site."""
-    return scenario_file.parse(text(rule), f"{rule}{_SUFFIX}")
+    return scenario_file.from_tables(text(rule).scenario(), f"{rule}{_SUFFIX}")
+
+
+@cache
+def observations() -> Observations:
+    """What the rules' files say that browsers did.
+
+    Raises:
+        InputError: two rules were observed with other browsers, loads or latency.
+    """
+    versions: dict[Browser, str] = {}
+    conditions: set[tuple[int, str]] = set()
+    days: list[str] = []
+    cells: list[Cell] = []
+    for rule in names():
+        for one in text(rule).observed:
+            conditions.add((one.loads, one.latency))
+            days.append(one.observed_on)
+            cells += one.cells
+            if versions.setdefault(one.browser, one.version) != one.version or len(conditions) > 1:
+                problem = "was observed with another browser, number of loads or latency than others: make rules"
+                raise InputError(f"{rule}{_SUFFIX}", "bad-observations", problem)
+    loads, latency = conditions.pop() if conditions else (0, "none")
+    return Observations(versions, max(days, default=""), latency, loads, tuple(sorted(cells, key=lambda one: one.key)))
+
+
+def write(seen: Observations, folder: Path) -> None:
+    """Write what was seen into the files of its rules in ``folder``, in place of what they say of these browsers.
+
+    Raises:
+        InputError: a file is not written as it should be.
+        StorageError: the disk is full or failed.
+    """
+    by_rule: dict[str, dict[Browser, list[Cell]]] = {}
+    for cell in sorted(seen.cells, key=lambda one: one.key):
+        by_rule.setdefault(cell.rule, {}).setdefault(cell.browser, []).append(cell)
+    for rule, browsers in by_rule.items():
+        before = text(rule)
+        kept = [one for one in before.observed if one.browser not in browsers]
+        new = [
+            Observed(browser, seen.versions[browser], seen.loads, seen.observed_on, seen.latency, tuple(cells))
+            for browser, cells in browsers.items()
+        ]
+        after = msgspec.structs.replace(before, observed=tuple(sorted(kept + new, key=lambda one: one.browser)))
+        with replacing(folder / f"{rule}{_SUFFIX}") as beside:
+            beside.write_text(serialize(after), encoding="utf-8")
 
 
 def page(rule: str) -> Resource:

@@ -13,6 +13,7 @@ from typing import Self
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.browsers.firefox import Firefox
 from originset.crawler.settings import VisitSettings
+from originset.crawler.testbed.rules.observations import Cookies
 from originset.crawler.testbed.rules.rule_outcome import expected
 from originset.crawler.testbed.scenario import Resource
 from originset.crawler.testbed.testbed import Testbed
@@ -20,7 +21,6 @@ from originset.crawler.visits.chromium_visit import visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import write_capture
 from originset.data.errors import BrowserError
-from originset.data.reference.browser_observations import Cookies
 from originset.data.studies.identity import crawl_visit_id
 
 # How long nothing may happen after the last request that is due, and how long is waited for one.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from originset.data.reference.browser_observations import Browser, Cookies, Observations
+from originset.crawler.testbed.rules.observations import Browser, Cookies, Observations
 
 Column = Literal["chromium", "chromium, cookies blocked", "firefox"]
 _COLUMNS: dict[Column, tuple[Browser, Cookies]] = {

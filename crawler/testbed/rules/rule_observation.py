@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from originset.crawler.testbed.rules import rule_catalogue
+from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies
 from originset.crawler.testbed.rules.rule_drivers import ChromiumDriver, FirefoxDriver
 from originset.crawler.testbed.rules.rule_outcome import Load, cell
 from originset.crawler.testbed.testbed import Testbed
-from originset.data.reference.browser_observations import Browser, Cell, Cookies
 
 
 def observe(

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from originset.crawler.testbed.rules.observations import Browser, Cell, Connection, Cookies, Outcome
 from originset.crawler.testbed.scenario import HINTS, Resource
 from originset.crawler.testbed.server_logs import DnsQuery, Handshake, Request
-from originset.data.reference.browser_observations import Browser, Cell, Connection, Cookies, Outcome
 
 
 @dataclass(slots=True)

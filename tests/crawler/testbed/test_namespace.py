@@ -18,8 +18,8 @@ import pytest
 
 import originset.crawler
 from originset.crawler.testbed import namespace
+from originset.crawler.testbed.rules.rule_text import parse
 from originset.data.errors import MissingDependency
-from originset.data.reference import browser_observations
 
 ETH_P_ALL = 3  # linux/if_ether.h
 RUN = "import sys; from originset.crawler.testbed.namespace import run_inside; sys.exit(run_inside(sys.argv[1:]))"
@@ -221,10 +221,10 @@ def test_an_ordinary_user_may_too(nobody: Callable[..., subprocess.CompletedProc
 @pytest.mark.browser
 def test_an_ordinary_user_observes_rules(nobody: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     rules = "originset.crawler.testbed.rules"
-    done = nobody("python", "-m", rules, "origin-complete", "--loads", "1", "--out", "seen.json")
+    done = nobody("python", "-m", rules, "origin-complete", "--loads", "1", "--out", ".")
     assert done.returncode == 0, done.stderr
-    seen = browser_observations.parse(nobody("cat", "seen.json").stdout.encode(), "seen.json")
-    assert {(cell.browser, cell.cookies): cell.used for cell in seen.cells} == {
+    seen = parse("origin-complete", nobody("cat", "origin-complete.md").stdout)
+    assert {(cell.browser, cell.cookies): cell.used for one in seen.observed for cell in one.cells} == {
         ("chromium", "allowed"): (2,),
         ("chromium", "blocked"): (2,),
         ("firefox", "allowed"): (1,),

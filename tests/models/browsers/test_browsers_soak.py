@@ -15,7 +15,6 @@ from drawn_scenarios import drawn
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.testbed import Testbed
-from originset.data.reference import browser_observations
 from originset.data.studies.study import Study
 
 pytestmark = [
@@ -53,7 +52,7 @@ def test_the_table_of_rules(tmp_path: Path) -> None:
         for cookies in ("allowed", "blocked"):
             pages = [rule_catalogue.page(rule) for rule in rule_catalogue.under(rules, cookies)]
             load_all(lab, pages, "chromium", cookies, captures)
-    observed = browser_observations.read()
+    observed = rule_catalogue.observations()
     loads = [
         Load(
             rule_catalogue.page(cell.rule).host,

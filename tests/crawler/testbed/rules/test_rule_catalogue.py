@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.page import _SECTIONS
+from originset.crawler.testbed.rules.rule_text import parse, serialize
 from originset.data.errors import InputError
-from originset.data.reference import browser_observations
 
 RULES = rule_catalogue.names()
 HOSTS = [host for rule in RULES for host in rule_catalogue.scenario(rule).hosts.values()]
@@ -51,7 +52,7 @@ def test_all_can_be_up_together() -> None:
 
 
 def test_two_rules_with_one_name_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = scenario_file.parse(rule_catalogue.text("address-same"))
+    one = rule_catalogue.scenario("address-same")
     monkeypatch.setattr(rule_catalogue, "scenario", lambda _rule: one)
     with pytest.raises(InputError, match="another rule has"):
         rule_catalogue.together(["address-same", "address-different"])
@@ -68,7 +69,7 @@ def test_cookies_are_blocked_where_there_is_a_third_party_and_in_controls() -> N
 
 
 def test_observations_are_of_these_rules() -> None:
-    seen = browser_observations.read()
+    seen = rule_catalogue.observations()
     for cookies in ("allowed", "blocked"):
         for browser in ("chromium", "firefox"):
             observed = {cell.rule for cell in seen.cells if (cell.browser, cell.cookies) == (browser, cookies)}
@@ -76,4 +77,49 @@ def test_observations_are_of_these_rules() -> None:
     for cell in seen.cells:
         assert sorted(load for outcome in cell.outcomes for load in outcome.loads) == list(range(seen.loads))
         assert seen.cell(*cell.key) == cell
-    assert browser_observations.parse(browser_observations.serialize(seen), "again") == seen
+
+
+def test_files_are_written_as_they_are_read(tmp_path: Path) -> None:
+    rule_catalogue.write(rule_catalogue.observations(), tmp_path)
+    for rule in RULES:
+        text = (tmp_path / f"{rule}.md").read_text(encoding="utf-8")
+        assert text == serialize(rule_catalogue.text(rule))
+        assert parse(rule, text) == rule_catalogue.text(rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is no title, scenario and observations"),
+        ("# A title\n\n```toml\n[host.www\n```\n", None),
+        ("# A title\n\n```toml\n```\n\n## Chromium 1.0\n\nsome loads\n", "not written as make rules writes them"),
+    ],
+)
+def test_a_file_that_is_no_rule_is_refused(text: str, problem: str | None) -> None:
+    if problem is None:
+        with pytest.raises(InputError, match=r"a-rule\.md"):
+            parse("a-rule", text).scenario()
+    else:
+        with pytest.raises(InputError, match=problem):
+            parse("a-rule", text)
+
+
+def test_what_rules_have_in_common_need_not_be_written() -> None:
+    """The certificate for all hosts, the standard page, and names below the rule's own."""
+    text = """\
+# A title
+
+```toml
+[host.www]
+addresses = ["192.0.2.1"]
+origin_set = ["https://www"]
+
+[host."static.cdn-RULE.test"]
+addresses = ["192.0.2.1"]
+```
+"""
+    tables = parse("a-rule", text).scenario()
+    assert tables["certificate"] == {"all": {"names": ["www.a-rule.test", "static.cdn-a-rule.test"]}}
+    assert tables["host"]["www.a-rule.test"]["origin_set"] == ["https://www.a-rule.test"]
+    assert tables["host"]["static.cdn-a-rule.test"]["certificate"] == "all"
+    assert tables["site"]["www.a-rule.test"]["loads"][0] == {"style": "https://static.a-rule.test/a.css"}

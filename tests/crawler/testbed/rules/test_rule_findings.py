@@ -10,11 +10,10 @@ import msgspec
 import pytest
 
 from originset.crawler.testbed.rules import rule_catalogue, rule_findings
-from originset.data.reference import browser_observations
-from originset.data.reference.browser_observations import Browser, Cell, Cookies
+from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies
 
 VERSIONS = {"chromium": "156.0.8078.79", "firefox": "153.7.0"}
-SEEN = browser_observations.read()
+SEEN = rule_catalogue.observations()
 
 # rule, browser, third-party cookies -> connections that carried requests, in most of the loads
 FACTS: list[tuple[str, Browser, Cookies, int]] = [

@@ -11,11 +11,10 @@ from healthy_testbed import healthy_testbed
 
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.observation_differences import agrees, differences, in_short
+from originset.crawler.testbed.rules.observations import Browser, Cookies, Observations
 from originset.crawler.testbed.rules.rule_observation import observe
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.captures import capture
-from originset.data.reference import browser_observations
-from originset.data.reference.browser_observations import Browser, Cookies
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 
@@ -32,16 +31,14 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
 @pytest.mark.parametrize("cookies", get_args(Cookies))
 def test_the_core_is_as_it_was(core: Testbed, browser: Browser, cookies: Cookies, tmp_path: Path) -> None:
     rules = list(rule_catalogue.CORE) if cookies == "allowed" else ["address-same-cross-site"]
-    stored = browser_observations.read()
+    stored = rule_catalogue.observations()
     version, cells = observe(core, rules, browser, cookies, loads=1, captures=tmp_path)
     assert [cell.key for cell in cells] == [(rule, browser, cookies) for rule in rules]
     wrong = [cell.rule for cell in cells if not agrees(stored.cell(*cell.key), cell)]
     if wrong:  # by chance, or is it so?
         _, cells = observe(core, wrong, browser, cookies, loads=3)
         wrong = [f"{cell.rule}: {in_short(cell)}" for cell in cells if not agrees(stored.cell(*cell.key), cell)]
-    if wrong and version != stored.versions[browser]:
-        pytest.skip(f"{browser} {version} is not {stored.versions[browser]}, run make rules: {'; '.join(wrong)}")
-    assert wrong == []
+    assert wrong == [], f"{browser} {version} is not as {stored.versions[browser]} was: make rules"
     if browser == "chromium":
         sites = {
             capture.decode_extension(capture.read_capture_bytes(path), path.name).visit.site
@@ -51,11 +48,9 @@ def test_the_core_is_as_it_was(core: Testbed, browser: Browser, cookies: Cookies
 
 
 def test_differences_are_told() -> None:
-    stored = browser_observations.read()
+    stored = rule_catalogue.observations()
     assert list(differences(stored, stored)) == []
-    nothing = browser_observations.parse(
-        b'{"versions":{"firefox":"1.0"},"observed_on":"","latency":"none","loads":1,"cells":[]}', "nothing"
-    )
+    nothing = Observations({"firefox": "1.0"}, "", "none", 1, ())
     told = list(differences(nothing, stored))
     assert told[0].startswith("chromium: never observed -> ")
     assert told[1].startswith("firefox: 1.0 -> ")

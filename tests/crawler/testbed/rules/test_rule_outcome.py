@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from originset.crawler.testbed.rules.observations import Connection, Outcome
 from originset.crawler.testbed.rules.rule_outcome import Load, cell, expected, lookups, partition
 from originset.crawler.testbed.scenario import Resource
 from originset.crawler.testbed.server_logs import DnsQuery, Handshake, Request
-from originset.data.reference.browser_observations import Connection, Outcome
 
 ORDER = ("www.a.test/", "static.a.test/1", "static.a.test/2", "www.a.test/3")
 
