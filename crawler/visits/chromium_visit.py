@@ -19,10 +19,11 @@ from originset.crawler.failures import error_kind
 from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog import records as netlog_records
 from originset.crawler.netlog.stream import Event
-from originset.crawler.visits import har
 from originset.crawler.visits.consent import accept
+from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_facts import look
-from originset.crawler.visits.page_log import Exchange, PageLog
+from originset.crawler.visits.page_log import PageLog
+from originset.crawler.visits.recorded_page import RecordedPage, recorded_page
 from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
 from originset.data.captures.capture import UNNAMED, Extension
 
@@ -251,42 +252,39 @@ def _capture(
     chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Seen, started: float
 ) -> tuple[dict[str, Any], Extension]:
     log = _read(chromium, page, outcome)
-    har_log = har.har_log(page, log, chromium.version, request.url)
-    exchanges = har.ordered(page)
-    # NetLog and DevTools share one clock; the visit counts from its first request.
-    zero_ms = exchanges[0].sent.timestamp * 1000 if exchanges else None
-    carried = {int(entry["connection"]) for entry in har_log["entries"] if "connection" in entry}
-    connections, certificates = netlog_records.connections(log, zero_ms, carried)
+    recorded = recorded_page(page, log, request.url)
+    carried = {one.connection for one in recorded.requests if one.connection is not None}
+    connections, certificates = netlog_records.connections(log, recorded.zero_ms, carried)
     extension = Extension(
         visit=visit_record(
             request,
             page,
             outcome,
             chromium.settings,
-            har_log["pages"][0]["pageTimings"],
+            recorded,
             started=started,
             browser="chromium" if chromium.settings.browser == "chromium" else "chromium-headless-shell",
             browser_version=chromium.version,
             ip_families=chromium.settings.family or netlog_records.ip_families(log),
-            quality=_quality(exchanges, log, cut=page.budget.exceeded or chromium.netlog.take_loss()),
+            quality=_quality(recorded, log, cut=page.budget.exceeded or chromium.netlog.take_loss()),
         ),
         connections=connections,
-        dns=netlog_records.dns_queries(log, zero_ms),
+        dns=netlog_records.dns_queries(log, recorded.zero_ms),
         certificates=certificates,
         links=links_to_follow(request, page, outcome.facts),
         features=chromium.netlog.constants.features,
     )
-    return har_log, extension
+    return har_log(recorded, "Chromium", chromium.version), extension
 
 
-def _quality(exchanges: list[Exchange], log: netlog.VisitLog, *, cut: bool) -> list[str]:
+def _quality(recorded: RecordedPage, log: netlog.VisitLog, *, cut: bool) -> list[str]:
     """What limits the recording: Chromium drops its connections when the machine's addresses change.
 
     ``cut``: the page made it tell more than is taken in. A connection whose host is not known is one that a way of
     Chromium's led to which :mod:`originset.crawler.netlog.reading` does not know, such as a new feature's.
     """
     limits = {
-        "network_changed": any(exchange.error == "net::ERR_NETWORK_CHANGED" for exchange in exchanges),
+        "network_changed": any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),
         "truncated": cut,
         UNNAMED: any(socket.host is None for socket in log.sockets.values()),
     }

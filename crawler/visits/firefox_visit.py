@@ -28,10 +28,11 @@ from originset.crawler.failures import error_kind
 from originset.crawler.machine import own_addresses, private_memory
 from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.settings import VisitSettings
-from originset.crawler.visits import har
 from originset.crawler.visits.event_limits import text_without_data
 from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog
+from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_facts import QUESTION, answered
+from originset.crawler.visits.recorded_page import recorded_page
 from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
 from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError, UsageError
@@ -217,17 +218,18 @@ class VisitingFirefox(Firefox):
         self, request: VisitRequest, log: FirefoxLog, outcome: Outcome, started: float
     ) -> tuple[dict[str, Any], Extension]:
         page = log.page
-        har_log = har.har_log(page, _NOTHING, self.version, request.url, browser="Firefox")
+        recorded = recorded_page(page, _NOTHING, request.url)
         visit = visit_record(
             request,
             page,
             outcome,
             self.settings,
-            har_log["pages"][0]["pageTimings"],
+            recorded,
             started=started,
             browser="firefox",
             browser_version=self.version,
             ip_families=self.settings.family,
             quality=["truncated"] if page.budget.exceeded else [],
         )
-        return har_log, Extension(visit=visit, links=links_to_follow(request, page, outcome.facts))
+        extension = Extension(visit=visit, links=links_to_follow(request, page, outcome.facts))
+        return har_log(recorded, "Firefox", self.version), extension

@@ -1,4 +1,4 @@
-"""HAR 1.2 from a visit's DevTools events: one entry per request, redirects, failures and cached ones included.
+"""HAR 1.2 of what a visit recorded: one entry per request, redirects, failures and cached ones included.
 
 Beyond HAR 1.2 an entry has, where known:
 
@@ -22,22 +22,13 @@ Timings are ms; ``connect`` contains ``ssl``; -1 is "does not apply". No bodies,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import originset
-from originset.crawler.netlog.reading import VisitLog
-from originset.crawler.visits.page_log import Exchange, PageLog, Response, Timing
-from originset.crawler.visits.request_links import (
-    Frames,
-    Initiators,
-    cache_kind,
-    connection_ids,
-    credentials,
-    initiator_url,
-)
+from originset.crawler.visits.page_log import Response
+from originset.crawler.visits.recorded_page import Phases, RecordedPage, RecordedRequest
 from originset.data.sanitising.header_redaction import redact_headers, redact_reason
 from originset.data.sanitising.url_redaction import redact_url
 
@@ -57,12 +48,8 @@ _SECURITY_FIELDS = (
 )
 
 
-def har_log(
-    page: PageLog, log: VisitLog, browser_version: str, page_url: str, *, browser: str = "Chromium"
-) -> dict[str, Any]:
-    """The ``log`` object of a visit. ``log`` is its NetLog, for what DevTools does not say of failed requests."""
-    exchanges = ordered(page)
-    started = exchanges[0] if exchanges else None
+def har_log(page: RecordedPage, browser: str, browser_version: str) -> dict[str, Any]:
+    """The ``log`` object of a visit."""
     return {
         "version": "1.2",
         "creator": {"name": "originset", "version": originset.__version__},
@@ -70,121 +57,76 @@ def har_log(
         "pages": [
             {
                 "id": "page_1",
-                "startedDateTime": rfc3339(started.sent.wall_time if started else None),
-                "title": redact_url(page_url),
+                "startedDateTime": rfc3339(page.started_at),
+                "title": redact_url(page.url),
                 "pageTimings": {
-                    "onContentLoad": _since(started, page.dom_content_loaded),
-                    "onLoad": _since(started, page.loaded),
+                    "onContentLoad": -1 if page.dom_content_loaded_ms is None else page.dom_content_loaded_ms,
+                    "onLoad": -1 if page.load_ms is None else page.load_ms,
                 },
             }
         ],
-        "entries": _Entries(page, log, exchanges).all(),
+        "entries": [_entry(request) for request in page.requests],
     }
 
 
-def ordered(page: PageLog) -> list[Exchange]:
-    """The visit's requests in order of start; Chromium's own pages are none."""
-    kept = [exchange for exchange in page.exchanges if is_page_request(exchange.sent.request.url)]
-    return sorted(kept, key=lambda exchange: exchange.sent.timestamp)
+def _entry(request: RecordedRequest) -> dict[str, Any]:
+    timings = _timings(request.phases)
+    entry = {
+        "pageref": "page_1",
+        "startedDateTime": rfc3339(request.sent_at),
+        "time": round(sum(value for name, value in timings.items() if value > 0 and name != "ssl"), 3),
+        "request": _request(request),
+        "response": _response(request),
+        "cache": {},
+        "timings": timings,
+        "_resourceType": request.resource_type,
+        **_cause(request),
+    }
+    if request.cache is None:
+        entry.update(_network(request))
+    elif not request.url.startswith("data:"):
+        entry["_fromCache"] = request.cache
+    return entry
 
 
-def is_page_request(url: str) -> bool:
-    """Whether an address belongs to the page rather than to the browser itself."""
-    return not url.startswith(("chrome:", "chrome-", "devtools:", "about:"))
+def _cause(request: RecordedRequest) -> dict[str, Any]:
+    initiator: dict[str, Any] = {"type": request.initiator_type}
+    found: dict[str, Any] = {"_initiator": initiator}
+    if request.initiator_url is not None:
+        initiator["url"] = redact_url(request.initiator_url)
+    if request.initiator is not None:
+        found["_initiatorIndex"] = request.initiator
+    if request.priority is not None:
+        found["_priority"] = request.priority
+    if request.credentials is not None:
+        found["_credentials"] = request.credentials
+    if request.frame_url is not None:
+        found["_frameUrl"] = redact_url(request.frame_url)
+    if request.frame:
+        found["_frameId"] = request.frame
+        found["_mainFrame"] = request.is_main_frame
+    return found
 
 
-class _Entries:
-    """Makes the entries, which name one another by index."""
-
-    def __init__(self, page: PageLog, log: VisitLog, exchanges: Sequence[Exchange]) -> None:
-        self._page = page
-        self._sockets = log.sockets
-        self._exchanges = exchanges
-        self._index = {id(exchange): number for number, exchange in enumerate(exchanges)}
-        self._connections = connection_ids(exchanges, log.requests)
-        self._credentials = credentials(exchanges, log.requests, self._connections)
-        self._initiators = Initiators(exchanges)
-        self._frames = Frames(exchanges, page.parents)
-
-    def all(self) -> list[dict[str, Any]]:
-        """The entries, in order."""
-        return [self._entry(exchange) for exchange in self._exchanges]
-
-    def _entry(self, exchange: Exchange) -> dict[str, Any]:
-        cache = cache_kind(exchange)
-        if (
-            cache is None
-            and exchange.response
-            and exchange.response.remote_ip_address
-            and id(exchange) not in self._connections
-        ):
-            cache = "disk"  # written there by another request, under way at the same time, whose answer it shares
-        timings = _timings(exchange, cached=cache is not None)
-        entry = {
-            "pageref": "page_1",
-            "startedDateTime": rfc3339(exchange.sent.wall_time),
-            "time": round(sum(value for name, value in timings.items() if value > 0 and name != "ssl"), 3),
-            "request": _request(exchange),
-            "response": _response(exchange, cached=cache is not None),
-            "cache": {},
-            "timings": timings,
-            "_resourceType": (exchange.type or "other").lower(),
-            **self._cause(exchange),
-        }
-        if cache is None:
-            entry.update(self._network(exchange))
-        elif not exchange.sent.request.url.startswith("data:"):
-            entry["_fromCache"] = cache
-        return entry
-
-    def _cause(self, exchange: Exchange) -> dict[str, Any]:
-        sent = exchange.sent
-        initiator: dict[str, Any] = {"type": sent.initiator.type}
-        found: dict[str, Any] = {"_initiator": initiator}
-        if (address := initiator_url(exchange)) is not None:
-            initiator["url"] = redact_url(address)
-        cause = self._initiators.of(exchange)
-        if cause is not None and self._index[id(cause)] < self._index[id(exchange)]:
-            found["_initiatorIndex"] = self._index[id(cause)]
-        if sent.request.initial_priority is not None:
-            found["_priority"] = sent.request.initial_priority
-        if (mode := self._credentials.get(id(exchange))) is not None:
-            found["_credentials"] = mode
-        if (asking := self._frames.asking(exchange)) is not None:
-            found["_frameUrl"] = redact_url(asking)
-        if sent.frame_id:
-            found["_frameId"] = sent.frame_id
-            found["_mainFrame"] = sent.frame_id == self._page.main_frame
-        return found
-
-    def _network(self, exchange: Exchange) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        response = exchange.response
-        number = self._connections.get(id(exchange))
-        socket = self._sockets.get(number) if number is not None else None
-        if number is not None:
-            found["connection"] = found["_connectionId"] = str(number)
-        if response is not None and response.remote_ip_address:
-            found["serverIPAddress"], found["_remotePort"] = (
-                response.remote_ip_address.strip("[]"),
-                response.remote_port,
-            )
-        elif socket is not None and socket.remote is not None:
-            found["serverIPAddress"], found["_remotePort"] = socket.remote
-        if response is not None and response.security_details is not None:
-            details = response.security_details
-            found["_securityDetails"] = {name: details[name] for name in _SECURITY_FIELDS if name in details}
-        return found
+def _network(request: RecordedRequest) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if request.connection is not None:
+        found["connection"] = found["_connectionId"] = str(request.connection)
+    if request.server is not None:
+        found["serverIPAddress"], found["_remotePort"] = request.server
+    if request.response is not None and request.response.security_details is not None:
+        details = request.response.security_details
+        found["_securityDetails"] = {name: details[name] for name in _SECURITY_FIELDS if name in details}
+    return found
 
 
-def _request(exchange: Exchange) -> dict[str, Any]:
-    request = exchange.sent.request
+def _request(request: RecordedRequest) -> dict[str, Any]:
     url = redact_url(request.url)
     return {
         "method": request.method,
         "url": url,
-        "httpVersion": (exchange.response.protocol if exchange.response else None) or "",
-        "headers": redact_headers(request.headers),
+        "httpVersion": (request.response.protocol if request.response else None) or "",
+        "headers": redact_headers(request.request_headers),
         "queryString": [
             {"name": name, "value": value} for name, value in parse_qsl(_query(url), keep_blank_values=True)
         ],
@@ -201,10 +143,10 @@ def _query(url: str) -> str:
         return ""
 
 
-def _response(exchange: Exchange, *, cached: bool) -> dict[str, Any]:
-    response = exchange.response or Response()
+def _response(request: RecordedRequest) -> dict[str, Any]:
+    response = request.response or Response()
     location = next((value for name, value in response.headers.items() if name.lower() == "location"), "")
-    made: dict[str, Any] = {
+    rendered: dict[str, Any] = {
         "status": response.status,
         "statusText": redact_reason(response.status_text),
         "httpVersion": response.protocol or "",
@@ -215,15 +157,11 @@ def _response(exchange: Exchange, *, cached: bool) -> dict[str, Any]:
         "headersSize": -1,
         "bodySize": -1,
     }
-    if cached:
-        made["_transferSize"] = 0
-    elif exchange.finished_bytes is not None:
-        made["_transferSize"] = int(exchange.finished_bytes)
-    elif exchange.response is not None and exchange.error is not None:
-        made["_transferSize"] = int(response.encoded_data_length)
-    if exchange.error is not None:
-        made["_error"] = exchange.error
-    return made
+    if request.transferred_bytes is not None:
+        rendered["_transferSize"] = request.transferred_bytes
+    if request.error is not None:
+        rendered["_error"] = request.error
+    return rendered
 
 
 def _media_type(text: str) -> str:
@@ -231,45 +169,10 @@ def _media_type(text: str) -> str:
     return text.partition(";")[0].strip()[:_MAX_MEDIA_TYPE] or "x-unknown"
 
 
-def _timings(exchange: Exchange, *, cached: bool) -> dict[str, float]:
-    started, ended = exchange.sent.timestamp, exchange.ended
-    timing = exchange.response.timing if exchange.response is not None else None
-    total = max(0.0, (ended - started) * 1000) if ended is not None else 0.0
-    if timing is None or timing.send_start < 0 or cached:
-        # Nothing is known of the phases: waiting, all of it, and not for a connection where it was answered.
-        answered = exchange.response is not None
-        return _phases(blocked=0 if answered else total, wait=total if answered else 0)
-    return _network_phases(timing, started, ended)
-
-
-def _network_phases(timing: Timing, started: float, ended: float | None) -> dict[str, float]:
-    dns = timing.dns_end - timing.dns_start if timing.dns_start >= 0 else -1
-    connect = timing.connect_end - timing.connect_start if timing.connect_start >= 0 else -1
-    ssl = timing.ssl_end - timing.ssl_start if timing.ssl_start >= 0 else -1
-    # Blocked is all of the way to sending that was neither: the queue before, and the gaps between the phases.
-    before = (timing.request_time - started) * 1000 + timing.send_start
-    blocked = max(0.0, before - max(dns, 0) - max(connect, 0))
-    headers_end = max(timing.receive_headers_end, timing.send_end)
-    received = (ended - timing.request_time) * 1000 - headers_end if ended is not None else 0
-    return _phases(
-        blocked=blocked,
-        dns=dns,
-        connect=connect,
-        ssl=ssl,
-        send=timing.send_end - timing.send_start,
-        wait=headers_end - timing.send_end,
-        receive=max(0.0, received),
-    )
-
-
-def _phases(**known: float) -> dict[str, float]:
-    """All phases; those that must be there are 0, the others -1, where they are not known."""
-    phases = {"blocked": 0.0, "dns": -1.0, "connect": -1.0, "ssl": -1.0, "send": 0.0, "wait": 0.0, "receive": 0.0}
-    return {name: round(value, 3) for name, value in (phases | known).items()}
-
-
-def _since(first: Exchange | None, time: float | None) -> float:
-    return -1 if first is None or time is None else round((time - first.sent.timestamp) * 1000, 3)
+def _timings(phases: Phases) -> dict[str, float]:
+    names = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
+    known = {name: getattr(phases, name) for name in names}
+    return {name: -1.0 if value is None else round(value, 3) for name, value in known.items()}
 
 
 def rfc3339(wall_time: float | None) -> str:

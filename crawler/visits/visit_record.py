@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.settings import VisitSettings
-from originset.crawler.visits import har
+from originset.crawler.visits.har import rfc3339
 from originset.crawler.visits.page_facts import PageFacts, is_challenge
 from originset.crawler.visits.page_log import Exchange, PageLog
+from originset.crawler.visits.recorded_page import RecordedPage
 from originset.data.captures.capture import Visit
 from originset.data.sanitising.url_redaction import redact_url
 
@@ -95,7 +95,7 @@ def visit_record(
     page: PageLog,
     outcome: Outcome,
     settings: VisitSettings,
-    page_timings: dict[str, Any],
+    recorded: RecordedPage,
     *,
     started: float,
     browser: str,
@@ -105,15 +105,15 @@ def visit_record(
 ) -> Visit:
     """The visit as its capture and ``visits`` have it.
 
-    ``page_timings`` is HAR's, in milliseconds, -1 where there is none; ``started`` the time, in seconds since 1970, of
-    a visit that sent no request; ``quality`` what limits this recording besides what the request says.
+    ``started``: the Unix time in seconds of a visit that sent no request. ``quality``: what limits this recording
+    besides what the request says.
     """
-    exchanges, documents, facts = har.ordered(page), page.main_exchanges(), outcome.facts
+    documents, facts = page.main_exchanges(), outcome.facts
     return Visit(
         visit_id=request.visit_id,
         site=request.site,
         url=redact_url(request.url),
-        started_at=har.rfc3339(exchanges[0].sent.wall_time if exchanges else started),
+        started_at=rfc3339(started if recorded.started_at is None else recorded.started_at),
         status=outcome.status,
         rank=request.rank,
         final_url=redact_url(documents[-1].sent.request.url) if documents else None,
@@ -134,8 +134,8 @@ def visit_record(
         user_agent=_user_agent(documents),
         viewport=None if facts is None else facts.viewport,
         quality=[*request.quality, *quality],
-        load_ms=_known(page_timings["onLoad"]),
-        dom_content_loaded_ms=_known(page_timings["onContentLoad"]),
+        load_ms=_not_negative(recorded.load_ms),
+        dom_content_loaded_ms=_not_negative(recorded.dom_content_loaded_ms),
     )
 
 
@@ -156,5 +156,6 @@ def _user_agent(documents: list[Exchange]) -> str | None:
     return next((value for name, value in headers.items() if name.lower() == "user-agent"), None)
 
 
-def _known(milliseconds: float) -> float | None:
-    return milliseconds if milliseconds >= 0 else None
+def _not_negative(milliseconds: float | None) -> float | None:
+    """None too where the page had loaded before its first request, as a blank one has."""
+    return milliseconds if milliseconds is not None and milliseconds >= 0 else None

@@ -9,6 +9,7 @@ from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.netlog.sockets import SentRequest, Socket
 from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_log import PageLog
+from originset.crawler.visits.recorded_page import recorded_page
 
 TIMING = {
     "requestTime": 100.010,
@@ -121,7 +122,7 @@ def log() -> dict[str, Any]:
         SentRequest("https://b.test/x.js?token=hunter2", "GET", 1, "https://a.test", main_frame=False, socket=12)
     ]
     netlog = VisitLog({12: Socket(12, remote=("192.0.2.1", 443))}, [], requests)
-    return har_log(page, netlog, "156.0", "http://a.test/#top")
+    return har_log(recorded_page(page, netlog, "http://a.test/#top"), "Chromium", "156.0")
 
 
 def test_one_entry_per_request_in_order(log: dict[str, Any]) -> None:
@@ -183,6 +184,6 @@ def test_page_and_privacy(log: dict[str, Any]) -> None:
 
 
 def test_a_page_without_requests() -> None:
-    log = har_log(PageLog("F1"), VisitLog({}, [], []), "156.0", "https://a.test/")
+    log = har_log(recorded_page(PageLog("F1"), VisitLog({}, [], []), "https://a.test/"), "Chromium", "156.0")
     assert log["entries"] == []
     assert log["pages"][0]["pageTimings"] == {"onContentLoad": -1, "onLoad": -1}

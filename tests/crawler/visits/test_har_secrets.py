@@ -10,6 +10,7 @@ import pytest
 from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_log import PageLog
+from originset.crawler.visits.recorded_page import recorded_page
 
 WORDS = (
     *("cookie", "set_cookie", "authorization", "api_key", "post", "user", "password", "query", "nested", "fragment"),
@@ -85,7 +86,7 @@ def test_no_planted_secret_gets_into_a_capture() -> None:
     page = PageLog("F1")
     for method, params in events:
         page.add(method, msgspec.Raw(msgspec.json.encode(params)))
-    log = har_log(page, VisitLog({}, [], []), "156.0", f"https://a.test/?login={S['page']}")
+    log = har_log(recorded_page(page, VisitLog({}, [], []), f"https://a.test/?login={S['page']}"), "Chromium", "156.0")
     kept = json.dumps(log)
     assert len(log["entries"]) == 5
     assert "https://a.test/x?token=REDACTED" in kept
@@ -116,7 +117,7 @@ def test_none_of_all_that_is_planted_gets_into_a_capture() -> None:
     page = PageLog("F1")
     for method, params in events:
         page.add(method, msgspec.Raw(msgspec.json.encode(params)))
-    entries = har_log(page, VisitLog({}, [], []), "156.0", "https://a.test/")["entries"]
+    entries = har_log(recorded_page(page, VisitLog({}, [], []), "https://a.test/"), "Chromium", "156.0")["entries"]
     kept = json.dumps(entries)
     everything = [*planted_secrets.urls(), *headers, *reasons]
     assert len(everything) > 196
