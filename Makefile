@@ -11,6 +11,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Tests start the program some hundred times: its modules are compiled once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help audit demo test test-fast coverage check types bench soak docs rules system-demo system-test
 .NOTPARALLEL:
@@ -24,17 +27,9 @@ demo: system-demo $(READY)
 # The oldest DuckDB that study.duckdb is written for: tests read it with that too, where there is one for this Python.
 OLD_DUCKDB := build/duckdb-$(shell sed -n 's/^STORAGE_VERSION = "v\(.*\)"$$/\1/p' data/studies/database.py)
 
-# Three parts at once, each in namespaces of its own: the crawler; commands and the cluster; the rest. The first is shown
-# as it goes, the others when all have ended.
-COMMANDS := build/test-commands.txt
-REST := build/test-rest.txt
+# Workers side by side, each in namespaces of its own, take whole files: tests/conftest.py.
 test: system-test $(READY) $(OLD_DUCKDB)/.tried
-	@mkdir -p build; \
-	  $(BIN)/pytest tests/cli tests/crawler/cluster > $(COMMANDS) 2>&1 & commands=$$!; \
-	  $(BIN)/pytest --ignore tests/cli --ignore tests/crawler > $(REST) 2>&1 & rest=$$!; \
-	  trap "kill $$commands $$rest" INT TERM; \
-	  $(BIN)/pytest tests/crawler --ignore tests/crawler/cluster; status=$$?; \
-	  wait $$commands || status=1; wait $$rest || status=1; cat $(COMMANDS) $(REST); exit $$status
+	@$(BIN)/pytest -n auto
 
 $(OLD_DUCKDB)/.tried:
 	@mkdir -p $(@D)
@@ -43,7 +38,7 @@ $(OLD_DUCKDB)/.tried:
 	@touch $@
 
 test-fast: $(READY)
-	@$(BIN)/pytest -q --fast
+	@$(BIN)/pytest -q -m "not slow"
 
 # Fails below 95 % of the branches of either folder. Ten minutes on two cores, so no part of what a change must pass.
 coverage: system-test $(READY)

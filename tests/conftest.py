@@ -2,18 +2,22 @@
 
 The whole run takes place in network, mount and process namespaces of its own (``namespace.run_inside``): whatever a
 test does by mistake, nothing leaves the machine, and no process outlives the run. pytest starts itself again in there,
-so ``pytest tests/x.py::test_y`` works as it always does, as root and as an ordinary user; inside one is uid 0. Where
-the machine does not permit it, tests marked ``testbed`` are skipped and say so; ``ORIGINSET_REQUIRE_TESTBED=1`` makes
-them fail instead.
+so ``pytest tests/x.py::test_y`` works as it always does, as root and as an ordinary user; inside one is uid 0. Each
+worker of a parallel run (``-n auto``) has namespaces of its own within these, and takes whole files. Where the machine
+does not permit it, tests marked ``testbed`` are skipped and say so; ``ORIGINSET_REQUIRE_TESTBED=1`` makes them fail
+instead.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import isolated_python
 import pytest
 from healthy_testbed import healthy_testbed
 from hypothesis import settings
@@ -23,60 +27,16 @@ from originset.crawler.testbed.namespace import inside, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import MissingDependency
 
-pytest_plugins = ["example_study", "real_study", "s3_storage", "testbed_study"]
+pytest_plugins = ["built_once", "example_study", "real_study", "s3_storage", "testbed_study"]
 
 settings.register_profile("originset", deadline=None)  # no test asserts a time
 settings.load_profile("originset")
 
 _WHY_NOT = "ORIGINSET_NO_TESTBED"
 
-# What --fast leaves out, before it is even imported: whole commands, studies with a database, browsers, the testbed,
-# and models that take whole tables. A test there can still be run by naming its file without --fast.
-_SLOW_PATHS = (
-    "tests/analysis/har/test_recorders_golden.py",
-    "tests/analysis/test_",
-    "tests/benchmarks/",
-    "tests/cli/test_",
-    "tests/cli/writers/test_node.py",
-    "tests/crawler/cluster/",
-    "tests/crawler/crawl/test_coordinator.py",
-    "tests/crawler/test_crawl",
-    "tests/crawler/crawl/test_estimate.py",
-    "tests/crawler/crawl/test_politeness.py",
-    "tests/crawler/crawl/test_pending_visits.py",
-    "tests/crawler/probe/test_resolver.py",
-    "tests/crawler/testbed/test_rules_command.py",
-    "tests/crawler/visits/test_visits",
-    "tests/data/reference/test_ip_to_as.py",
-    "tests/data/captures/test_capture_place.py",
-    "tests/data/test_database",
-    "tests/data/studies/test_shards_earlier.py",
-    "tests/data/schema/test_study_tables.py",
-    "tests/models/browsers/test_browsers_soak.py",
-    "tests/models/browsers/causes/test_connection_causes.py",
-    "tests/models/plans/test_planned_connections.py",
-    "tests/models/browsers/test_replay_strip.py",
-    "tests/models/browsers/test_savings.py",
-    "tests/models/browsers/test_connection_facts.py",
-    "tests/models/browsers/test_tables.py",
-    "tests/models/certificates/test_certificate_additions.py",
-    "tests/models/certificates/test_certificate_coverage.py",
-    "tests/models/runner/test_definitions.py",
-    "tests/models/evidence/test_colocation_evidence.py",
-    "tests/models/experiments/test_experiment_design.py",
-    "tests/models/runner/test_runner_all_tables.py",
-    "tests/models/connections/test_known_connections_live.py",
-    "tests/models/origin_sets/test_origin_sets.py",
-    "tests/models/pages/test_oversized_pages.py",
-    "tests/models/test_page_counts",
-    "tests/models/certificates/test_provider_changes.py",
-    "tests/models/runner/test_runner.py",
-    "tests/models/certificates/test_site_certificates.py",
-    "tests/queries/",
-    "tests/test_docs.py",
-    "tests/test_packaging.py",
-)
-_SLOW_FIXTURES = {"shared", "example_shards"}
+# Markers and fixtures of tests that take more than milliseconds: `make test-fast` leaves these tests out.
+_SLOW_MARKERS = ("testbed", "browser", "soak")
+_SLOW_FIXTURES = {"shared", "example_shards", "modelled_example", "sensitivity_example"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,26 +50,28 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fast", action="store_true", help="only what takes milliseconds: what make test-fast runs")
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors: tests wait for browsers, servers and timeouts."""
+    return (os.cpu_count() or 1) + 1
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if config.option.fast and str(collection_path.relative_to(config.rootpath)).startswith(_SLOW_PATHS):
-        return True
-    return None
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
+    """Start each worker in namespaces of its own, as every testbed has the same addresses and replaces /etc/hosts."""
+    if inside():
+        for spec in specs:
+            spec.python = shlex.join([sys.executable, "-P", isolated_python.__file__])
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if "testbed" in fixtures:
+        if "testbed" in getattr(item, "fixturenames", ()):
             item.add_marker("testbed")
-    if config.option.fast:
-        items[:] = [item for item in items if not _is_slow(item)]
-    # The session's testbed stays up from its first use on; whoever needs the same addresses has to be done by then.
-    items.sort(key=lambda item: item.get_closest_marker("alone") is None)
+        if _is_slow(item):
+            item.add_marker("slow")
+    _sort_files(items)
     if inside() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
         return
     skip = pytest.mark.skip(reason=os.environ.get(_WHY_NOT, "not in a network namespace"))
@@ -119,10 +81,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    """Whether it needs a browser, the testbed, real files or a study, draws its cases, or takes its time."""
+    """Whether it needs a browser, the testbed, real files or a study, draws its cases, or goes on for long."""
     drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    marked = any(item.get_closest_marker(name) for name in ("testbed", "browser", "soak"))
+    marked = any(item.get_closest_marker(name) for name in _SLOW_MARKERS)
     return drawn or marked or not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _sort_files(items: list[pytest.Item]) -> None:
+    """Put files with ``alone`` tests first, then those with browsers, then slow ones.
+
+    The session's testbed stays up from its first use on, and whoever needs the same addresses has to be done by then.
+    Workers of a parallel run take whole files in this order, so that short files are left to fill the end.
+    """
+    order = {marker: rank for rank, marker in enumerate(("alone", "browser", "testbed", "slow"))}
+    ranks: dict[Path, int] = {}
+    for item in items:
+        rank = min((order[name] for name in order if item.get_closest_marker(name)), default=len(order))
+        ranks[item.path] = min(rank, ranks.get(item.path, rank))
+    items.sort(key=lambda item: ranks[item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,8 @@ from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [page for folder in (DOCS.parent, DOCS) for page in sorted(folder.glob("*.md"))]
 METHODOLOGY = (DOCS / "methodology.md").read_text()

@@ -20,6 +20,13 @@ from originset.data.studies import database
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
 
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark whole commands as slow; writers are functions."""
+    if item.path.parent == Path(__file__).parent:
+        item.add_marker("slow")
+
+
 SITE = "www.site.test"
 
 VISITS = [

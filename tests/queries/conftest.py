@@ -12,6 +12,11 @@ from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark all as slow: queries need a study with a database."""
+    item.add_marker("slow")
+
+
 def _built(root: Path, rows: dict, parameters: Parameters, *, sensitivity: bool = False) -> Study:
     study = Study(root)
     with study.changing("model", parameters.as_dict()):

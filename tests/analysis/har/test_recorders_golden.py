@@ -15,6 +15,8 @@ import pytest
 from originset.analysis.captures.capture_tables import CaptureBatch
 from originset.analysis.har.tables import HarBatch
 
+pytestmark = pytest.mark.slow
+
 HARS = Path(__file__).resolve().parents[2] / "fixtures" / "hars"
 FILES = sorted(HARS.glob("*/*.har"))
 RECORDERS = sorted(path.parent.name for path in HARS.glob("*/golden.json"))

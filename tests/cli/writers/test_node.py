@@ -12,6 +12,8 @@ from originset.cli.writers import node
 from originset.cli.writers.origin_set import OriginSet, choose
 from originset.models.plans.origin_plan import Basis
 
+pytestmark = pytest.mark.slow
+
 IMPORT_EACH = """
 import { createInterface } from "node:readline";
 const before = Object.getOwnPropertyNames(Object.prototype).length;

@@ -19,6 +19,8 @@ from originset.data.ledger.crawl_ledger import Ledger, Row
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 SITES = [f"site{n}.example" for n in range(12)]
 
 

@@ -22,6 +22,8 @@ from originset.data.ledger.crawl_ledger import Ledger, Row
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 SITES = parse_site_list("list", enumerate(["a.test", "b.test", "c.test"], 1), "0" * 64)
 SETTINGS = CrawlSettings(seed=1)
 

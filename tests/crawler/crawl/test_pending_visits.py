@@ -21,6 +21,8 @@ from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 _SITES = [f"site{number}.example" for number in range(30)]
 
 

@@ -16,6 +16,8 @@ from originset.crawler.crawl.politeness import Politeness, is_excluded, site_of
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.data.ledger.crawl_ledger import Row
 
+pytestmark = pytest.mark.slow
+
 
 class Robots(Quiet, BaseHTTPRequestHandler):
     rules: ClassVar[tuple[int, str]] = (200, "")

@@ -25,6 +25,8 @@ from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import DnsQuery, Extension, Visit
 from originset.data.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 ANSWERS = {
     ("plain.test", "A"): ["plain.test. 60 IN A 192.0.2.1", "plain.test. 60 IN A 192.0.2.2"],
     ("plain.test", "AAAA"): ["plain.test. 30 IN AAAA 2001:db8::1"],

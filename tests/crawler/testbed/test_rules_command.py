@@ -17,6 +17,8 @@ from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.__main__ import _require_comparable
 from originset.data.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "originset.crawler.testbed.rules"]
 
 

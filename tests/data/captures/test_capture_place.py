@@ -28,6 +28,8 @@ from originset.data.captures.capture_place import (
 from originset.data.errors import ClusterError, StudyError, UsageError
 from originset.data.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 ID = "ab" + "0" * 14
 LATE = "cd" * 16
 OTHER = "ef" * 16

@@ -16,6 +16,8 @@ from originset.data.errors import InputError, UsageError
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.snapshot import built_in
 
+pytestmark = pytest.mark.slow
+
 ASKED = pl.Series(["10.1.2.3", "10.2.0.1", "2001:db8::9", "8.8.8.8", "192.0.2.9"])
 PYASN = "; made for a test\n# and this\n10.0.0.0/8\t3333\n10.1.0.0/16\t1101\n2001:db8::/32\t2200\n192.0.2.0/24\t7\n"
 PFX2AS = "10.0.0.0\t8\t3333\n10.1.0.0\t16\t1109_1101\n2001:db8::\t32\t2200,1110_9\n192.0.2.0\t24\t7\n"

@@ -14,6 +14,8 @@ from originset.data.studies import database
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:

@@ -17,6 +17,8 @@ from originset.data.studies.shards import scan, write_shard
 from originset.data.studies.study import Study
 from originset.data.studies.study_sweep import BUILDING
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:

@@ -18,6 +18,8 @@ from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue
 from originset.queries.visit_selection import Selection
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[3] / "build" / f"duckdb-{STORAGE_VERSION.removeprefix('v')}"
 
 # Runs the statements in stdin, by name, over the database in the first argument.

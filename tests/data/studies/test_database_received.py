@@ -20,6 +20,8 @@ from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import run
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the user's own"
 
 

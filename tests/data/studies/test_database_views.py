@@ -16,6 +16,8 @@ from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue, rows_of, run
 
+pytestmark = pytest.mark.slow
+
 
 def make_study(root: Path) -> Study:
     study = Study(root)

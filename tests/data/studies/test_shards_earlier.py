@@ -24,6 +24,8 @@ from originset.data.studies.shards import scan, shard_paths
 from originset.data.studies.study import FORMAT, Study
 from originset.models.parameters import Parameters
 
+pytestmark = pytest.mark.slow
+
 # What came to these tables since; a study of before has shards without them.
 _LATER = {
     "visits": ["vantage_ip", "consent_banner", "third_party_cookies"],

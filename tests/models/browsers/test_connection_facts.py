@@ -8,6 +8,8 @@ from originset.models.browsers.connection_facts import with_servers
 from originset.models.browsers.request_groups import asked, modes_of
 from tests.fixtures.browser_models import browser_tables, part_of
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND, ADDRESS, ELSEWHERE = "www.one.test", "static.one.test", "104.16.0.1", "104.16.0.2"
 
 

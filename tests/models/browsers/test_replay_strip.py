@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import polars as pl
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from originset.analysis.captures.capture_tables import CaptureBatch
 from originset.analysis.registrable_domains import registrable_domain
 from originset.data.schema.study_tables import TABLES, Stage
 from tests.fixtures.browser_models import browser_tables
+
+pytestmark = pytest.mark.slow
 
 CAPTURES = sorted((Path(__file__).parents[2] / "fixtures" / "hars" / "originset").glob("*.har"))
 

@@ -6,6 +6,8 @@ from model_tables import model_tables
 from originset.models.browsers.savings import SAVINGS
 from originset.models.parameters import Parameters
 
+pytestmark = pytest.mark.slow
+
 A, B = "104.16.0.1", "104.16.0.2"
 SITE = "www.one.test"
 

@@ -5,6 +5,8 @@ import pytest
 
 from tests.fixtures.browser_models import browser_tables
 
+pytestmark = pytest.mark.slow
+
 WWW, STATIC, CDN = "www.one.test", "static.one.test", "cdn.two.test"
 A, B = "104.16.0.1", "104.16.0.2"
 

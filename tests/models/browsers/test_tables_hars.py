@@ -4,6 +4,8 @@ import pytest
 
 from tests.fixtures.browser_models import browser_tables
 
+pytestmark = pytest.mark.slow
+
 WWW, STATIC = "www.one.test", "static.one.test"
 ADDRESS = "104.16.0.1"
 

@@ -5,6 +5,8 @@ from model_tables import model_tables
 
 from originset.models.parameters import Parameters
 
+pytestmark = pytest.mark.slow
+
 
 def reasons(tables) -> dict[str, str | None]:
     additions = model_tables(tables, Parameters(), browsers=False)["certificate_additions"]

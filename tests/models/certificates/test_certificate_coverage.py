@@ -18,6 +18,8 @@ from naive_evidence import covers
 
 from originset.models.runner.runner import batch_rows
 
+pytestmark = pytest.mark.slow
+
 
 def is_ip(text: str) -> bool:
     try:

@@ -2,12 +2,15 @@
 
 from itertools import combinations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_tables import model_tables
 
 from originset.models.certificates import greedy_names
 from originset.models.parameters import Parameters
+
+pytestmark = pytest.mark.slow
 
 SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
 FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,6 +6,8 @@ from model_tables import model_tables
 
 from originset.models.parameters import Parameters
 
+pytestmark = pytest.mark.slow
+
 SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 import polars as pl
+import pytest
 from example_study import connection_row, request_row
 from model_tables import model_tables
 
 from originset.models.parameters import Parameters
 from originset.models.runner.runner import batch_rows
+
+pytestmark = pytest.mark.slow
 
 HOME, AWAY = "104.16.0.1", "104.16.0.2"
 AT = datetime(2026, 11, 21)  # noqa: DTZ001 - the schema's timestamps are UTC without a zone

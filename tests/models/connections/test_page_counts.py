@@ -10,6 +10,8 @@ from model_tables import model_tables
 from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = TABLES["page_counts"].polars_schema.names()
 
 

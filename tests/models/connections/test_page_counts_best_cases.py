@@ -3,11 +3,14 @@
 from typing import get_args
 
 import polars as pl
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_tables import model_tables
 
 from originset.models.parameters import Colocation, Coverage, Parameters
+
+pytestmark = pytest.mark.slow
 
 HOSTS = ("a.one.test", "b.one.test", "c.two.test", "d.three.test")
 RUNGS = (

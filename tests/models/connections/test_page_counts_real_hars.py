@@ -11,6 +11,8 @@ from originset.data.studies.database import open_database
 from originset.data.studies.identity import import_visit_id
 from originset.queries.catalogue import run
 
+pytestmark = pytest.mark.slow
+
 
 def script(folder, asn_of):
     """(file, page number) -> (TLS connections, ASes), None where the recorder does not tell."""

@@ -9,6 +9,8 @@ from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
 from originset.models.runner.runner import batch_rows
 
+pytestmark = pytest.mark.slow
+
 
 def colocation_evidence(tables):
     return model_tables(tables, Parameters(), browsers=False)["colocation_evidence"]

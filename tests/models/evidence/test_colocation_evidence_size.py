@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 from originset.models.runner.definitions import macros, models
+
+pytestmark = pytest.mark.slow
 
 _HOSTS = 6_000
 _HOST = "printf('h%05d.example', {})"

@@ -17,6 +17,8 @@ from originset.models.experiments.experiment_design import (
     scenario,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_same_seed_draws_the_same_pages_and_groups_take_turns() -> None:
     sites = drawn(50, 1)

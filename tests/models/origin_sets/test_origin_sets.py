@@ -9,6 +9,8 @@ from originset.models.parameters import Parameters
 from originset.models.runner.definitions import macros, models
 from originset.models.runner.runner import batch_rows
 
+pytestmark = pytest.mark.slow
+
 
 def origin_sets(tables):
     return model_tables(tables, Parameters(), browsers=False)["origin_sets"].rows(named=True)

@@ -10,6 +10,8 @@ from naive_page_models import host_connections, page_counts, rows_of
 
 from originset.models.parameters import Parameters
 
+pytestmark = pytest.mark.slow
+
 ON_PAIRS = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable", "owner")]
 LIMIT = 1000
 

@@ -6,6 +6,8 @@ from originset.models.browsers.tables import TODAY
 from originset.models.plans.origin_plan import Addition, Announced, Basis, LeftOut, Plan, Server
 from originset.models.plans.planned_connections import ANNOUNCED, PLANNED, deployments, planned_connections
 
+pytestmark = pytest.mark.slow
+
 WWW, STATIC, IMG, CDN = "www.one.test", "static.one.test", "img.one.test", "cdn.two.test"
 A, B = "104.16.0.1", "104.16.0.2"
 OWN = [(WWW, A, "document"), (STATIC, B, "image"), (IMG, B, "image"), (CDN, A, "image")]

@@ -30,6 +30,8 @@ from originset.models.runner.definitions import (
 )
 from originset.models.runner.runner import batch_rows
 
+pytestmark = pytest.mark.slow
+
 SQL_MODELS = [model for model in models().values() if isinstance(model, SqlModel)]
 #: The macros that models share, by name.
 _MACROS = {text.split("(")[0]: text for text in macros().split("CREATE TEMP MACRO ")[1:]}

@@ -36,6 +36,8 @@ from originset.models.runner.runner import (
     shards_read,
 )
 
+pytestmark = pytest.mark.slow
+
 WANTED = (*modelled_tables(), "results_summary")
 _RUN = """
 import pickle, sys

@@ -3,10 +3,13 @@
 import random
 
 import polars as pl
+import pytest
 from model_tables import model_tables
 
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.models.parameters import Parameters
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_modelled_table_with_its_columns(example_tables) -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from tests.fixtures.browser_models import browser_tables
 
+pytestmark = pytest.mark.slow
+
 A, B, AWAY = "104.16.0.1", "104.16.0.2", "142.250.0.1"
 HOST, OTHER = "www.one.test", "static.one.test"
 
