@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import random
-import resource
 import secrets
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from measured_import import measured_import
 from rich.progress import Progress
 
 from originset.analysis.importing import http_archive
@@ -322,17 +322,15 @@ def test_no_secret_of_a_row_is_kept(study, tmp_path):
         assert "S3CRET" not in json.dumps(scan(study, table).collect().to_dicts(), default=str)
 
 
-def test_memory_does_not_grow_with_the_export(tmp_path, monkeypatch):
-    monkeypatch.setattr(http_archive, "_PART_BYTES", 4 << 20)
-
-    def peak_after(rows: int) -> int:
+def test_memory_does_not_grow_with_the_export(tmp_path):
+    def risen_kib(rows: int) -> int:
         file = tmp_path / f"{rows}.json"
         with file.open("wb") as opened:
             for number in range(rows):
                 row = request_row(f"https://{number % (rows // 20)}.test/", number % 20, "x.test", 1)
                 opened.write(json.dumps({**row, "response_body": "x" * 20_000}).encode() + b"\n")
-        run(Study(tmp_path / f"study-{rows}"), file)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        done = measured_import(Study(tmp_path / f"study-{rows}"), file, part_bytes=4 << 20)
+        assert (done.imported, done.refused) == (rows // 20, [])  # pages
+        return done.risen_kib
 
-    small = peak_after(1000)
-    assert peak_after(5000) - small < 100 << 10  # the file is 115 MB
+    assert risen_kib(5000) - risen_kib(1000) < 100 << 10  # the larger file is 115 MB

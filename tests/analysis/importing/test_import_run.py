@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import resource
 import secrets
 import zipfile
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import zstandard
+from measured_import import measured_import
 from rich.progress import Progress
 
 from originset.analysis.importing import import_batch, import_run
@@ -272,18 +272,18 @@ def bomb(packing: str, size: int) -> bytes:
 @pytest.mark.parametrize("packing", ["gzip", "zstd", "zip"])
 def test_a_bomb_meets_a_bound(study, tmp_path, packing):
     (tmp_path / "bomb.har").write_bytes(bomb(packing, 80 << 20))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert [error.reason for error in run(study, tmp_path / "bomb.har").refused] == ["bomb"]
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+    done = measured_import(study, tmp_path / "bomb.har")
+    assert [reason for _, reason in done.refused] == ["bomb"]
+    assert done.risen_kib < 400 << 10
 
 
 @pytest.mark.promise("hars-are-bounded")
 def test_a_file_over_the_bound_is_not_even_read(study, tmp_path):
     with (tmp_path / "huge.har").open("wb") as file:
         file.truncate((1 << 30) + 1)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert [error.reason for error in run(study, tmp_path / "huge.har").refused] == ["too-large"]
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+    done = measured_import(study, tmp_path / "huge.har")
+    assert [reason for _, reason in done.refused] == ["too-large"]
+    assert done.risen_kib < 100 << 10
 
 
 def test_a_killed_import_is_done_again_without_doubles(study, folder, monkeypatch):

@@ -1,13 +1,13 @@
 """Files that would take more memory than there is, or end the process that reads them: each costs itself alone."""
 
 import json
-import resource
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 from ending_process import import_or_end
+from measured_import import measured_import
 from rich.progress import Progress
 
 from originset.analysis.har.decoding.bounds import MAX_PARTS
@@ -54,11 +54,10 @@ def test_two_kilobytes_of_empty_entries_are_refused_by_themselves(study: Study, 
     assert len(packed) < 4096
     (folder / "bomb.har.zst").write_bytes(packed)
     (folder / "good.har").write_text(good())
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    summary = run(study, folder)
-    assert [(error.source, error.reason) for error in summary.refused] == [("hars/bomb.har.zst", "too-large")]
-    assert summary.imported == 1
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20, "KiB"
+    done = measured_import(study, folder)
+    assert done.refused == [["hars/bomb.har.zst", "too-large"]]
+    assert done.imported == 1
+    assert done.risen_kib < 1 << 20
 
 
 @pytest.mark.promise("hars-are-bounded")
