@@ -38,7 +38,10 @@ def test_the_core_is_as_it_was(core: Testbed, browser: Browser, cookies: Cookies
     if wrong:  # by chance, or is it so?
         _, cells = observe(core, wrong, browser, cookies, loads=3)
         wrong = [f"{cell.rule}: {in_short(cell)}" for cell in cells if not agrees(stored.cell(*cell.key), cell)]
-    assert wrong == [], f"{browser} {version} is not as {stored.versions[browser]} was: make rules"
+    assert wrong == [], (
+        f"{browser} {version} does something else than {stored.versions[browser]} did, of which the observations are;"
+        " to observe the rules again: make rules"
+    )
     if browser == "chromium":
         sites = {
             capture.decode_extension(capture.read_capture_bytes(path), path.name).visit.site
