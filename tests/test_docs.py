@@ -7,9 +7,7 @@ import click
 import pytest
 
 from originset.cli.main import COMMANDS, main
-from originset.cli.rebuild import rebuild
 from originset.data.schema.study_tables import TABLES
-from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue
 
 pytestmark = pytest.mark.slow
@@ -17,22 +15,12 @@ pytestmark = pytest.mark.slow
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [page for folder in (DOCS.parent, DOCS) for page in sorted(folder.glob("*.md"))]
 METHODOLOGY = (DOCS / "methodology.md").read_text()
-OBJECTIONS = [text for text in METHODOLOGY.split("\n## ")[1:] if text[0].isdigit()]
 
 
-def columns_named(text: str) -> set[tuple[str, str]]:
-    named = re.findall(r"`([a-z_]+)\.([a-z_0-9]+)`", text)
-    return {(table, column) for table, column in named if column not in {"duckdb", "json"}}
-
-
-def test_ten_objections() -> None:
-    assert [text.partition(". ")[0] for text in OBJECTIONS] == [str(number) for number in range(1, 11)]
-
-
-@pytest.mark.parametrize("text", OBJECTIONS, ids=lambda text: text.partition("\n")[0])
-def test_each_is_answered_by_columns_that_exist(text) -> None:
-    named = columns_named(text)
-    assert len(named) >= 1
+def test_the_columns_named_exist() -> None:
+    named = re.findall(r"`([a-z_]+)\.([a-z_0-9]+)`", METHODOLOGY)
+    named = {(table, column) for table, column in named if table != "table" and column not in {"duckdb", "json"}}
+    assert len(named) >= 10
     for table, column in named:
         assert table in TABLES, table
         assert column in TABLES[table].polars_schema, f"{table}.{column}"
@@ -71,10 +59,8 @@ def test_what_is_linked_to_is_there(page: Path) -> None:
         assert link.startswith("https://") or (page.parent / link).exists(), link
 
 
-def test_the_notebook_runs(example_shards, tmp_path, monkeypatch) -> None:
-    with example_shards.changing("analyze", {}):
-        rebuild(example_shards, Parameters())
-    (tmp_path / "study").symlink_to(example_shards.root)
+def test_the_notebook_runs(modelled_example, tmp_path, monkeypatch) -> None:
+    (tmp_path / "study").symlink_to(modelled_example.root)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "notebook.md").read_text(), re.DOTALL)

@@ -15,31 +15,18 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from example_study import ROWS, tables_of
 from received_study import Victim, contents, place_link, victim
 
-from originset.cli.rebuild import rebuild
 from originset.data.captures.capture import Extension, Visit, capture_paths, write_capture
-from originset.data.studies.shards import shard_paths, write_shard
+from originset.data.studies.shards import shard_paths
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 
 IDS = "ab" + "0" * 14, "cd" + "0" * 14
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    study = Study(tmp_path_factory.mktemp("made") / "S")
-    with study.changing("analyze", {}):
-        for name, rows in tables_of(ROWS).items():
-            write_shard(study, name, "example", rows.collect())
-        rebuild(study, Parameters())
-    return study
-
-
 @pytest.fixture
-def study(made: Study, tmp_path: Path) -> Study:
-    shutil.copytree(made.root, tmp_path / "received")
+def study(modelled_example: Study, tmp_path: Path) -> Study:
+    shutil.copytree(modelled_example.root, tmp_path / "received")
     return Study(tmp_path / "received")
 
 

@@ -6,18 +6,14 @@ from pathlib import Path
 import pytest
 from hand_made_har import write_har
 
-from originset.cli.rebuild import rebuild
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 
 HARS = Path(__file__).parents[1] / "fixtures" / "hars"
 
 
 @pytest.fixture
-def study(example_shards) -> Study:
-    with example_shards.changing("analyze", {}):
-        rebuild(example_shards, Parameters())
-    return example_shards
+def study(modelled_example: Study) -> Study:
+    return modelled_example
 
 
 def test_two_hars(run) -> None:

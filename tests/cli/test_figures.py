@@ -5,16 +5,12 @@ import json
 import polars as pl
 import pytest
 
-from originset.cli.rebuild import rebuild
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 
 
 @pytest.fixture
-def study(example_shards) -> Study:
-    with example_shards.changing("analyze", {}):
-        rebuild(example_shards, Parameters())
-    return example_shards
+def study(modelled_copy: Study) -> Study:
+    return modelled_copy
 
 
 def test_files_and_numbers(run, tmp_path) -> None:

@@ -4,17 +4,13 @@ import json
 
 import pytest
 
-from originset.cli.rebuild import rebuild
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 
 
 @pytest.fixture
-def study(example_shards) -> Study:
-    with example_shards.changing("analyze", {}):
-        rebuild(example_shards, Parameters())
-    return example_shards
+def study(modelled_copy: Study) -> Study:
+    return modelled_copy
 
 
 def ask(study, sql):

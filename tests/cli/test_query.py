@@ -6,17 +6,13 @@ from collections import Counter
 import duckdb
 import pytest
 
-from originset.cli.rebuild import rebuild
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 from originset.queries.catalogue import NamedQuery, Parameter, catalogue
 
 
 @pytest.fixture
-def study(example_shards) -> Study:
-    with example_shards.changing("analyze", {}):
-        rebuild(example_shards, Parameters())
-    return example_shards
+def study(modelled_copy: Study) -> Study:
+    return modelled_copy
 
 
 def test_the_catalogue(run) -> None:

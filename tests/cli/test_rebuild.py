@@ -29,11 +29,8 @@ def sensitivity_of(study) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory) -> pl.DataFrame:
-    study = make_study(tmp_path_factory.mktemp("sensitivity") / "study")
-    with study.changing("model", {}):
-        rebuild(study, Parameters(), sensitivity=True)
-    return sensitivity_of(study)
+def rows(sensitivity_example: Study) -> pl.DataFrame:
+    return sensitivity_of(sensitivity_example)
 
 
 def test_every_choice_once_with_one_chosen(rows) -> None:

@@ -2,12 +2,13 @@
 
 import re
 import shlex
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from example_study import ROWS, tables_of
+from example_study import ROWS, tables_of, write_modelled
 
 from originset.cli.rebuild import rebuild
 from originset.data.studies.database import open_database
@@ -20,18 +21,19 @@ COUNT = "SELECT count(*) AS n FROM selected_visits"
 
 def make_study(root: Path, **kinds: str) -> Study:
     """The example study; ``kinds``: the kind of page of some visits."""
-    study = Study(root)
     visits = [{**row, "page_kind": kinds.get(row["visit_id"], "landing")} for row in ROWS["visits"]]
-    with study.changing("analyze", {}):
-        for name, frame in tables_of({**ROWS, "visits": visits}).items():
-            write_shard(study, name, "example", frame.collect())
-        rebuild(study, Parameters())
-    return study
+    return write_modelled(Study(root), {**ROWS, "visits": visits})
+
+
+@pytest.fixture(scope="module")
+def internal_pages(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return make_study(tmp_path_factory.mktemp("selection") / "S", b="internal", c="internal")
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    return make_study(tmp_path / "S", b="internal", c="internal")
+def study(internal_pages: Study, tmp_path: Path) -> Study:
+    shutil.copytree(internal_pages.root, tmp_path / "S")
+    return Study(tmp_path / "S")
 
 
 def asked(run: Callable, *options: str) -> tuple[int, str]:

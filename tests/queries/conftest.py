@@ -4,10 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from example_study import ROWS, tables_of
+from example_study import ROWS, write_modelled, write_shards
 
 from originset.cli.rebuild import rebuild
-from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 
@@ -17,29 +16,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker("slow")
 
 
-def _built(root: Path, rows: dict, parameters: Parameters, *, sensitivity: bool = False) -> Study:
-    study = Study(root)
-    with study.changing("model", parameters.as_dict()):
-        for name, frame in tables_of(rows).items():
-            write_shard(study, name, "example", frame.collect())
-        rebuild(study, parameters, sensitivity=sensitivity)
-    return study
-
-
 @pytest.fixture
 def build_study(tmp_path: Path) -> Callable[[dict, Parameters], Study]:
     """A function: rows and parameters -> a study with its database."""
-    return lambda rows, parameters: _built(tmp_path / "study", rows, parameters)
+
+    def call(rows: dict, parameters: Parameters) -> Study:
+        study = Study(tmp_path / "study")
+        with study.changing("model", parameters.as_dict()):
+            write_shards(study, rows)
+            rebuild(study, parameters)
+        return study
+
+    return call
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The example study of tests/fixtures, modelled with the defaults."""
-    return _built(tmp_path_factory.mktemp("queries") / "study", ROWS, Parameters(), sensitivity=True)
+@pytest.fixture(scope="session")
+def study(sensitivity_example: Study) -> Study:
+    """The example study of tests/fixtures, modelled with the defaults. No test may change it."""
+    return sensitivity_example
 
 
 @pytest.fixture(scope="module")
 def one_place_study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """The same as if all visits were of one vantage and browser: a and b are two visits of one page then."""
     rows = {**ROWS, "visits": [{**row, "vantage": None, "browser": None} for row in ROWS["visits"]]}
-    return _built(tmp_path_factory.mktemp("queries") / "study", rows, Parameters(), sensitivity=True)
+    return write_modelled(Study(tmp_path_factory.mktemp("one_place") / "study"), rows)

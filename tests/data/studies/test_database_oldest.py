@@ -8,13 +8,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from example_study import ROWS, tables_of
 
-from originset.cli.rebuild import rebuild
 from originset.data.studies.database import STORAGE_VERSION
-from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue
 from originset.queries.visit_selection import Selection
 
@@ -32,14 +28,9 @@ json.dump(found, sys.stdout, default=str)
 """
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    made = Study(tmp_path_factory.mktemp("oldest") / "S")
-    with made.changing("analyze", {}):
-        for name, rows in tables_of(ROWS).items():
-            write_shard(made, name, "example", rows.collect())
-        rebuild(made, Parameters(), sensitivity=True)
-    return made
+@pytest.fixture
+def study(sensitivity_example: Study) -> Study:
+    return sensitivity_example
 
 
 def rounded(value):

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from example_study import ROWS, tables_of
+from example_study import ROWS, tables_of, write_modelled
 from received_study import place_link, place_pipe
 
-from originset.cli.rebuild import rebuild
 from originset.data.errors import StudyError, UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import shard_path, write_shard
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
 from originset.queries.catalogue import run
 
 pytestmark = pytest.mark.slow
@@ -26,17 +24,10 @@ SECRET = "the user's own"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Study]:
+def made(modelled_example: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Study]:
     """A study without views and one with them."""
-    studies = {}
-    for views in (False, True):
-        studies[views] = study = Study(tmp_path_factory.mktemp("made") / "S")
-        with study.changing("analyze", {}):
-            for name, rows in tables_of(ROWS).items():
-                write_shard(study, name, "example", rows.collect())
-            study.update_manifest(views=views)
-            rebuild(study, Parameters())
-    return studies
+    viewed = write_modelled(Study(tmp_path_factory.mktemp("made") / "S"), views=True)
+    return {False: modelled_example, True: viewed}
 
 
 def received(made: dict[bool, Study], tmp_path: Path, *, views: bool) -> Study:

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from example_study import ROWS, tables_of
+from example_study import write_modelled
 from whole_tables import tables_of_database
 
 from originset.cli.rebuild import rebuild
 from originset.data.errors import StudyError, UsageError
 from originset.data.studies import database
-from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 from originset.queries.catalogue import catalogue, rows_of, run
@@ -19,24 +18,13 @@ from originset.queries.catalogue import catalogue, rows_of, run
 pytestmark = pytest.mark.slow
 
 
-def make_study(root: Path) -> Study:
-    study = Study(root)
-    study.create()
-    for name, rows in tables_of(ROWS).items():
-        write_shard(study, name, "example", rows.collect())
-    return study
-
-
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Study]:
+def studies(sensitivity_example: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Study]:
     """The same study with tables and with views."""
     folder = tmp_path_factory.mktemp("views")
-    made = make_study(folder / "tables"), make_study(folder / "views")
-    for study in made:
-        with study.changing("analyze", {}):
-            study.update_manifest(views=study.root.name == "views")
-            rebuild(study, Parameters(), sensitivity=True)
-    return made
+    shutil.copytree(sensitivity_example.root, folder / "tables")
+    views = write_modelled(Study(folder / "views"), sensitivity=True, views=True)
+    return Study(folder / "tables"), views
 
 
 def test_every_query_gives_the_same(studies: tuple[Study, Study]) -> None:
@@ -66,9 +54,8 @@ def test_the_study_can_be_moved(studies: tuple[Study, Study], tmp_path: Path, mo
 
 
 def test_a_folder_whose_name_duckdb_cannot_be_told(tmp_path: Path) -> None:
-    study = make_study(tmp_path / "a,b")
+    study = write_modelled(Study(tmp_path / "a,b"))
     with study.changing("analyze", {}):
-        rebuild(study, Parameters())
         study.update_manifest(views=True)
         with pytest.raises(StudyError, match="without --views"):
             rebuild(study, Parameters())
