@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from example_study import ROWS, tables_of
 from generated_captures import write_captures
 from hand_made_har import write_har
-from model_tables import model_tables
+from model_tables import model_table
 from whole_tables import digests, tables_of_database, tables_of_shards
 
 from originset.cli.main import main
@@ -49,16 +50,30 @@ def _originset(study: Study, *arguments: str) -> None:
     CliRunner().invoke(main, ["--study", str(study.root), *arguments], standalone_mode=False, catch_exceptions=False)
 
 
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study that was crawled, imported and analysed, and the HAR that was imported."""
+    folder = tmp_path_factory.mktemp("earlier") / "folder"
+    study = Study(folder / "S")
+    study.create()
+    write_captures(study.captures, range(4), folders=2, entries=4)
+    har = write_har(folder / "page.har", [(f"https://{host}/", "104.16.0.1", "7") for host in ("a.test", "b.test")])
+    _originset(study, "import", str(har))
+    _originset(study, "analyze")
+    return folder
+
+
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    """One that was crawled, imported and analysed."""
-    made = Study(tmp_path / "S")
-    made.create()
-    write_captures(made.captures, range(4), folders=2, entries=4)
-    har = write_har(tmp_path / "page.har", [(f"https://{host}/", "104.16.0.1", "7") for host in ("a.test", "b.test")])
-    _originset(made, "import", str(har))
-    _originset(made, "analyze")
-    return made
+def study(analysed: Path, tmp_path: Path) -> Study:
+    """A copy of it."""
+    shutil.copytree(analysed, tmp_path, dirs_exist_ok=True)
+    return Study(tmp_path / "S")
+
+
+@pytest.fixture(scope="module")
+def known() -> pl.DataFrame:
+    """The counts of the example study, of which nothing is missing."""
+    return model_table("page_counts", tables_of(ROWS), Parameters())
 
 
 def _drop(study: Study, table: str, *columns: str, only: str = "") -> None:
@@ -99,12 +114,11 @@ def _of_captures(study: Study) -> list[Path]:
 
 @pytest.mark.parametrize(("table", "column"), _MAY_BE_MISSING[:: 1 if _FULL else 10])
 @pytest.mark.soak
-def test_what_may_be_missing_makes_no_count_wrong(table: str, column: str) -> None:
+def test_what_may_be_missing_makes_no_count_wrong(known: pl.DataFrame, table: str, column: str) -> None:
     """A count may become unknown, or a range wider; none becomes another, and no row of one goes."""
     tables = tables_of(ROWS)
-    known = model_tables(tables, Parameters())["page_counts"]
     rows = tables[table].with_columns(pl.lit(None, TABLES[table].polars_schema[column]).alias(column))
-    found = model_tables({**tables, table: rows}, Parameters())["page_counts"]
+    found = model_table("page_counts", {**tables, table: rows}, Parameters())
     assert found["visit_id"].equals(known["visit_id"])
     for name in _COUNTS:
         for before, after in zip(known[name], found[name], strict=True):

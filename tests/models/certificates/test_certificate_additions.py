@@ -1,7 +1,7 @@
 """What stands in the way of a name, whoever would add it."""
 
 import pytest
-from model_tables import model_tables
+from model_tables import model_table, model_tables
 
 from originset.models.parameters import Parameters
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 
 def reasons(tables) -> dict[str, str | None]:
-    additions = model_tables(tables, Parameters(), browsers=False)["certificate_additions"]
+    additions = model_table("certificate_additions", tables, Parameters(), browsers=False)
     return dict(additions.select("name", "blocked_reason").iter_rows())
 
 

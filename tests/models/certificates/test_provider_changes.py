@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from model_tables import model_tables
+from model_tables import model_table, model_tables
 
 from originset.models.certificates import greedy_names
 from originset.models.parameters import Parameters
@@ -17,7 +17,7 @@ FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthChec
 
 
 def changes(tables, **parameters):
-    return model_tables(tables, Parameters(**parameters), browsers=False)["provider_changes"]
+    return model_table("provider_changes", tables, Parameters(**parameters), browsers=False)
 
 
 def test_by_hand(example_tables) -> None:

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from model_tables import model_tables
+from model_tables import model_table
 
 from originset.models.parameters import Parameters
 
@@ -12,7 +12,7 @@ SAVINGS = ("connections_saved_chromium", "connections_saved_chromium_h3", "conne
 
 
 def modelled(tables, name):
-    return model_tables(tables, Parameters(), browsers=False)[name].rows(named=True)
+    return model_table(name, tables, Parameters(), browsers=False).rows(named=True)
 
 
 def test_additions(example_tables) -> None:
@@ -82,7 +82,7 @@ def test_without_the_documents_address_additions_are_not_known(make_tables, exam
 def test_sum_over_names_is_what_the_ideal_saves(example_tables) -> None:
     """Were every host to be added, the connections saved are those in the document's AS less the document's own."""
     bare = {**example_tables, "certificate_names": example_tables["certificate_names"].head(0)}
-    saved = model_tables(bare, Parameters(), browsers=False)["certificate_additions"]["connections_saved_paper"].sum()
+    saved = model_table("certificate_additions", bare, Parameters(), browsers=False)["connections_saved_paper"].sum()
     here = (
         example_tables["requests"]
         .filter(pl.col("visit_id").is_in(["a", "b"]), pl.col("server_ip").is_in(["104.16.0.1", "104.16.0.2"]))

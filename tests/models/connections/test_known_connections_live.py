@@ -7,7 +7,7 @@ from datetime import datetime
 import polars as pl
 import pytest
 from example_study import connection_row, request_row
-from model_tables import model_tables
+from model_tables import model_table
 
 from originset.models.parameters import Parameters
 from originset.models.runner.runner import batch_rows
@@ -104,7 +104,7 @@ def test_nothing_asked_changes_nothing(make_tables) -> None:
 
 def test_what_rests_on_it_is_marked(make_tables) -> None:
     def causes(rows: dict) -> dict[str, tuple[str, bool]]:
-        found = model_tables(make_tables(rows), Parameters())["redundant_connections"]
+        found = model_table("redundant_connections", make_tables(rows), Parameters())
         return {host: (cause, live) for host, cause, live in found.select("host", "cause", "based_on_live").rows()}
 
     without = causes({**ROWS, "live_handshakes": [], "dns_queries": ROWS["dns_queries"][1:2]})

@@ -5,7 +5,7 @@ import pytest
 from drawn_studies import studies
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_tables import model_tables
+from model_tables import model_table
 
 from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
@@ -16,7 +16,7 @@ COLUMNS = TABLES["page_counts"].polars_schema.names()
 
 
 def counts_of(tables, parameters):
-    return model_tables(tables, parameters, browsers=False)["page_counts"]
+    return model_table("page_counts", tables, parameters, browsers=False)
 
 
 def counted(tables, visit, **parameters):

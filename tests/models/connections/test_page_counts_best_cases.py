@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from model_tables import model_tables
+from model_tables import model_table, model_tables
 
 from originset.models.parameters import Colocation, Coverage, Parameters
 
@@ -100,8 +100,8 @@ def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_ca
         "requests": [*rows["requests"], *extra],
     }
     columns = [f"{paired}ideal_{rung}" for paired in ("", "paired_") for rung in ("edge", "deployable", "owner")]
-    before = model_tables(make_tables(rows), Parameters(), browsers=False)["page_counts"].select(columns).rows()
-    after = model_tables(make_tables(other), Parameters(), browsers=False)["page_counts"].filter(
+    before = model_table("page_counts", make_tables(rows), Parameters(), browsers=False).select(columns).rows()
+    after = model_table("page_counts", make_tables(other), Parameters(), browsers=False).filter(
         pl.col("visit_id") != "x"
     )
     for one, changed in zip(before, after.select(columns).rows(), strict=True):
@@ -116,7 +116,7 @@ def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_ca
 )
 def test_each_rung_lies_between_its_neighbours(make_tables, rows, colocation, coverage) -> None:
     parameters = Parameters(colocation=colocation, coverage=coverage)
-    counts = model_tables(make_tables(rows), parameters, browsers=False)["page_counts"]
+    counts = model_table("page_counts", make_tables(rows), parameters, browsers=False)
     for rungs in (RUNGS, ("ideal_deployable", "ideal_edge", "ideal_owner", "ideal_origin")):
         for page in counts.select(rungs).rows():
             assert list(page) == sorted(page, reverse=True)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from model_tables import model_tables
+from model_tables import model_table
 
 from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def colocation_evidence(tables):
-    return model_tables(tables, Parameters(), browsers=False)["colocation_evidence"]
+    return model_table("colocation_evidence", tables, Parameters(), browsers=False)
 
 
 def level(

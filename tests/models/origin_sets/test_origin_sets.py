@@ -3,7 +3,7 @@
 import duckdb
 import polars as pl
 import pytest
-from model_tables import model_tables
+from model_tables import model_table
 
 from originset.models.parameters import Parameters
 from originset.models.runner.definitions import macros, models
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def origin_sets(tables):
-    return model_tables(tables, Parameters(), browsers=False)["origin_sets"].rows(named=True)
+    return model_table("origin_sets", tables, Parameters(), browsers=False).rows(named=True)
 
 
 def test_origin_set(example_tables) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from model_tables import model_tables
+from model_tables import model_table, model_tables
 from naive_page_models import host_connections, page_counts, rows_of
 
 from originset.models.parameters import Parameters
@@ -77,7 +77,7 @@ def test_what_rests_on_pairs_is_not_known(make_tables, hosts: int, connections: 
 def test_up_to_the_limit_all_is_known(make_tables) -> None:
     tables = make_tables(study(visit("hosts", LIMIT, 5), visit("connections", 2, LIMIT)))
     assert len(host_connections(rows_of(tables), Parameters())) == 2 * LIMIT
-    counts = model_tables(tables, Parameters(), browsers=False)["page_counts"]
+    counts = model_table("page_counts", tables, Parameters(), browsers=False)
     assert counts.select(ON_PAIRS).null_count().row(0) == (0,) * 6
     # One certificate covers all; the second host of one page was refused where others are served.
     assert dict(counts.select("visit_id", "ideal_deployable").rows()) == {"connections": 1, "hosts": 2}

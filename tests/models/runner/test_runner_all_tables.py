@@ -4,7 +4,7 @@ import random
 
 import polars as pl
 import pytest
-from model_tables import model_tables
+from model_tables import model_table, model_tables
 
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.models.parameters import Parameters
@@ -50,5 +50,5 @@ def test_renaming_hosts_renames_results(make_tables, example_rows) -> None:
 
 
 def test_colocation_by_address_keeps_to_the_documents_address(example_tables) -> None:
-    sets = model_tables(example_tables, Parameters(colocation="ip"))["origin_sets"]
+    sets = model_table("origin_sets", example_tables, Parameters(colocation="ip"))
     assert sets.filter(pl.col("site") == "example.com")["host"].to_list() == ["img.other.net", "www.example.com"]

@@ -2,14 +2,14 @@
 
 import polars as pl
 import pytest
-from model_tables import model_tables
+from model_tables import model_table
 
 from originset.data.schema.study_tables import TABLES
 from originset.models.parameters import Parameters
 
 
 def page_load_times(tables, parameters, batches=1):
-    return model_tables(tables, parameters, batches, browsers=False)["page_load_times"]
+    return model_table("page_load_times", tables, parameters, batches, browsers=False)
 
 
 @pytest.mark.parametrize(

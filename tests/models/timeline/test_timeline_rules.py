@@ -8,7 +8,7 @@ import pytest
 import timeline_oracle as oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from model_tables import model_tables
+from model_tables import model_table
 from timeline_oracle import Request
 
 from originset.models.parameters import Parameters
@@ -30,7 +30,7 @@ BY_KEY = [request.key for request in FIGURE_2]
 
 
 def page_load_times(tables, parameters, batches=1):
-    return model_tables(tables, parameters, batches, browsers=False)["page_load_times"]
+    return model_table("page_load_times", tables, parameters, batches, browsers=False)
 
 
 def codes(values) -> np.ndarray:
