@@ -39,9 +39,14 @@ def test_a_figure_without_data_is_named(study, run, tmp_path) -> None:
     assert "figure-4: not drawn" in done.stderr
 
 
-@pytest.mark.parametrize("page", ["a", "example.com", "https://www.example.com/0"])
-def test_figure_2_of_a_page(run, tmp_path, page) -> None:
-    done = run("figures", "--out", tmp_path, "--page", page)
+# Page a is of one vantage; a site's page is drawn as seen from the first.
+@pytest.mark.parametrize(
+    ("page", "vantage"),
+    [("a", ("--vantage", "here")), ("example.com", ()), ("https://www.example.com/0", ("--vantage", "here"))],
+    ids=["visit", "site", "url"],
+)
+def test_figure_2_of_a_page(run, tmp_path, page, vantage) -> None:
+    done = run("figures", "--out", tmp_path, "--page", page, *vantage)
     assert done.returncode == 0
     rows = pl.read_csv(tmp_path / "figure-2.csv")
     assert rows["visit_id"].unique().to_list() == ["a"]
@@ -55,7 +60,7 @@ def test_figure_2_of_a_page(run, tmp_path, page) -> None:
 
 
 def test_figure_2_of_a_page_without_a_load_event(run, tmp_path) -> None:
-    done = run("figures", "--out", tmp_path, "--page", "b")
+    done = run("figures", "--out", tmp_path, "--page", "b", "--vantage", "there")
     assert (done.returncode, (tmp_path / "figure-2.svg").stat().st_size > 0) == (0, True), done.stderr
 
 

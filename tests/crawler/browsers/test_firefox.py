@@ -14,7 +14,7 @@ from originset.crawler.browsers.firefox import Firefox
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.testbed import Testbed
-from originset.crawler.visits.visit_browsers import browser_for, visit
+from originset.crawler.visits.visit_browsers import Browser, browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.errors import BrowserError, MissingDependency
 
@@ -114,6 +114,13 @@ def test_what_does_not_load_is_told_and_does_no_harm(testbed: Testbed) -> None:
         assert {one.status for one in firefox.load("https://wiki.test/")} == {200}
 
 
+@pytest.fixture(scope="module")
+def browser(testbed: Testbed) -> Iterator[Browser]:
+    settings = VisitSettings(browser="firefox", timeout_s=20, quiet_s=0.3, environment=testbed.environment)
+    with browser_for(settings) as running:
+        yield running
+
+
 @pytest.mark.parametrize(
     ("site", "error", "code"),
     [
@@ -122,10 +129,8 @@ def test_what_does_not_load_is_told_and_does_no_harm(testbed: Testbed) -> None:
         ("expired.test", "tls", "SEC_ERROR_EXPIRED_CERTIFICATE"),
     ],
 )
-def test_sites_that_fail(testbed: Testbed, site: str, error: str, code: str) -> None:
-    settings = VisitSettings(browser="firefox", timeout_s=20, quiet_s=0.3, environment=testbed.environment)
-    with browser_for(settings) as browser:
-        har_log, extension = visit(browser, VisitRequest("0123456789abcdef", site, f"https://{site}/"))
+def test_sites_that_fail(browser: Browser, site: str, error: str, code: str) -> None:
+    har_log, extension = visit(browser, VisitRequest("0123456789abcdef", site, f"https://{site}/"))
     assert (extension.visit.status, extension.visit.error, extension.visit.error_code) == ("failed", error, code)
     assert [entry["response"]["_error"] for entry in har_log["entries"]] == [code]
     assert extension.visit.consent_banner == "unknown"

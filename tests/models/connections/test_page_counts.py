@@ -1,5 +1,7 @@
 """Counts of pages small enough to count by hand; whatever the page, test_models_drawn.py counts it again."""
 
+import os
+
 import polars as pl
 import pytest
 from drawn_studies import studies
@@ -289,7 +291,8 @@ def test_long_chains(make_tables) -> None:
     assert (page["ideal_origin"], page["ideal_edge"], page["ideal_deployable"]) == (1, 1, 900)
 
 
-@settings(max_examples=25)
+@pytest.mark.soak
+@settings(max_examples=80 if os.environ.get("ORIGINSET_SOAK") == "full" else 8)
 @given(rows=studies(), data=st.data())
 def test_row_order_and_host_names_do_not_matter(make_tables, rows, data) -> None:
     """Names of the same alphabet's order: which of several connections merge may depend on that alone."""

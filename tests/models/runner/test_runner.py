@@ -204,14 +204,25 @@ def elsewhere(run: Run, library: Path, **fault: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.fixture(scope="module")
+def calls(study: Study, library: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """How many calls change files when nothing fails."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    done = elsewhere(run_of(study, folder / "models"), library, FAULT_COUNT=str(folder / "count"))
+    assert done.returncode == 0, done.stderr
+    return int((folder / "count").read_text())
+
+
+@pytest.fixture(params=[0.1, 0.5, 0.9])
+def at(request: pytest.FixtureRequest, calls: int) -> int:
+    """The number of one of these calls."""
+    return max(1, int(request.param * calls))
+
+
 def test_a_process_that_is_killed_leaves_whole_files(
-    study: Study, library: Path, expected: dict[str, pl.DataFrame], tmp_path: Path, share: float
+    study: Study, library: Path, expected: dict[str, pl.DataFrame], tmp_path: Path, at: int
 ) -> None:
     run = run_of(study, tmp_path / "models")
-    done = elsewhere(run_of(study, tmp_path / "undisturbed"), library, FAULT_COUNT=str(tmp_path / "count"))
-    assert done.returncode == 0, done.stderr
-    at = max(1, int(share * int((tmp_path / "count").read_text())))
     assert elsewhere(run, library, FAULT_DO="kill", FAULT_AT=str(at)).returncode < 0
     written = [path for path in run.folder.rglob("*.parquet") if not path.name.startswith(".")]
     assert all(pl.read_parquet(path) is not None for path in written)
