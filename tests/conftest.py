@@ -36,7 +36,7 @@ _WHY_NOT = "ORIGINSET_NO_TESTBED"
 
 # Markers and fixtures of tests that take more than milliseconds: `make test-fast` leaves these tests out.
 _SLOW_MARKERS = ("testbed", "browser", "soak")
-_SLOW_FIXTURES = {"shared", "example_shards", "modelled_example", "sensitivity_example"}
+_SLOW_FIXTURES = {"shared", "example_shards", "modelled_example", "sensitivity_example", "recorded_study"}
 
 
 @pytest.hookimpl(tryfirst=True)

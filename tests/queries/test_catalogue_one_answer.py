@@ -66,8 +66,8 @@ def test_the_example_agrees(study) -> None:
     assert disagreements(study) == []
 
 
-def test_the_real_files_agree(real_study) -> None:
-    assert disagreements(real_study) == []
+def test_recordings_agree(study_of_recordings) -> None:
+    assert disagreements(study_of_recordings) == []
 
 
 def test_nine_visits_of_a_site_weigh_as_one(build_study, example_rows) -> None:
