@@ -14,13 +14,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-import dns.asyncquery
 import dns.exception
 import dns.message
 import dns.name
 import dns.rcode
 import dns.rdatatype
-import dns.resolver
 
 from originset.data.captures.capture import DnsQuery, Extension
 from originset.data.errors import UsageError
@@ -83,8 +81,10 @@ def parse_resolver(text: str) -> Resolver | None:
 
 
 def _of_system() -> Resolver:
+    from dns.resolver import Resolver as SystemResolver  # noqa: PLC0415 - brings QUIC, and most commands ask nobody
+
     try:
-        servers = dns.resolver.Resolver().nameservers
+        servers = SystemResolver().nameservers
         return Resolver(str(ipaddress.ip_address(str(servers[0]).partition("%")[0])), named=False)
     except (dns.exception.DNSException, OSError, IndexError, ValueError) as error:
         raise UsageError(
@@ -159,12 +159,14 @@ async def _answer(
     resolver: Resolver, question: dns.message.Message, found: DnsQuery, deadline: float
 ) -> dns.message.Message:
     """The answer over UDP, asked for twice if need be, or over TCP where it is longer; counts the queries."""
+    from dns.asyncquery import udp_with_fallback  # noqa: PLC0415 - brings QUIC, and most commands ask nobody
+
     while True:
         found.attempts += 1
         rest = deadline - time.monotonic()
         wait = min(rest, _AGAIN_S) if found.attempts == 1 else rest
         try:
-            reply, over_tcp = await dns.asyncquery.udp_with_fallback(
+            reply, over_tcp = await udp_with_fallback(
                 question, resolver.address, timeout=wait, port=resolver.port, source=resolver.source
             )
         except dns.exception.Timeout:
