@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib import resources
@@ -106,7 +107,10 @@ def _opens_a_page(page: OpenPage) -> None:
     _tab_to(page, "document.activeElement.matches('details.page > summary')")
     page.press("Enter")
     assert page.run("return document.querySelector('details.page').open")
-    assert page.run("return document.querySelectorAll('details.page[open] .plot svg .row').length") > 0
+    deadline = time.monotonic() + 30  # it is drawn when the browser says that it was opened, some time after the key
+    while page.run("return document.querySelectorAll('details.page[open] .plot svg .row').length") == 0:
+        assert time.monotonic() < deadline, "nothing is drawn"
+        time.sleep(0.05)
 
 
 def _goes_along_the_lanes(page: OpenPage) -> None:
