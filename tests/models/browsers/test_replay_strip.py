@@ -1,5 +1,6 @@
 """What a recorder leaves out widens the range: it always contains what is said when nothing is left out."""
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -109,7 +110,11 @@ def test_each_kind_of_fact_alone() -> None:
         assert_contained(stripped(tables, missing))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.soak
+@settings(
+    max_examples=100 if os.environ.get("ORIGINSET_SOAK") == "full" else 10,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(st.data())
 def test_facts_one_by_one(data) -> None:
     tables = rich()

@@ -1,5 +1,6 @@
 """What holds between best cases: more names never cost, rungs lie between their neighbours, names do not matter."""
 
+import os
 from typing import get_args
 
 import polars as pl
@@ -21,7 +22,8 @@ RUNGS = (
     "paired_ideal_owner",
     "paired_ideal_origin",
 )
-FEW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FULL = os.environ.get("ORIGINSET_SOAK") == "full"
+FEW = settings(max_examples=50 if FULL else 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 PLACES = st.sampled_from([None, "One", "Two"])
@@ -75,6 +77,7 @@ def best(modelled):
     ]
 
 
+@pytest.mark.soak
 @FEW
 @given(rows=studies(), name=st.sampled_from(HOSTS))
 def test_a_further_name_in_the_certificate_never_raises_a_best_case(make_tables, rows, name) -> None:
@@ -85,6 +88,7 @@ def test_a_further_name_in_the_certificate_never_raises_a_best_case(make_tables,
         assert all(now <= was for was, now in zip(one, other, strict=True))
 
 
+@pytest.mark.soak
 @FEW
 @given(rows=studies(), host=st.sampled_from(HOSTS[1:]))
 def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_cases(make_tables, rows, host) -> None:
@@ -108,6 +112,7 @@ def test_a_host_seen_on_the_documents_connection_never_raises_the_merged_best_ca
         assert all(now <= was for was, now in zip(one, changed, strict=True))
 
 
+@pytest.mark.soak
 @FEW
 @given(
     rows=studies(),
@@ -126,6 +131,7 @@ def test_each_rung_lies_between_its_neighbours(make_tables, rows, colocation, co
         assert (counts["paired_ideal_ip"] >= counts["paired_ideal_origin"]).all()
 
 
+@pytest.mark.soak
 @FEW
 @given(rows=studies(), data=st.data())
 def test_neither_order_nor_names_of_hosts_matter_to_counts_and_times(make_tables, rows, data) -> None:
