@@ -9,6 +9,7 @@ import polars as pl
 
 from originset.queries.catalogue import rows_of, run
 
+_CHROMIUM = "Chromium with servers as they are"
 _MOST, _LEAST = ", at most", ", at least"
 
 #: The columns by which no result is pooled.
@@ -61,9 +62,9 @@ def colocation(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def rests_on(rows: pl.DataFrame) -> list[str]:
-    """A sentence for each ladder: over how many pages it is, how many are left out, and why.
+    """Sentences for each ladder: over how many pages it is, how many are left out, and why; with which cookies it is.
 
-    None for a single page that counts.
+    None of the pages for a single page that counts; none of cookies where no rung is Chromium's.
 
     ``rows``: as :func:`ladder` gives them.
     """
@@ -81,4 +82,17 @@ def rests_on(rows: pl.DataFrame) -> list[str]:
             sentences.append(f"{sentence}; left out: {why}" if left_out else sentence)
         elif left_out:
             sentences.append(f"{what}: no totals, as the page was {why.removeprefix('1 ')}")
-    return sentences
+    return sentences + _recorded_cookies(rows, several=several)
+
+
+def _recorded_cookies(rows: pl.DataFrame, *, several: bool) -> list[str]:
+    """What the rungs of Chromium with servers as they are take for the setting of third-party cookies."""
+    of_chromium = rows.filter(pl.col("rung").str.starts_with(_CHROMIUM))
+    basis = of_chromium.select(*GROUP, "counts", "recorded_cookies").unique(maintain_order=True)
+    # Mostly the same visits count for connections and for lookups.
+    alike = basis.group_by(*GROUP, "recorded_cookies", maintain_order=True).agg("counts")
+    return [
+        f"{f'{group_name((vantage, browser))}, ' if several else ''}{' and '.join(counts)}: {_CHROMIUM} has "
+        f"third-party cookies as recorded ({recorded})"
+        for vantage, browser, recorded, counts in alike.iter_rows()
+    ]

@@ -3,7 +3,8 @@
 -- edge or address in common and one presented a certificate that covers both, or were seen on one connection); same edge (or an
 -- address in common); one owner (on different machines: one registrable domain, or one presented a certificate that covers
 -- both); and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was seen never
--- merge above the AS. A browser that coalesces by address still looks every name up. Numbers are of each site's average page:
+-- merge above the AS. A browser that coalesces by address still looks every name up. Chromium coalesces across sites only where
+-- third-party cookies are allowed: its rungs are with cookies as they were recorded, and with third-party cookies blocked. Numbers are of each site's average page:
 -- the mean over its pages, each the mean over its visits.
 -- paper: table 1 and figure 3 as totals
 -- vantage: the vantage; each stands by itself
@@ -30,6 +31,8 @@
 -- visits: visits counted
 -- left_out: pages not counted
 -- left_out_why: how many for which reason
+-- recorded_cookies: how third-party cookies were set in the visits counted: allowed, blocked or not known; where not in all
+--   alike, in how many each
 WITH
 of_sites AS (
   SELECT
@@ -62,6 +65,25 @@ totals AS (
   FROM compared
   GROUP BY ALL
   HAVING count(n) = count(*)
+),
+recorded AS (
+  SELECT
+    c.question, c.vantage, c.browser,
+    coalesce(v.third_party_cookies, 'not known') AS cookies,
+    count(*) AS visits
+  FROM counted_visits AS c
+  JOIN visits AS v ON v.visit_id = c.visit_id
+  GROUP BY ALL
+),
+cookies AS (
+  SELECT
+    question, vantage, browser,
+    CASE WHEN count(*) = 1 THEN any_value(cookies) ELSE string_agg(
+      format('{} in {} {}', cookies, visits, CASE visits WHEN 1 THEN 'visit' ELSE 'visits' END),
+      ', ' ORDER BY visits DESC, cookies
+    ) END AS recorded
+  FROM recorded
+  GROUP BY ALL
 ),
 left_out AS (
   SELECT b.question, v.vantage, v.browser, v.site
@@ -98,11 +120,14 @@ SELECT
   b.pages,
   b.visits,
   b.left_out,
-  b.left_out_why
+  b.left_out_why,
+  c.recorded AS recorded_cookies
 FROM basis_summary AS b
 LEFT JOIN totals AS t
   ON t.question = b.question AND t.vantage IS NOT DISTINCT FROM b.vantage AND t.browser IS NOT DISTINCT FROM b.browser
 LEFT JOIN left_out_sites AS o
   ON o.question = b.question AND o.vantage IS NOT DISTINCT FROM b.vantage AND o.browser IS NOT DISTINCT FROM b.browser
+LEFT JOIN cookies AS c
+  ON c.question = b.question AND c.vantage IS NOT DISTINCT FROM b.vantage AND c.browser IS NOT DISTINCT FROM b.browser
 WHERE b.question IN ('connections', 'lookups')
 ORDER BY b.sites DESC, b.vantage NULLS LAST, b.browser NULLS LAST, b.question, t.step

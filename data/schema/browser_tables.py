@@ -7,12 +7,16 @@ from originset.data.schema.columns import VISIT_ID, Column, Stage, table
 # Columns of page_counts.
 BROWSER_COUNTS = tuple(
     column
-    for browser, name in (("chromium", "Chromium"), ("firefox", "Firefox"))
+    for browser, name in (
+        ("chromium", "Chromium"),
+        ("chromium_cookies_blocked", "Chromium, with third-party cookies blocked,"),
+        ("firefox", "Firefox"),
+    )
     for column in (
         Column(
             f"{browser}_tls",
             "INTEGER",
-            f"as {name}'s rules have it, with servers as they are; NULL where the range is not one number",
+            f"{name} opens by its rules, with servers as they are; NULL where the range is not one number",
             "connections",
         ),
         Column(
@@ -123,6 +127,7 @@ PAGE_NAMES = table(
         for model in (*_MODELS, "best_case")
         for channel in ("dns", "sni")
     ),
+    Column("chromium_cookies_blocked_dns", "BOOLEAN", "as chromium_dns, with third-party cookies blocked"),
 )
 
 

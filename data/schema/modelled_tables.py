@@ -109,6 +109,12 @@ PAGE_COUNTS = table(
         "of the hosts of paired_dns those that Chromium looks up with servers as they are; NULL where not known of one",
         "lookups",
     ),
+    Column(
+        "paired_chromium_cookies_blocked_dns",
+        "INTEGER",
+        "Chromium likewise, with third-party cookies blocked",
+        "lookups",
+    ),
     Column("paired_firefox_dns", "INTEGER", "Firefox likewise", "lookups"),
     Column("measured_tls", "INTEGER", "TLS connections that carried at least one request", "connections"),
     Column("opened_tls", "INTEGER", "completed TLS handshakes, speculative ones included", "connections"),

@@ -37,7 +37,8 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
 
     ``groups``: with :func:`originset.models.browsers.connection_facts.with_servers`. The earlier one's columns end in
     ``_held``. Besides: same_host, covers (its certificate, the later's host), reaches (its address is among the later
-    host's answers), together (one connection carried both), in_set (its ORIGIN frames list the later's origin). Pairs
+    host's answers), together (one connection carried both), in_set (its ORIGIN frames list the later's origin),
+    cookies_as_recorded (cookies_blocked is how the recording's browser was set: :func:`with_cookies_blocked`). Pairs
     of which the certificate is known not to cover the host are left out, and so are those of HTTP/1.1, which shares
     nothing. ``covers`` and ``reaches`` take a connection that carried both for evidence; ``covers_by_names`` and
     ``reaches_by_answers`` are what certificates, addresses and DNS answers say without it. ``names``: hosts that
@@ -51,6 +52,7 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
         .with_columns(
             (pl.col("connection_id") == pl.col("connection_id_held")).fill_null(value=False).alias("together"),
             pl.lit(value=False).alias("planned"),
+            pl.lit(value=True).alias("cookies_as_recorded"),
         )
         .with_columns(
             pl.col("covers").alias("covers_by_names"),
@@ -63,6 +65,14 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
             pl.any_horizontal("same_host", pl.col("covers") == YES, pl.col("reaches") > NO, "together", lists_origin())
         )
         .sort(_BOTH)
+    )
+
+
+def with_cookies_blocked(found: pl.DataFrame) -> pl.DataFrame:
+    """:func:`pairs` as a browser that blocks third-party cookies meets them, however the recording's was set."""
+    return found.with_columns(
+        pl.lit(value=True).alias("cookies_blocked"),
+        pl.col("cookies_blocked").fill_null(value=False).alias("cookies_as_recorded"),
     )
 
 
@@ -130,6 +140,7 @@ def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
         pl.lit(value=False).alias("same_host"),
         pl.lit(value=False).alias("together"),
         pl.lit(value=True).alias("planned"),
+        pl.lit(value=True).alias("cookies_as_recorded"),
     ).with_columns(*_reaches(groups))  # fmt: skip
 
 

@@ -115,6 +115,8 @@ def _pool_aspect_shared(aspect: str, known: pl.Expr, *, recorded: bool) -> pl.Ex
         return three(known)
     chromium, firefox = (aspect in browser_rules()[browser].pool for browser in ("chromium", "firefox"))
     apart = pl.when(pl.col("browser") == "firefox").then(pl.lit(firefox)).otherwise(pl.lit(chromium))
+    if aspect == "third_party_cookies":
+        apart = apart & pl.col("cookies_as_recorded")
     return pl.when(three(known) == MAYBE, "together", apart).then(pl.lit(YES, pl.Int8)).otherwise(three(known))
 
 

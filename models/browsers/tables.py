@@ -16,7 +16,7 @@ from originset.data.schema.study_tables import (
     polars_type,
 )
 from originset.models.browsers.batch import INPUTS, Part, read
-from originset.models.browsers.candidate_pairs import pairs, planned_pairs
+from originset.models.browsers.candidate_pairs import pairs, planned_pairs, with_cookies_blocked
 from originset.models.browsers.causes.connection_causes import redundant_connections
 from originset.models.browsers.connection_facts import with_servers
 from originset.models.browsers.http1_connections import with_at_once
@@ -34,6 +34,9 @@ from originset.models.browsers.savings import SAVED_CONNECTIONS, saved_connectio
 from originset.models.browsers.sharing_rules import YES
 
 TODAY, PLANNED = "today", "planned"
+
+# Firefox opens the same connections whatever third-party cookies are set to.
+_COOKIES_BLOCKED = "chromium_cookies_blocked"
 
 #: The models whose rows :func:`browser_tables` takes.
 READS = (*INPUTS, "colocated_hosts")
@@ -61,9 +64,10 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     ``browser_counts`` has one row per visit and BROWSER_COUNTS, columns of ``page_counts``: ``_low`` and ``_high`` hold
     for whatever the recorder left out; ``_tls`` is NULL unless they are one. A page that sent nothing over TLS needs 0.
-    ``_dns`` counts names, those of requests over http and of names that do not exist included. An ORIGIN frame that no
-    recorder saw is taken not to have been sent. ``redundant_connection_causes`` are rows of the table
-    ``redundant_connections`` but for ``based_on_live``, which is False. ``saved_connections``: see
+    ``_dns`` counts names, those of requests over http and of names that do not exist included. Third-party cookies are
+    as in the recording, but for ``chromium_cookies_blocked``. An ORIGIN frame that no recorder saw is taken not to have
+    been sent. ``redundant_connection_causes`` are rows of the table ``redundant_connections`` but for
+    ``based_on_live``, which is False. ``saved_connections``: see
     :func:`originset.models.browsers.savings.saved_connections`; of hosts of visits that browser_visits lacks nothing is
     known. The others are tables of the study.
     """
@@ -72,9 +76,10 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     groups = groups_of(part, modes)
     found = pairs(part.facts, groups)
     replays, predicted = _replays(part, groups, found)
+    replays[_COOKIES_BLOCKED] = _with_cookies_blocked(groups, found)
     best_case = first_of_place(part, groups)
     of_pages = {
-        "browser_counts": _counts(predicted),
+        "browser_counts": _counts(part, groups, predicted, replays[_COOKIES_BLOCKED]),
         "browser_predictions": predicted,
         "page_names": page_names(part, groups, replays, best_case),
         "page_addresses": page_addresses(part, modes, groups, replays, best_case),
@@ -110,6 +115,12 @@ def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dic
     return replays, pl.concat(predictions)
 
 
+def _with_cookies_blocked(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """What becomes of the groups in Chromium, today, if it blocks third-party cookies."""
+    rules = browser_rules()["chromium"]
+    return connections(replayed(groups, ways(with_cookies_blocked(found), rules)), rules)
+
+
 def _saved(
     part: Part, groups: pl.DataFrame, found: pl.DataFrame, replays: Mapping[str, pl.DataFrame], colocated: pl.DataFrame
 ) -> pl.DataFrame:
@@ -132,17 +143,20 @@ def groups_of(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     return with_lookups(with_handshakes(part, with_at_once(part, with_servers(part, asked(rows)))))
 
 
-def _counts(predicted: pl.DataFrame) -> pl.DataFrame:
+def _counts(part: Part, groups: pl.DataFrame, predicted: pl.DataFrame, cookies_blocked: pl.DataFrame) -> pl.DataFrame:
+    today = predicted.filter(pl.col("model") == TODAY)
+    needed = {browser: today.filter(pl.col("browser") == browser) for browser in browser_rules()}
+    chromium = browser_rules()["chromium"]
+    needed[_COOKIES_BLOCKED] = of_pages(part, cookies_blocked, without_tls(part, groups), chromium)
     counts = predicted.select(pl.col("visit_id").unique().sort())
-    for browser in browser_rules():
-        one = predicted.filter(pl.col("browser") == browser, pl.col("model") == TODAY)
+    for name, of_browser in needed.items():
         exact = pl.when(pl.col("tls_low") == pl.col("tls_high")).then("tls_low")
         counts = counts.hstack(
-            one.sort("visit_id").select(
-                exact.alias(f"{browser}_tls"),
-                pl.col("tls_low").alias(f"{browser}_tls_low"),
-                pl.col("tls_high").alias(f"{browser}_tls_high"),
-                pl.col("dns").alias(f"{browser}_dns"),
+            of_browser.sort("visit_id").select(
+                exact.alias(f"{name}_tls"),
+                pl.col("tls_low").alias(f"{name}_tls_low"),
+                pl.col("tls_high").alias(f"{name}_tls_high"),
+                pl.col("dns").alias(f"{name}_dns"),
             )
         )
     return counts

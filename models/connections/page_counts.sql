@@ -34,6 +34,10 @@ SELECT
     AS paired_ideal_origin_dns,
   CASE WHEN c.measured_dns IS NOT NULL AND l.page IS NULL AND b.visit_id IS NOT NULL THEN 0 ELSE l.paired_chromium_dns END
     AS paired_chromium_dns,
+  CASE
+    WHEN c.measured_dns IS NOT NULL AND l.page IS NULL AND b.visit_id IS NOT NULL THEN 0
+    ELSE l.paired_chromium_cookies_blocked_dns
+  END AS paired_chromium_cookies_blocked_dns,
   CASE WHEN c.measured_dns IS NOT NULL AND l.page IS NULL AND b.visit_id IS NOT NULL THEN 0 ELSE l.paired_firefox_dns END
     AS paired_firefox_dns,
   b.* EXCLUDE (visit_id)

@@ -9,6 +9,7 @@
 -- paired_ideal_ip_dns: addresses that these hosts' first requests went to; NULL where one is not known
 -- paired_ideal_origin_dns: server keys of these, likewise
 -- paired_chromium_dns: these hosts that Chromium looks up with servers as they are; NULL where that is not known of one
+-- paired_chromium_cookies_blocked_dns: these hosts that it looks up with third-party cookies blocked, likewise
 -- paired_firefox_dns: these hosts that Firefox looks up, likewise
 WITH
 lookups AS (
@@ -38,7 +39,7 @@ paired AS (
     l.page, l.lookups,
     r.host IS NOT NULL AS was_requested,
     r.host, r.server_ip, r.server_key,
-    n.chromium_dns, n.firefox_dns
+    n.chromium_dns, n.chromium_cookies_blocked_dns, n.firefox_dns
   FROM lookups AS l
   JOIN pages AS p ON p.page = l.page
   LEFT JOIN requested AS r ON r.page = l.page AND r.host = l.host
@@ -52,6 +53,8 @@ SELECT
   CASE WHEN count(server_ip) = count(host) THEN count(DISTINCT server_ip) END AS paired_ideal_ip_dns,
   CASE WHEN count(server_ip) = count(host) THEN count(DISTINCT server_key) END AS paired_ideal_origin_dns,
   CASE WHEN count(chromium_dns) = count(host) THEN count(*) FILTER (chromium_dns) END AS paired_chromium_dns,
+  CASE WHEN count(chromium_cookies_blocked_dns) = count(host) THEN count(*) FILTER (chromium_cookies_blocked_dns) END
+    AS paired_chromium_cookies_blocked_dns,
   CASE WHEN count(firefox_dns) = count(host) THEN count(*) FILTER (firefox_dns) END AS paired_firefox_dns
 FROM paired
 GROUP BY page

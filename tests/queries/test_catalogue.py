@@ -89,7 +89,7 @@ BY_HAND = {
         "aside": False, "total": 5.0, "median": 5.0, "saved": 1.0, "saved_pct": 16.67, "saved_pct_low": None,
         "site_saved_pct": 16.67, "saved_pct_least": 8.33, "saved_pct_most": 16.67, "saved_pct_by_rank": 16.67,
         "sites": 1,
-        "pages": 1, "visits": 1, "left_out": 1, "left_out_why": "1 failed",
+        "pages": 1, "visits": 1, "left_out": 1, "left_out_why": "1 failed", "recorded_cookies": "not known",
     },
     "load_times_page_dist": {"browser": None, "page_load_times": 900.0, "cf_only_page_load_times": None},
     "load_times_model_summary": {"browser": None, "model": "measured", "sites": 1, "p50": 900.0},

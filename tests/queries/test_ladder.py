@@ -7,6 +7,8 @@ from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
 from originset.queries.ladder import colocation, ladder, rests_on
 
+RECORDED = "Chromium with servers as they are has third-party cookies as recorded"
+
 
 @pytest.fixture
 def one_place(example_rows):
@@ -24,6 +26,8 @@ def test_rungs(build_study, one_place) -> None:
         # what recorders left out makes them ranges
         ("TLS connections", "Chromium with servers as they are, at most", True, 8.0, -33.33),
         ("TLS connections", "Chromium with servers as they are, at least", True, 4.0, 33.33),
+        ("TLS connections", "Chromium with third-party cookies blocked, at most", True, 8.0, -33.33),
+        ("TLS connections", "Chromium with third-party cookies blocked, at least", True, 4.0, 33.33),
         ("TLS connections", "Firefox with servers as they are, at most", True, 8.0, -33.33),
         ("TLS connections", "Firefox with servers as they are, at least", True, 4.0, 33.33),
         ("TLS connections", "same address (the paper's ideal IP)", True, 4.0, 33.33),
@@ -36,6 +40,7 @@ def test_rungs(build_study, one_place) -> None:
         # no request of a and b went to a name that they looked up
         ("DNS lookups", "without repeated and unused ones", False, 2.0, 60.0),
         ("DNS lookups", "Chromium with servers as they are", True, 2.0, 60.0),
+        ("DNS lookups", "Chromium with third-party cookies blocked", True, 2.0, 60.0),
         ("DNS lookups", "Firefox with servers as they are", True, 2.0, 60.0),
         ("DNS lookups", "same address (the paper's ideal IP)", True, 1.0, 80.0),
         ("DNS lookups", "same AS (the paper's ideal ORIGIN)", False, 1.0, 80.0),
@@ -43,7 +48,19 @@ def test_rungs(build_study, one_place) -> None:
     assert rests_on(rows) == [
         "TLS connections: 3 of 5 pages, 4 visits; left out: 1 failed, 1 without connection ids",
         "DNS lookups: 3 of 5 pages, 4 visits; left out: 1 failed, 1 without recorded lookups",
+        f"TLS connections and DNS lookups: {RECORDED} (not known)",
     ]
+
+
+def test_it_says_how_third_party_cookies_were_recorded(build_study, one_place) -> None:
+    cookies = {"a": "allowed", "b": "allowed", "c": "blocked"}
+    visits = [{**row, "third_party_cookies": cookies.get(row["visit_id"])} for row in one_place["visits"]]
+    with open_database(build_study({**one_place, "visits": visits}, Parameters())) as connection:
+        rows = ladder(connection)
+    # c has connection ids, and so is in both; f too, which has nothing
+    assert rests_on(rows)[-1] == (
+        f"TLS connections and DNS lookups: {RECORDED} (allowed in 2 visits, blocked in 1 visit, not known in 1 visit)"
+    )
 
 
 def test_vantages_and_browsers_are_never_pooled(study) -> None:
@@ -171,5 +188,9 @@ def test_what_is_no_range_is_one_rung(build_study, one_place) -> None:
     rows = {**one_place, "visits": visits, "requests": requests, "connections": connections, "dns_queries": []}
     with open_database(build_study(rows, Parameters())) as connection:
         rungs = ladder(connection).filter(counts="TLS connections")
-    assert rungs["rung"].to_list()[2:4] == ["Chromium with servers as they are", "Firefox with servers as they are"]
+    assert rungs["rung"].to_list()[2:5] == [
+        "Chromium with servers as they are",
+        "Chromium with third-party cookies blocked",
+        "Firefox with servers as they are",
+    ]
     assert set(rungs["total"]) == {1}

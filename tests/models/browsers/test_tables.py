@@ -69,6 +69,41 @@ def test_third_party_cookies_blocked_keep_chromium_alone_from_it(page) -> None:
     assert (found["chromium_tls"], found["firefox_tls"]) == (3, 2)
 
 
+@pytest.mark.parametrize("cookies", ["allowed", None, "blocked"])
+def test_with_third_party_cookies_blocked_it_is_the_same_however_they_were_recorded(page, cookies) -> None:
+    found = counts(page(cookies=cookies))
+    names = [f"chromium_cookies_blocked_{what}" for what in ("tls", "tls_low", "tls_high", "dns")]
+    assert [found[name] for name in names] == [3, 3, 3, 3]
+
+
+def test_a_connection_shared_with_cookies_allowed_is_no_evidence_of_them_blocked(page) -> None:
+    """Two sites on a connection that is not the page's, two fetches of each, their credentials not known."""
+
+    def recorded(cookies):
+        tables = page(cookies=cookies)
+        later = pl.col("host") != WWW
+        requests = tables["requests"].with_columns(
+            pl.when(later).then(1).otherwise("connection_id").alias("connection_id"),
+            pl.when(later).then(pl.lit("fetch")).otherwise("resource_type").alias("resource_type"),
+            pl.lit(None, pl.String).alias("credentials"),
+        )
+        again = requests.filter(later).with_columns(request_id=pl.col("request_id") + 2)
+        own = {"certificate_id": "own", "san_count": 1, "der_bytes": 900, "chain": ["own"]}
+        certificates = pl.DataFrame([own], tables["certificates"].collect_schema())
+        of_page = pl.when(pl.col("first_host") == WWW).then(pl.lit("own")).otherwise("certificate_id")
+        names = pl.LazyFrame({"certificate_id": ["own"], "name": [WWW]})
+        changed = {
+            "requests": pl.concat([requests, again]),
+            "dns_queries": tables["dns_queries"].clear(),
+            "connections": tables["connections"].with_columns(of_page.alias("certificate_id")),
+            "certificates": pl.concat([tables["certificates"], certificates.lazy()]),
+            "certificate_names": pl.concat([tables["certificate_names"], names], how="diagonal"),
+        }
+        return counts({**tables, **changed})["chromium_cookies_blocked_tls_high"]
+
+    assert (recorded("allowed"), recorded("blocked")) == (5, 4)
+
+
 def test_without_word_of_the_cookies_a_range_in_chromium_alone(page) -> None:
     found = counts(page(cookies=None))
     assert (found["chromium_tls"], found["chromium_tls_low"], found["chromium_tls_high"]) == (None, 2, 3)

@@ -196,8 +196,8 @@ def test_what_is_not_known_is_null(example_tables) -> None:
     unknown = [name for name in COLUMNS if page[name] is None and not name.startswith(("chromium_", "firefox_"))]
     assert unknown == [
         "measured_dns", "dns_basis", "wire_dns", "paired_dns", "repeated_dns", "unused_dns", "paired_ideal_ip_dns",
-        "paired_ideal_origin_dns", "paired_chromium_dns", "paired_firefox_dns", "measured_tls", "opened_tls",
-        "without_duplicates",
+        "paired_ideal_origin_dns", "paired_chromium_dns", "paired_chromium_cookies_blocked_dns", "paired_firefox_dns",
+        "measured_tls", "opened_tls", "without_duplicates",
         "ideal_ip", "ideal_origin", "ideal_edge", "ideal_deployable", "ideal_owner",
         "paired_ideal_ip", "paired_ideal_origin", "paired_ideal_edge", "paired_ideal_deployable", "paired_ideal_owner",
     ]  # fmt: skip
