@@ -34,21 +34,8 @@
 -- recorded_cookies: how third-party cookies were set in the visits counted: allowed, blocked or not known; where not in all
 --   alike, in how many each
 WITH
-of_sites AS (
-  SELECT
-    v.question, v.vantage, v.browser, r.step, r.rung, r.aside, v.site,
-    min(v.rank) AS rank,
-    CASE WHEN count(r.n) = count(*) THEN sum(v.weight * r.n ORDER BY v.visit_id) END AS n
-  FROM counted_visits AS v
-  JOIN page_rungs AS r ON r.visit_id = v.visit_id AND r.question = v.question
-  GROUP BY ALL
-),
 compared AS (
-  SELECT
-    *,
-    first(n) OVER (PARTITION BY question, vantage, browser, site ORDER BY step) AS measured,
-    100.0 * (measured - n) / nullif(measured, 0) AS saved_pct
-  FROM of_sites
+  SELECT *, 100.0 * (measured - n) / nullif(measured, 0) AS saved_pct FROM site_rungs
 ),
 totals AS (
   SELECT

@@ -75,4 +75,20 @@ PAGE_RUNGS = view(
     n="INTEGER",
 )
 
+SITE_RUNGS = view(
+    "site_rungs",
+    "question vantage browser step site",
+    question="VARCHAR",
+    vantage="VARCHAR",
+    browser="VARCHAR",
+    step="INTEGER",
+    rung="VARCHAR",
+    aside="BOOLEAN",
+    site="VARCHAR",
+    rank="INTEGER",
+    pages="BIGINT",
+    n="DOUBLE",
+    measured="DOUBLE",
+)
+
 HOST_OWNERS = view("host_owners", "host", host="VARCHAR", owner_domain="VARCHAR")

@@ -34,6 +34,7 @@ from originset.data.schema.sql_views import (
     HOST_OWNERS,
     PAGE_RUNGS,
     SELECTED_VISITS,
+    SITE_RUNGS,
     view,
 )
 
@@ -71,6 +72,7 @@ __all__ = [
     "RUNS",
     "SELECTED_VISITS",
     "SITE_CERTIFICATES",
+    "SITE_RUNGS",
     "TABLES",
     "VANTAGES",
     "VISITS",
@@ -400,5 +402,6 @@ TABLES: dict[str, Table] = {
         COUNTED_VISITS,
         BASIS_SUMMARY,
         PAGE_RUNGS,
+        SITE_RUNGS,
     )
 }

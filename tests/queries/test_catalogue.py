@@ -83,6 +83,11 @@ BY_HAND = {
     "issuers_summary": {
         "vantage": "here", "issuer": "Example CA", "certificates": 3, "connections": 5, "connections_pct": 83.333333,
     },
+    "ladder_rank_summary": {
+        "vantage": "here", "browser": "chromium", "counts": "TLS connections", "ranks_from": 1, "ranks_to": 1000,
+        "rung": "without same-host duplicates", "aside": False, "total": 5.0, "median": 5.0, "saved": 1.0,
+        "saved_pct": 16.67, "saved_pct_low": None, "site_saved_pct": 16.67, "sites": 1, "pages": 1,
+    },
     # Page a: 6 connections, one a duplicate; a page of another site at this vantage failed.
     "ladder_summary": {
         "vantage": "here", "browser": "chromium", "counts": "TLS connections", "rung": "without same-host duplicates",
@@ -142,6 +147,33 @@ def test_visits_of_one_page_vary(build_study, example_rows) -> None:
     with open_database(build_study(rows, Parameters())) as connection:
         (row,) = rows_of(connection, "variance_site_summary").filter(counts="TLS connections").rows(named=True)
     assert (row["pages"], row["visits"], row["within_variance"], row["between_variance"]) == (1, 2, 8.0, None)
+
+
+def test_groups_of_ranks_are_parts_of_the_ladder(build_study, example_rows) -> None:
+    """Ranks at the bounds of groups, one beyond them all and a site without."""
+    ranks = {"example.com": 1000, "shop.test": 1001, "empty.test": 1_000_001}
+    visits = [
+        {**row, "vantage": None, "browser": None, "rank": ranks.get(row["site"])} for row in example_rows["visits"]
+    ]
+    rows = {**example_rows, "visits": visits}
+    rows["visits"] += [{**visits[2], "visit_id": "c2", "site": "unranked.test", "rank": None}]
+    for name in ("requests", "connections"):
+        again = [{**row, "visit_id": "c2"} for row in rows[name] if row["visit_id"] == "c"]
+        rows[name] = [*rows[name], *again]
+    with open_database(build_study(rows, Parameters())) as connection:
+        by_rank, ladder = rows_of(connection, "ladder_rank_summary"), rows_of(connection, "ladder_summary")
+    measured = by_rank.filter(counts="TLS connections", rung="measured")
+    assert measured.select("ranks_from", "ranks_to", "total", "sites").rows() == [
+        (1, 1000, 4.0, 1),
+        (1001, 10_000, 2.0, 1),
+        (1_000_001, None, 0.0, 1),
+        (None, None, 2.0, 1),
+    ]
+    added = by_rank.group_by("counts", "rung", maintain_order=True).agg(
+        pl.col("total", "saved", "sites", "pages").sum()
+    )
+    same = ladder.filter(counts="TLS connections").select(added.columns)
+    assert added.filter(counts="TLS connections").sort("rung").rows() == same.sort("rung").rows()
 
 
 # Which rows of the named query, and which of its columns, say the same.

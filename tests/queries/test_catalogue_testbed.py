@@ -104,6 +104,11 @@ BY_HAND = {
     "issuers_summary": {
         "issuer": "originset testbed intermediate", "certificates": 19, "connections_pct": 100.0,
     },
+    # All sites that loaded are among the first thousand of the list.
+    "ladder_rank_summary": {
+        "vantage": "here", "counts": "TLS connections", "ranks_from": 1, "ranks_to": 1000,
+        "rung": "same AS (the paper's ideal ORIGIN)", "total": 20, "median": 2.0, "sites": 10, "pages": 10,
+    },
     "load_times_model_summary": {"vantage": "here", "model": "ORIGIN coalescing, one provider", "sites": 10},
     # gone.test, refused.test and expired.test.
     "load_times_reason_summary": {"vantage": "here", "reason": "failed", "pages": 3},
