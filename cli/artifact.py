@@ -24,11 +24,11 @@ import originset
 from originset.cli.files import require_no_link
 from originset.cli.output import note
 from originset.cli.rebuild import rebuild
+from originset.cli.schema_page import page as schema_page
 from originset.cli.selection import apply_selection, selection_options
 from originset.data.errors import StudyError, UsageError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.sanitising.publication import Stripping, stripped_manifest
-from originset.data.schema.page import page as schema_page
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import read_shard, scan, shard_paths, write_shard

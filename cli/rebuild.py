@@ -27,6 +27,9 @@ from originset.models.sensitivity import variants
 # Columns of model_sensitivity that say what was chosen; the others are those of results_summary.
 _CHOICE = ("parameter", "value", "chosen")
 
+#: What ``model_sensitivity`` calls the choice of a table from addresses to ASes.
+SECOND_TABLE = "ip_to_as"
+
 
 def rebuild(
     study: Study,
@@ -89,8 +92,8 @@ def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches:
         study = {**run.inputs.study, "addresses": Select.all_of(path.relative_to(run.inputs.folder))}
         other = replace(run, inputs=replace(run.inputs, study=study))
         found += [
-            _sensitivity_rows(own, "ip_to_as", "the study's own", chosen=True),
-            _sensitivity_rows(_summary(other, "ip_to_as", run_batches), "ip_to_as", name, chosen=False),
+            _sensitivity_rows(own, SECOND_TABLE, "the study's own", chosen=True),
+            _sensitivity_rows(_summary(other, SECOND_TABLE, run_batches), SECOND_TABLE, name, chosen=False),
         ]
     return pl.concat(found)
 

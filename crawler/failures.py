@@ -9,9 +9,15 @@ browser send a message that is too long), robots (not asked), other.
 from __future__ import annotations
 
 import re
+from typing import Literal
+
+ErrorKind = Literal[
+    "dns", "connect", "tls", "timeout", "http", "challenge", "empty", "redirect_loop", "blocked", "private", "download",
+    "aborted", "crash", "hang", "memory", "oversized", "robots", "other",
+]  # fmt: skip
 
 # The first rule that matches decides. Names: net/base/net_error_list.h.
-_RULES: tuple[tuple[str, str], ...] = (
+_RULES: tuple[tuple[ErrorKind, str], ...] = (
     ("dns", r"NAME_NOT_RESOLVED|NAME_RESOLUTION_FAILED|DNS_.*|ICANN_NAME_COLLISION|HOST_RESOLVER_.*"),
     ("private", r"NETWORK_ACCESS_DENIED"),  # what connection_filter.py makes of it; nothing else does on Linux
     ("redirect_loop", r"TOO_MANY_REDIRECTS"),
@@ -39,7 +45,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("aborted", r"ABORTED"),
 )
 # Firefox's names: xpcom/base/ErrorList.py, and those of NSS.
-_FIREFOX_RULES: tuple[tuple[str, str], ...] = (
+_FIREFOX_RULES: tuple[tuple[ErrorKind, str], ...] = (
     ("dns", r"NS_ERROR_UNKNOWN_HOST|NS_ERROR_DNS_LOOKUP_.*"),
     ("private", r"NS_ERROR_SOCKET_ADDRESS_NOT_SUPPORTED"),  # as above
     ("redirect_loop", r"NS_ERROR_REDIRECT_LOOP"),
@@ -66,7 +72,7 @@ _PASSING_CODES = frozenset(
 )
 
 
-def error_kind(code: str) -> str:
+def error_kind(code: str) -> ErrorKind:
     """The kind of a code such as ``net::ERR_NAME_NOT_RESOLVED`` or Firefox's ``NS_ERROR_UNKNOWN_HOST``."""
     return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(code)), "other")
 

@@ -24,6 +24,12 @@ import polars as pl
 from originset.analysis.har.gather import VisitFacts
 from originset.analysis.registrable_domains import registrable_domain
 
+#: What a HAR itself shows.
+QUALITIES = (
+    *("warm_sockets", "warm_start", "preserved_log", "cached", "cached_hosts", "service_worker", "proxied"),
+    *("truncated", "partial", "no_connection_ids", "no_addresses", "no_times"),
+)
+
 ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
 
 # They drive a browser from page to page themselves. All others record what somebody does in a browser, or through a
@@ -75,21 +81,7 @@ def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, 
         (pl.col("preserved_log") | (pl.col("preserving") & _several_loads())).alias("preserved_log"),
         (pl.col("unloaded") | _without_document()).alias("partial"),
     )
-    names = (
-        *(
-            "warm_sockets",
-            "warm_start",
-            "preserved_log",
-            "cached",
-            "cached_hosts",
-            "service_worker",
-            "proxied",
-            "truncated",
-            "partial",
-        ),
-        *("no_connection_ids", "no_addresses", "no_times"),
-    )
-    listed = pl.concat_list(pl.when(pl.col(name).fill_null(value=False)).then(pl.lit(name)) for name in names)
+    listed = pl.concat_list(pl.when(pl.col(name).fill_null(value=False)).then(pl.lit(name)) for name in QUALITIES)
     return frame.select(listed.list.drop_nulls().alias("quality")).to_series()
 
 

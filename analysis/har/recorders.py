@@ -68,6 +68,9 @@ _BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
     ("lookyloo", Recorder("splash", zero_is_none=True)),
 )
 
+#: The names of all recorders.
+RECORDERS = (*sorted({recorder.name for _, recorder in _BY_CREATOR}), OTHER.name)
+
 
 def detect(log: Log) -> Recorder:
     """The recorder of a HAR; ``other`` where nothing tells."""
@@ -109,6 +112,9 @@ _BROWSER_OF = {
     "firebug": "firefox",
     "safari": "safari",
 }
+
+#: The names of all browsers.
+BROWSERS = (*dict.fromkeys(name for _, name in _BROWSERS), "other")
 
 
 def browser(log: Log, recorder: Recorder) -> tuple[str | None, str | None]:

@@ -7,6 +7,12 @@ import polars as pl
 from originset.data.errors import InputError
 from originset.data.schema.study_tables import TABLES
 
+#: What may be wrong with an input.
+REASONS = (
+    *("empty", "not-json", "not-har", "not-capture", "no-har", "no-rows", "truncated", "damaged", "unreadable"),
+    *("misnamed", "packed-twice", "too-deep", "too-large", "bomb", "version", "path-taken", "process-ended"),
+)
+
 
 def reject_rows(refused: list[InputError]) -> pl.DataFrame:
     """Rows of ``rejects``."""

@@ -15,7 +15,7 @@ from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsOversized, DevToolsSilent
 from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.user_agent import Guise
-from originset.crawler.failures import error_kind
+from originset.crawler.failures import ErrorKind, error_kind
 from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog import records as netlog_records
 from originset.crawler.netlog.stream import Event
@@ -26,6 +26,9 @@ from originset.crawler.visits.page_log import PageLog
 from originset.crawler.visits.recorded_page import RecordedPage, recorded_page
 from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
 from originset.data.captures.capture import UNNAMED, Extension
+
+#: What may limit a recording of Chromium's, besides what its HAR shows.
+QUALITIES = ("network_changed", "truncated", UNNAMED)
 
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5
@@ -214,7 +217,7 @@ def _judge(page: PageLog, outcome: Outcome) -> None:
         outcome.judge(page, in_flight=page.in_flight > 0, timeout_code="net::ERR_TIMED_OUT")
 
 
-def _aborted_kind(devtools: DevTools, page: PageLog) -> str | None:
+def _aborted_kind(devtools: DevTools, page: PageLog) -> ErrorKind | None:
     """What an aborted document was: a download, or an answer without a page. None if it was something else."""
     if main_failure(page) != "net::ERR_ABORTED":
         return None
@@ -283,9 +286,9 @@ def _quality(recorded: RecordedPage, log: netlog.VisitLog, *, cut: bool) -> list
     ``cut``: the page made it tell more than is taken in. A connection whose host is not known is one that a way of
     Chromium's led to which :mod:`originset.crawler.netlog.reading` does not know, such as a new feature's.
     """
-    limits = {
-        "network_changed": any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),
-        "truncated": cut,
-        UNNAMED: any(socket.host is None for socket in log.sockets.values()),
-    }
-    return [name for name, found in limits.items() if found]
+    found = (
+        any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),
+        cut,
+        any(socket.host is None for socket in log.sockets.values()),
+    )
+    return [name for name, applies in zip(QUALITIES, found, strict=True) if applies]

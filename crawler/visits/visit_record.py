@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from originset.crawler.browsers.memory_limit import MemoryLimit
+from originset.crawler.failures import ErrorKind
 from originset.crawler.settings import VisitSettings
 from originset.crawler.visits.har import rfc3339
 from originset.crawler.visits.page_facts import PageFacts, is_challenge
@@ -41,13 +42,13 @@ class Outcome:
     """How loading went. ``facts`` is what the page showed, None if that is not known; ``silent``: it did not answer."""
 
     status: str = "ok"
-    error: str | None = None
+    error: ErrorKind | None = None
     code: str | None = None
     facts: PageFacts | None = None
     silent: bool = False
     accepted: bool = False
 
-    def fail(self, kind: str, code: str | None = None) -> None:
+    def fail(self, kind: ErrorKind, code: str | None = None) -> None:
         self.status, self.error, self.code = "failed", kind, code
 
     def lose(self, memory: MemoryLimit, *, killed: bool, oversized: bool, problem: str) -> None:

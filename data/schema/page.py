@@ -1,8 +1,8 @@
-"""docs/schema.md, made from the schema: ``python -m originset.data.schema.page > docs/schema.md``."""
+"""docs/schema.md, made from the schema (:mod:`originset.cli.schema_page` writes it)."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping, Sequence
 
 from originset.data.schema.sql_macros import MACROS, macro_header
 from originset.data.schema.study_tables import TABLES, Table
@@ -82,8 +82,11 @@ WHERE additions IS NOT NULL""",
 )
 
 
-def page() -> str:
-    """The whole page, as Markdown."""
+def page(values: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """The whole page, as Markdown.
+
+    ``values``: of a table's column all values that it may have; its description ends with some of them and "...".
+    """
     head = """\
 # Tables of a study
 
@@ -91,7 +94,7 @@ Made from `data/schema/study_tables.py` by `make docs`; do not edit. `study.duck
 (`originset query --sql "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'requests'"`). NULL means
 not known, 0 means zero. Columns in bold identify a row.
 """
-    return head + _JOINS + _examples() + "".join(_section(table) for table in TABLES.values()) + _macros()
+    return head + _JOINS + _examples() + "".join(_section(table, values) for table in TABLES.values()) + _macros()
 
 
 def _examples() -> str:
@@ -101,12 +104,13 @@ def _examples() -> str:
     )
 
 
-def _section(table: Table) -> str:
-    rows = "".join(
-        f"| {f'**{column.name}**' if column.name in table.key else column.name} | {column.type} | "
-        f"{_cell(column.comment)} |\n"
-        for column in table.columns
-    )
+def _section(table: Table, values: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    rows = ""
+    for column in table.columns:
+        name = f"**{column.name}**" if column.name in table.key else column.name
+        listed = values.get((table.name, column.name), ())
+        meaning = f"{column.comment} All: {', '.join(listed)}" if listed else column.comment
+        rows += f"| {name} | {column.type} | {_cell(meaning)} |\n"
     return (
         f"\n## {table.name}\n\n{table.description} Written by: {table.stage.value}.\n\n"
         f"| column | type | meaning |\n|---|---|---|\n{rows}"
@@ -126,7 +130,3 @@ def _macros() -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

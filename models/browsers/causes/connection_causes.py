@@ -26,8 +26,8 @@ CAUSES = (
     *("H1", "PROTO_MIX", "CRED", "PARTITION", "RACE", "LIFETIME"),
 )
 # What there are few of is kept as that.
-_CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
-_DETAIL = pl.Enum(
+CAUSE = pl.Enum([*CAUSES, NOT_DECIDABLE, UNKNOWN])
+DETAIL = pl.Enum(
     [
         *("SAME_HOST_H1", "REUSABLE_H1", "CREDENTIALS", "THIRD_PARTY_COOKIES", "V4_V6", "SAME_PREFIX", "SAME_AS"),
         *("OTHER_AS", "SAME_HOST"),
@@ -75,14 +75,14 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     known = _listed(rows.with_columns(facts), "causes", {name: pl.col(f"is_{name}") == YES for name in CAUSES})
     rows = (
         _listed(known, "needs", _needs())
-        .with_columns(_first_obstacle().cast(_CAUSE).alias("cause"))
+        .with_columns(_first_obstacle().cast(CAUSE).alias("cause"))
         .with_columns(_detail())
         .hstack(by_number[rows["number"]])
     )
     return with_fix(rows.with_columns(fixable_by().alias("fixable_by"))).select(
         *("visit_id", "connection_id", pl.col("connection_id_held").alias("reusable_connection_id"), "host"),
         *(pl.col("host_held").alias("reusable_host"), "same_host", "cause"),
-        *(pl.col("detail").cast(_DETAIL), "causes", "needs", "fixable_by"),
+        *(pl.col("detail").cast(DETAIL), "causes", "needs", "fixable_by"),
         "fix",
         # The model redundant_connections says which rows are.
         pl.lit(value=False).alias("based_on_live"),
@@ -192,7 +192,8 @@ def _by_browser(rule: str) -> pl.Expr:
     )
 
 
-_MISSING = {
+#: What may be missing to decide, and about which obstacles.
+MISSING = {
     "protocols": ("H1", "PROTO_MIX"),
     "a recorder that speaks HTTP/2": ("H1",),
     "credentials": ("CRED",),
@@ -220,7 +221,7 @@ def _needs() -> dict[str, pl.Expr]:
             pl.any_horizontal(pl.col(f"is_{name}") == MAYBE for name in names) & unsure.get(need, pl.lit(value=True))
         )
         | told_in_part.get(need, pl.lit(value=False))
-        for need, names in _MISSING.items()
+        for need, names in MISSING.items()
     }
 
 

@@ -60,7 +60,7 @@ def _built(study: Study):
 
 
 def test_page_shows_every_column() -> None:
-    text = page()
+    text = page({})
     for table in TABLES.values():
         section = text.split(f"\n## {table.name}\n")[1].split("\n## ")[0]
         for column in table.columns:
@@ -68,7 +68,7 @@ def test_page_shows_every_column() -> None:
 
 
 def test_page_escapes_markdown() -> None:
-    lines = [line for line in page().splitlines() if line.startswith("| wildcard")]
+    lines = [line for line in page({}).splitlines() if line.startswith("| wildcard")]
     assert lines == ["| wildcard | BOOLEAN | the left-most label is \\* |"]
 
 

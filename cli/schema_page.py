@@ -1,0 +1,40 @@
+"""docs/schema.md, with the values that columns may have: ``python -m originset.cli.schema_page > docs/schema.md``."""
+
+from __future__ import annotations
+
+import sys
+from typing import get_args
+
+from originset.analysis.har.quality import QUALITIES
+from originset.analysis.har.recorders import BROWSERS, RECORDERS
+from originset.analysis.importing.rejects import REASONS
+from originset.cli.rebuild import SECOND_TABLE
+from originset.crawler.failures import ErrorKind
+from originset.crawler.visits import chromium_visit
+from originset.data.schema import page
+from originset.models.browsers.causes.connection_causes import MISSING
+from originset.models.parameters import Parameters
+from originset.models.sensitivity import variants
+
+#: Of a table's column all values that it may have, as the code that fills it has them.
+VALUES = {
+    ("visits", "error"): get_args(ErrorKind),
+    ("visits", "recorder"): RECORDERS,
+    ("visits", "browser"): BROWSERS,
+    ("visits", "quality"): tuple(dict.fromkeys((*QUALITIES, *chromium_visit.QUALITIES))),
+    ("redundant_connections", "needs"): tuple(MISSING),
+    ("model_sensitivity", "parameter"): (
+        *dict.fromkeys(variant.parameter for variant in variants(Parameters())),
+        SECOND_TABLE,
+    ),
+    ("rejects", "reason"): REASONS,
+}
+
+
+def page() -> str:
+    """The whole page, as Markdown."""
+    return page.page(VALUES)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
