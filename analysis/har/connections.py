@@ -34,8 +34,11 @@ def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -
             .otherwise(pl.col("tls_version").replace("", None).drop_nulls().first())
             .alias("tls_version"),
             pl.col("security").drop_nulls().first(),
-            pl.col("opened").filter(had_connect).first().alias("opened_ms"),
-            (pl.col("opened") + pl.col("connect_ms")).filter(had_connect).first().alias("established_ms"),
+            # The phases of a request tell nothing of a connection that was opened ahead of need.
+            pl.coalesce(_first("opened_ms"), pl.col("opened").filter(had_connect).first()).alias("opened_ms"),
+            pl.coalesce(
+                _first("established_ms"), (pl.col("opened") + pl.col("connect_ms")).filter(had_connect).first()
+            ).alias("established_ms"),
             pl.col("tls_resumed").drop_nulls().first().alias("resumed"),
             pl.col("connection_source").first().alias("source"),
         )
@@ -51,3 +54,7 @@ def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -
         else pl.lit(None, kind).alias(name)
         for name, kind in TABLES["connections"].polars_schema.items()
     )
+
+
+def _first(name: str) -> pl.Expr:
+    return pl.col(name).drop_nulls().first()

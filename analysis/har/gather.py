@@ -7,6 +7,7 @@ every few files costs more than its values do; and where nearly all values are N
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ _RARE: dict[str, type[pl.DataType]] = {
     "security": pl.Int64,  # position in `certificates`
     "tls_version": pl.String,
     "tls_resumed": pl.Boolean,
+    "opened_after": pl.Float64,  # when its connection was opened and stood, from when it was sent [ms]
+    "established_after": pl.Float64,
 }
 
 _ROWS_AT_ONCE = 250
@@ -58,6 +61,7 @@ _FEW = 8
 # Certificate authorities sign for some 100 names, and some private ones for a few thousand; chains have up to five.
 _MAX_NAMES = 10_000
 _MAX_CHAIN = 20
+_DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 _NO_IDS = frozenset({"", "0", "-1", 0, -1})
 
 
@@ -184,6 +188,8 @@ class Gathered:
                 self._rare["tls_version"].setdefault(row, entry.tls_version)
             if entry.certificates:  # themselves, rather than what was read off them
                 self._rare["security"][row] = self._chain(tuple(entry.certificates[:_MAX_CHAIN]))
+            if (connected := _connected(entry)) is not None:
+                self._rare["opened_after"][row], self._rare["established_after"][row] = connected
             if entry.dns_info is not None:
                 self.lookups.append(Lookup(first_visit + page, place, entry.dns_info))
 
@@ -310,6 +316,23 @@ def _cached_by_firefox(entries: Sequence[Entry]) -> list[bool | None]:
 
 def _answered(entry: Entry) -> bool:
     return entry.response.status is not None and entry.response.status >= 100
+
+
+def _connected(entry: Entry) -> tuple[float, float] | None:
+    """When an entry's connection was opened and stood, in ms from when the entry was sent; None if it does not tell."""
+    sent, opened, connected, secured = (
+        _number(moment) for moment in (entry.load_start, entry.connect_start, entry.connect_end, entry.ssl_end)
+    )
+    stood = max(connected or 0.0, secured or 0.0)
+    if sent is None or opened is None or opened < 0 or stood <= opened:
+        return None
+    return opened - sent, stood - sent
+
+
+def _number(moment: float | str | None) -> float | None:
+    if isinstance(moment, str):
+        return float(moment) if _DIGITS.fullmatch(moment) else None
+    return moment
 
 
 def _connections(entries: Sequence[Entry], recorder: Recorder) -> list[str | None]:

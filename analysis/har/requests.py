@@ -26,7 +26,8 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
     """One row per entry, ordered by visit and start, with ``request_id`` from 0 in each visit.
 
     Beside the columns of ``requests`` (without credentials and frame_site) there are ``visit`` (position in
-    ``gathered.visits``), ``started`` (UTC) and ``zero`` (start of the visit's clock), ``security`` and ``tls_version``.
+    ``gathered.visits``), ``started`` (UTC) and ``zero`` (start of the visit's clock), ``security`` and ``tls_version``;
+    ``opened_ms`` and ``established_ms`` of its connection, where the recorder gives them as moments.
     """
     frame = gathered.frame()
     frame = frame.with_columns(
@@ -42,7 +43,9 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
     frame = _connection_protocols(frame)
     frame = _initiators(frame)
     return frame.with_columns(
-        ((pl.col("started") - pl.col("zero")).dt.total_microseconds() / 1000).alias("started_ms"),
+        _since_zero("started").alias("started_ms"),
+        (_since_zero("sent") + pl.col("opened_after")).alias("opened_ms"),
+        (_since_zero("sent") + pl.col("established_after")).alias("established_ms"),
         # 0, -1, -2, -999: recorders' ways of saying that no response came.
         pl.when(pl.col("status").is_between(100, 999)).then(pl.col("status").cast(pl.Int32)).alias("status"),
         pl.when(~_made_up()).then(pl.col("protocol")).alias("protocol"),
@@ -53,6 +56,10 @@ def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFr
         _from_cache().alias("from_cache"),
         _bytes().alias("bytes"),
     )
+
+
+def _since_zero(moment: str) -> pl.Expr:
+    return (pl.col(moment) - pl.col("zero")).dt.total_microseconds() / 1000
 
 
 def canonical_addresses(frame: pl.DataFrame) -> pl.Series:
@@ -108,10 +115,16 @@ def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
 
 
 def _from_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """``started`` before the phases of a request, for recorders that give the moment behind its connect phase."""
+    """``started`` before the phases of a request, for recorders that give the moment behind its connect phase.
+
+    ``sent``: that moment.
+    """
     before = pl.sum_horizontal("blocked_ms", "dns_ms", "connect_ms")
     moved = pl.col("started") - pl.duration(microseconds=(before * 1000).round().cast(pl.Int64))
-    return frame.with_columns(pl.when("started_when_sent").then(moved).otherwise("started").alias("started"))
+    return frame.with_columns(
+        pl.when("started_when_sent").then(moved).otherwise("started").alias("started"),
+        pl.when("started_when_sent").then("started").alias("sent"),
+    )
 
 
 def _ordered(frame: pl.DataFrame) -> pl.DataFrame:

@@ -181,6 +181,11 @@ class Entry(_Part):
     tls_version: str | None = msgspec.field(name="_tls_version", default=None)
     tls_resumed: str | bool | None = msgspec.field(name="_tls_resumed", default=None)
     dns_info: DnsInfo | None = msgspec.field(name="_dns_info", default=None)
+    # From the page's start; 0 or -1 where there was none. Texts before 2020.
+    load_start: Milliseconds | str | None = msgspec.field(name="_load_start", default=None)
+    connect_start: Milliseconds | str | None = msgspec.field(name="_connect_start", default=None)
+    connect_end: Milliseconds | str | None = msgspec.field(name="_connect_end", default=None)
+    ssl_end: Milliseconds | str | None = msgspec.field(name="_ssl_end", default=None)
 
 
 class PageTimings(_Struct):
@@ -256,6 +261,7 @@ _decoder_for_webpagetest = _decoder_without(
 _decoder_for_browsers = _decoder_without(
     *("initiator_index", "frame_url", "credentials", "transfer_size"),
     *("socket", "ip_addr", "protocol", "certificates", "tls_version", "tls_resumed", "dns_info"),
+    *("load_start", "connect_start", "connect_end", "ssl_end"),
 )
 _entry_decoder = msgspec.json.Decoder(Entry)
 _MAX_DIGITS = 100
