@@ -177,9 +177,10 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
 
 
 def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
-    """The ladder of each vantage and browser, with what these are called if there are several."""
-    found = groups(rungs)
-    return [(shown(group_name(group)) if len(found) > 1 else None, rows_of_group(rungs, group)) for group in found]
+    """The ladder of each vantage and browser that measured something, with what these are called if there are several."""
+    several = len(groups(rungs)) > 1
+    measured = rungs.filter(pl.col("rung") == "measured", pl.col("total") > 0)
+    return [(shown(group_name(group)) if several else None, rows_of_group(rungs, group)) for group in groups(measured)]
 
 
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:

@@ -255,3 +255,11 @@ def test_steps_keep_their_words_on_a_narrow_screen(study: Study, tmp_path: Path)
     with opened("chromium", path, 390, 900) as page:
         step = "return document.querySelector('.ladder tbody th').getBoundingClientRect().width"
         assert page.run(step) > 130
+
+
+def test_a_group_that_measured_nothing_has_no_heading(build_study, example_rows) -> None:
+    visits = [{**row, "browser": "webkit"} if row["status"] == "failed" else row for row in example_rows["visits"]]
+    with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
+        made = contents(connection, "example", 100)
+    assert [name for name, _ in made.ladders] == ["unknown browser", "chromium at here", "chromium at there"]
+    assert any(sentence.startswith("webkit at here, TLS connections: no totals") for sentence in made.rests_on)
