@@ -7,13 +7,17 @@
 -- tls: TLS connections measured [connections]
 -- ip_dns_tls: connections at best with IP coalescing: distinct addresses [connections]
 -- origin_dns_tls: connections at best with ORIGIN coalescing: distinct ASes [connections]
+-- ip_dns: lookups at best with IP coalescing: distinct addresses of the hosts that were looked up [lookups]
+-- origin_dns: lookups at best with ORIGIN coalescing: distinct ASes of these [lookups]
 WITH of_sites AS (
   SELECT
     v.question, v.vantage, v.browser, v.site,
     sum(v.weight * c.measured_dns ORDER BY v.visit_id) AS dns,
     sum(v.weight * c.measured_tls ORDER BY v.visit_id) AS tls,
     sum(v.weight * c.paired_ideal_ip ORDER BY v.visit_id) AS ip_dns_tls,
-    sum(v.weight * c.paired_ideal_origin ORDER BY v.visit_id) AS origin_dns_tls
+    sum(v.weight * c.paired_ideal_origin ORDER BY v.visit_id) AS origin_dns_tls,
+    sum(v.weight * c.paired_ideal_ip_dns ORDER BY v.visit_id) AS ip_dns,
+    sum(v.weight * c.paired_ideal_origin_dns ORDER BY v.visit_id) AS origin_dns
   FROM counted_visits AS v
   JOIN page_counts AS c ON c.visit_id = v.visit_id
   WHERE v.question IN ('connections', 'lookups')
@@ -25,7 +29,9 @@ SELECT
   any_value(dns) FILTER (question = 'lookups') AS dns,
   any_value(tls) FILTER (question = 'connections') AS tls,
   any_value(ip_dns_tls) FILTER (question = 'connections') AS ip_dns_tls,
-  any_value(origin_dns_tls) FILTER (question = 'connections') AS origin_dns_tls
+  any_value(origin_dns_tls) FILTER (question = 'connections') AS origin_dns_tls,
+  any_value(ip_dns) FILTER (question = 'lookups') AS ip_dns,
+  any_value(origin_dns) FILTER (question = 'lookups') AS origin_dns
 FROM of_sites
 GROUP BY vantage, browser, site
 ORDER BY ALL NULLS FIRST

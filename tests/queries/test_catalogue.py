@@ -52,7 +52,8 @@ BY_HAND = {
     "certificates_check_summary": {
         "vantage": "here", "check_name": "host not covered", "connections": 5, "found": 0, "found_pct": 0.0,
     },
-    "connections_page_dist": {"vantage": "there", "dns": 1, "tls": 2, "ip_dns_tls": 2, "origin_dns_tls": 1},
+    "connections_page_dist": {"vantage": "there", "dns": 1, "tls": 2, "ip_dns_tls": 2, "origin_dns_tls": 1,
+                              "ip_dns": 0, "origin_dns": 0},
     "content_types_summary": {
         "vantage": "here", "mime_type": "text/css", "requests": 1, "requests_pct": 12.5, "hosts": 1, "pages": 1,
     },

@@ -63,7 +63,8 @@ BY_HAND = {
         "connections_saved_more": 20 - 31,
     },
     # B: bank and www share addresses and certificate; login has the address, but not the certificate.
-    "connections_page_dist": {"vantage": "here", "dns": 3, "tls": 2, "ip_dns_tls": 1, "origin_dns_tls": 1},
+    "connections_page_dist": {"vantage": "here", "dns": 3, "tls": 2, "ip_dns_tls": 1, "origin_dns_tls": 1,
+                              "ip_dns": 1, "origin_dns": 1},
     # The shop's metrics of another owner, at the shop's AS under a certificate of their own.
     "causes_owner_summary": {
         "vantage": "here", "owner_domain": "metrics.test", "third_party": True, "connections": 1, "pages": 1,

@@ -64,8 +64,8 @@ def test_the_authors_columns(drawn) -> None:
     # Visits a and b of one page are at 3 and 1 ASes, c at 1; f asked for nothing.
     assert columns["figure-1"]["ASes"].to_list() == [0, 1, 2]
     assert columns["figure-1"]["Count"].to_list() == pytest.approx([100 / 3] * 3)
-    assert columns["figure-3"].columns == ["dns", "tls", "ip_dns_tls", "origin_dns_tls"]
-    assert columns["figure-3"].rows() == [(0, 0, 0, 0), (2, 2, 1, 1), (3, 4, 3, 2)]
+    assert columns["figure-3"].columns == ["dns", "tls", "ip_dns_tls", "origin_dns_tls", "ip_dns", "origin_dns"]
+    assert columns["figure-3"].rows() == [(0, 0, 0, 0, 0, 0), (2, 2, 1, 1, 1, 1), (3, 4, 3, 2, 0, 0)]
     certificates = ["original_san_list", "updated_san_list", "mapped_san_additions"]
     assert columns["figure-4"].columns == columns["figure-5"].columns == certificates
     assert columns["figure-4"].rows() == columns["figure-5"].rows() == [(2, 4, 2)]
