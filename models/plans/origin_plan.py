@@ -38,6 +38,7 @@ Reason = Literal[
     "not_an_origin",
     "not_a_name",
     "multi_cdn",
+    "saves_nothing",
 ]
 
 _REFUSED = {
@@ -45,7 +46,10 @@ _REFUSED = {
     "misdirected": "a server answered 421 for it",
     "not_a_name": "no CA takes it into a certificate",
     "multi_cdn": "it is on another edge at times",
+    "saves_nothing": "it saves no connection in Chromium or Firefox",
 }
+
+_SAVED = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,6 +249,9 @@ def _addition(row: Row, refused: Reason | None, client_mix: ClientMix | None) ->
     reason: Reason | None = refused or row["blocked_reason"]
     if no_origin is not None and refused != "excluded":
         return AdditionLeftOut(name=row["name"], reason="not_an_origin", detail=no_origin)
+    # What is not known of one browser may be saved there.
+    if reason is None and all(row[name] == 0 for name in _SAVED):
+        reason = "saves_nothing"
     if reason is not None:
         return AdditionLeftOut(name=row["name"], reason=reason, detail=_REFUSED[reason])
     mix = None if client_mix is None else client_mix.saved(row)

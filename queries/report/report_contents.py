@@ -177,7 +177,7 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
 
 
 def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
-    """The ladder of each vantage and browser that measured something, with what these are called if there are several."""
+    """The ladder of each vantage and browser that measured something, with its name if there are several."""
     several = len(groups(rungs)) > 1
     measured = rungs.filter(pl.col("rung") == "measured", pl.col("total") > 0)
     return [(shown(group_name(group)) if several else None, rows_of_group(rungs, group)) for group in groups(measured)]

@@ -204,6 +204,18 @@ def test_a_name_that_answered_421_or_is_none_is_not_proposed() -> None:
     ]
 
 
+def test_a_name_that_saves_nothing_in_any_browser_is_not_proposed() -> None:
+    browsers = ("chromium", "chromium_h3", "firefox")
+    saved = {"idle.test": (0, 0, 0), "unknown.test": (0, 0, None), "fire.test": (0, 0, 1)}
+    rows = [
+        addition(name, rank, **{f"connections_saved_{browser}": n for browser, n in zip(browsers, each, strict=True)})
+        for rank, (name, each) in enumerate(saved.items(), 1)
+    ]
+    made = planned([member(SITE)], additions=rows)
+    assert [entry.name for entry in made.additions] == ["unknown.test", "fire.test"]
+    assert [(left.name, left.reason) for left in made.additions_left_out] == [("idle.test", "saves_nothing")]
+
+
 def test_additions_that_are_blocked_or_excluded_say_so() -> None:
     rows = [addition("a.test", 1, blocked_reason="multi_cdn"), addition("b.test", 2), addition("c.test", 3)]
     rows.append(addition("printer", 4, blocked_reason="not_a_name"))
