@@ -39,6 +39,7 @@ Reason = Literal[
     "not_a_name",
     "multi_cdn",
     "saves_nothing",
+    "no_evidence",
 ]
 
 _REFUSED = {

@@ -60,6 +60,9 @@ refused AS (
       WHEN NOT at_own_port THEN ('other_port', 'it is reached through another port than the server')
       -- What coalesces today is announced all the same, or browsers that honour ORIGIN would stop sharing.
       WHEN coalesces_today THEN NULL
+      -- A name in the certificate says that its owner may be answered for, not that this machine can.
+      WHEN coalesce(level, 0) < 3
+        THEN ('no_evidence', 'nothing that was seen says that the server answers for it: no edge or address in common')
       WHEN NOT list_has_any(protocols, ['h2', 'h3'])
         THEN ('no_http2', 'it was seen over HTTP/1 only: another kind of server')
       -- Not worth bytes on every connection. Ten visits are needed to say so.

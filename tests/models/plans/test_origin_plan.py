@@ -124,6 +124,18 @@ def test_hosts_of_the_set_at_the_servers_address_are_to_send_it_too() -> None:
     assert server.same_server == ["site.test"]
 
 
+@pytest.mark.parametrize(("level", "announced"), [(None, False), (1, False), (2, False), (3, True), (5, True)])
+def test_what_is_covered_is_announced_where_it_is_deployable(level: int | None, announced: bool) -> None:
+    made = planned([member(SITE, level=level), member("apart.test", level=level)], [request("apart.test")])
+    assert only(made).origins == ["https://apart.test"] * announced + ["https://www.site.test"]
+    assert [left.reason for left in only(made).left_out] == ["no_evidence"] * (not announced)
+
+
+def test_what_coalesces_today_is_announced_whatever_the_evidence() -> None:
+    made = planned([member(SITE), member("same.test", level=1)], [request("same.test", server_ip=SERVED)])
+    assert only(made).origins == ["https://same.test", "https://www.site.test"]
+
+
 def test_a_rare_host_that_coalesces_today_stays() -> None:
     """Without it a browser that honours the set would open a connection it did not need before."""
     rare = member("x.test", visits=1, seen_share=0.05)
