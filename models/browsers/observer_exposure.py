@@ -83,12 +83,18 @@ def _by_model(replays: Mapping[str, pl.DataFrame], of_group: Ints, secure: _Flag
     columns = {}
     for model, of_model in replays.items():
         opens, lookups = of_model["opens"].to_numpy(), of_model["looked_up"]
-        opened, perhaps = (_any(of_group, flags, secure.size) for flags in (opens == YES, opens != NO))
+        opened, perhaps = (_any(of_group, flags, secure.size) for flags in (opens == YES, _may_open(of_model)))
         asked = _any(of_group, lookups.fill_null(value=False).to_numpy(), secure.size)
-        unsure = _any(of_group, lookups.is_null().to_numpy(), secure.size)
+        without_by_recording = ~lookups.fill_null(value=True) & of_model["as_recorded"]
+        unsure = _any(of_group, (lookups.is_null() | without_by_recording).to_numpy(), secure.size)
         columns[f"{model}_sni"] = opened, opened | ~perhaps
         columns[f"{model}_dns"] = asked | ~secure, asked | ~unsure
     return columns
+
+
+def _may_open(of_model: pl.DataFrame) -> _Flags:
+    """Which groups may open a connection: also those that share one only because the recording shows them on it."""
+    return np.asarray((of_model["opens"].to_numpy() != NO) | of_model["as_recorded"].to_numpy())
 
 
 def page_addresses(
@@ -121,7 +127,7 @@ def page_addresses(
         opens = of_model["opens"].to_numpy()
         certain = always | _any(of_group, opens == YES, firsts.size)
         columns[model] = certain
-        columns[f"{model}_known"] = certain | ~_any(of_group, opens != NO, firsts.size)
+        columns[f"{model}_known"] = certain | ~_any(of_group, _may_open(of_model), firsts.size)
     return (
         every[firsts]
         .hstack(pl.DataFrame(columns))

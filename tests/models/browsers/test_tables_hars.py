@@ -110,6 +110,20 @@ def test_what_shares_a_connection_by_the_recording_alone_is_said_and_widens_the_
     assert as_recorded(tables) == [1, 1]
 
 
+def test_whether_it_has_a_handshake_of_its_own_is_not_known_either(har) -> None:
+    def told(tables):
+        return (
+            browser_tables(tables)["page_names"].filter(host=OTHER_OF_CDN).select("chromium_sni", "firefox_sni").row(0)
+        )
+
+    requests, connections = page_with_one_shared_connection()
+    assert told(har(requests, connections)) == (None, None)
+    for each in requests:
+        each |= {"credentials": "include", "frame_site": "one.test"}
+    decided = har(requests, connections, [looked_up(OTHER_OF_CDN, "104.16.0.9")], third_party_cookies="allowed")
+    assert told(decided) == (False, False)
+
+
 def test_what_the_rules_decide_by_themselves_does_not_rest_on_the_recording(har) -> None:
     requests, connections = page_with_one_shared_connection()
     for each in requests:
