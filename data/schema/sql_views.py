@@ -92,3 +92,5 @@ SITE_RUNGS = view(
 )
 
 HOST_OWNERS = view("host_owners", "host", host="VARCHAR", owner_domain="VARCHAR")
+
+VIEWS = (HOST_OWNERS, SELECTED_VISITS, COUNTED_VISITS, BASIS_SUMMARY, PAGE_RUNGS, SITE_RUNGS)

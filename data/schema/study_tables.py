@@ -28,19 +28,10 @@ from originset.data.schema.modelled_tables import (
     PROVIDER_CHANGES,
     SITE_CERTIFICATES,
 )
-from originset.data.schema.sql_views import (
-    BASIS_SUMMARY,
-    COUNTED_VISITS,
-    HOST_OWNERS,
-    PAGE_RUNGS,
-    SELECTED_VISITS,
-    SITE_RUNGS,
-    view,
-)
+from originset.data.schema.sql_views import SELECTED_VISITS, VIEWS, view
 
 __all__ = [
     "ADDRESSES",
-    "BASIS_SUMMARY",
     "BROWSER_COUNTS",
     "BROWSER_PREDICTIONS",
     "CERTIFICATES",
@@ -48,12 +39,10 @@ __all__ = [
     "CERTIFICATE_NAMES",
     "COLOCATION_EVIDENCE",
     "CONNECTIONS",
-    "COUNTED_VISITS",
     "DNS_QUERIES",
     "DOCUMENTS",
     "EXPOSURES",
     "HOSTS",
-    "HOST_OWNERS",
     "LIVE_HANDSHAKES",
     "MODEL_SENSITIVITY",
     "NETWORK_REQUESTS",
@@ -63,7 +52,6 @@ __all__ = [
     "PAGE_COUNTS",
     "PAGE_LOAD_TIMES",
     "PAGE_NAMES",
-    "PAGE_RUNGS",
     "PROVIDERS",
     "PROVIDER_CHANGES",
     "REDUNDANT_CONNECTIONS",
@@ -72,7 +60,6 @@ __all__ = [
     "RUNS",
     "SELECTED_VISITS",
     "SITE_CERTIFICATES",
-    "SITE_RUNGS",
     "TABLES",
     "VANTAGES",
     "VISITS",
@@ -396,12 +383,7 @@ TABLES: dict[str, Table] = {
         MODEL_SENSITIVITY,
         REJECTS,
         RUNS,
-        HOST_OWNERS,
         NETWORK_REQUESTS,
-        SELECTED_VISITS,
-        COUNTED_VISITS,
-        BASIS_SUMMARY,
-        PAGE_RUNGS,
-        SITE_RUNGS,
+        *VIEWS,
     )
 }

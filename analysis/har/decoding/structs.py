@@ -11,7 +11,7 @@ import json
 import re
 from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
@@ -25,15 +25,8 @@ from originset.analysis.har.decoding.bounds import (
     require_values,
     too_many_parts,
 )
+from originset.analysis.har.numbers import Milliseconds, Number, Place, Quantity
 from originset.data.errors import InputError
-
-# JSON's numbers have no end; columns have.
-Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
-Number = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-# A duration, or a place on a page load's clock: none is longer than some four months. NaN and infinity are not within.
-Milliseconds = Annotated[float, msgspec.Meta(ge=-1e10, le=1e10)]
-# A count of bytes, a status, seconds since 1970: what a float holds to the unit.
-Quantity = Annotated[float, msgspec.Meta(ge=-(2.0**53), le=2.0**53)]
 
 
 class _Struct(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
