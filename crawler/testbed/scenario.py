@@ -170,8 +170,9 @@ class Scenario:
 
     @cached_property
     def served(self) -> Mapping[tuple[str, str], Resource]:
-        """Every (host, path) that is answered with content. Hints are asked for as what they are hints at."""
-        every = sorted((one for page in self.pages for one in page.walk()), key=lambda one: one.kind not in HINTS)
+        """Every (host, path) that is answered with content. Hints and links are to what others are."""
+        aside = (*HINTS, "link")
+        every = sorted((one for page in self.pages for one in page.walk()), key=lambda one: one.kind not in aside)
         return {(one.host, one.path): one for one in every if one.host}
 
     def hosts_at(self, address: str) -> frozenset[str]:

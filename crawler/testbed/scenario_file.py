@@ -257,7 +257,7 @@ class _Reader:
                     continue
                 if one.host not in scenario.names:
                     raise self._wrong(one.url, f"{one.host} is neither a host nor missing")
-                if one.kind in HINTS:
+                if one.kind in HINTS or (one.kind == "link" and one.url in {page.url for page in scenario.pages}):
                     continue
                 first = seen.setdefault((one.host, one.path), one)
                 if (first.content, first.loads, first.status) != (one.content, one.loads, one.status):

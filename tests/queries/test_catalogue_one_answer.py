@@ -12,6 +12,7 @@ from answers import all_answers
 from drawn_studies import studies
 from example_study import tables_of
 from hypothesis import HealthCheck, given, settings
+from repeated_crawl import VANTAGES, repeated_crawl
 
 from originset.cli.rebuild import rebuild
 from originset.data.studies.database import open_database
@@ -68,6 +69,18 @@ def test_the_example_agrees(study) -> None:
 
 def test_recordings_agree(study_of_recordings) -> None:
     assert disagreements(study_of_recordings) == []
+
+
+@pytest.mark.testbed
+def test_a_crawl_from_two_vantages_in_two_rounds_agrees(tmp_path) -> None:
+    study = Study(tmp_path / "study")
+    repeated_crawl(study, tmp_path / "testbed")
+    with open_database(study) as connection:
+        drawn = connection.execute(
+            "SELECT vantage, page_kind, count(*), count(DISTINCT round) FROM visits GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+    assert drawn == [(vantage, kind, 6, 2) for vantage in VANTAGES for kind in ("internal", "landing")]
+    assert disagreements(study) == []
 
 
 def test_nine_visits_of_a_site_weigh_as_one(build_study, example_rows) -> None:

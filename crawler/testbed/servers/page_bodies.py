@@ -120,7 +120,7 @@ def _page(page: Resource) -> str:
         elif one.kind == "iframe":
             content.append(f'<iframe src="{url}"></iframe>')
         elif one.kind == "link":
-            content.append(f'<a href="{url}" download>{url}</a>')
+            content.append(f'<a href="{url}"{"" if url.endswith("/") else " download"}>{url}</a>')
         elif one.kind in HINTS:
             what = f' as="{one.hinted}"' if one.hinted else ""
             head.append(f'<link rel="{one.kind.replace("_", "-")}" href="{url}"{what}{cors}>')
