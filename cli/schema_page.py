@@ -11,7 +11,7 @@ from originset.analysis.importing.rejects import REASONS
 from originset.cli.rebuild import SECOND_TABLE
 from originset.crawler.failures import ErrorKind
 from originset.crawler.visits import chromium_visit
-from originset.data.schema import page
+from originset.data.schema.page import page as page_with
 from originset.models.browsers.causes.connection_causes import MISSING
 from originset.models.parameters import Parameters
 from originset.models.sensitivity import variants
@@ -33,7 +33,7 @@ VALUES = {
 
 def page() -> str:
     """The whole page, as Markdown."""
-    return page.page(VALUES)
+    return page_with(VALUES)
 
 
 if __name__ == "__main__":
