@@ -199,6 +199,9 @@ def _rebuilt(visit: dict[str, Any], tables: dict[str, pl.LazyFrame], deployed: D
     """A page's scenario; what of it cannot be in the testbed is said, or that nothing can."""
     own = {name: tables[name].filter(visit_id=visit["visit_id"]).collect() for name in _PER_VISIT}
     used = own["connections"].select("certificate_id").unique().lazy()
+    of_visit = tables | {name: rows.lazy() for name, rows in own.items()}
+    of_visit["visits"] = tables["visits"].filter(visit_id=visit["visit_id"])
+    own |= batch_rows(of_visit, ("network_requests", "documents"))
     own["certificate_names"] = tables["certificate_names"].join(used, on="certificate_id", how="semi").collect()
     own["addresses"] = tables["addresses"].collect()
     latency = _latency(own["connections"])

@@ -24,6 +24,8 @@ _VISIT = """
 
 _TABLES = {
     "requests": "SELECT * FROM requests WHERE visit_id = ?",
+    "network_requests": "SELECT * FROM network_requests WHERE visit_id = ?",
+    "documents": "SELECT * FROM documents WHERE visit_id = ?",
     "connections": "SELECT * FROM connections WHERE visit_id = ?",
     "dns_queries": "SELECT * FROM dns_queries WHERE visit_id = ?",
     "certificate_names": """

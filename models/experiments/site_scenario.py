@@ -9,7 +9,7 @@ in it: its servers' sets and names stand in place of what was seen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -52,13 +52,15 @@ def site_scenario(
 ) -> SiteScenario | None:
     """One visit's scenario; None if it has no document over https, or no public address of its host is known.
 
-    ``visit``: a row of visits. ``tables``: that visit's rows of requests, connections and dns_queries;
-    certificate_names of its certificates; addresses. ``deployed``: the sets that servers send, and the names that their
-    certificates have besides. ``round_trip_ms``: what the testbed itself takes, which no answer then waits for.
+    ``visit``: a row of visits. ``tables``: that visit's rows of requests, network_requests, documents, connections and
+    dns_queries; certificate_names of its certificates; addresses. ``deployed``: the sets that servers send, and the
+    names that their certificates have besides. ``round_trip_ms``: what the testbed itself takes, which no answer then
+    waits for.
     """
     left_out: list[str] = []
-    requests = _over_tls(tables["requests"].sort("request_id").to_dicts(), left_out)
-    document = _document(requests, visit["final_url"])
+    requests = _over_tls(tables["requests"], tables["network_requests"], left_out)
+    numbers = tables["documents"]["request_id"].to_list()
+    document = next((row for row in requests if row["request_id"] in numbers and not redirects(row)), None)
     if document is None:
         return None
     asked = [row for row in requests if row is not document]
@@ -96,31 +98,19 @@ def site_scenario(
     )
 
 
-def _over_tls(rows: Sequence[Row], left_out: list[str]) -> list[Row]:
-    """The requests that went over TLS to https's port."""
-    over_tls = [row for row in rows if _on_network(row)]
-    if others := len(rows) - len(over_tls):
+def _over_tls(every: pl.DataFrame, on_network: pl.DataFrame, left_out: list[str]) -> list[Row]:
+    """The requests that went over TLS to https's port, in their order."""
+    over_tls = on_network.filter("secure", pl.col("host").is_not_null()).sort("request_id")
+    if others := every.height - over_tls.height:
         left_out.append(f"{others} requests that went over no TLS connection, or were answered by a cache")
-    kept = [row for row in over_tls if row["port"] in (None, _HTTPS_PORT)]
-    if others := len(over_tls) - len(kept):
+    kept = over_tls.filter(pl.col("port").is_null() | (pl.col("port") == _HTTPS_PORT))
+    if others := over_tls.height - kept.height:
         left_out.append(f"{others} requests to other ports than {_HTTPS_PORT}")
-    return kept
-
-
-def _on_network(row: Row) -> bool:
-    sent = row["status"] is not None or row["connection_id"] is not None
-    return row["scheme"] in ("https", "wss") and row["host"] is not None and not row["from_cache"] and sent
+    return kept.to_dicts()
 
 
 def _leads_elsewhere(row: Row) -> bool:
     return redirects(row) or row["method"] == "OPTIONS"
-
-
-def _document(requests: Sequence[Row], final_url: str | None) -> Row | None:
-    answered = [row for row in requests if not redirects(row)]
-    landed = [row for row in answered if row["url"] == final_url]
-    typed = [row for row in answered if row["resource_type"] == "document"]
-    return next(iter((*landed, *typed)), None)
 
 
 @dataclass(eq=False)

@@ -14,15 +14,22 @@ from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.scenario import Scenario
 from originset.models.experiments.site_scenario import SiteScenario, site_scenario
 from originset.models.plans.planned_connections import Deployment
+from originset.models.runner.runner import batch_rows
 
 A, B, C = "104.16.0.1", "104.16.0.2", "151.101.1.140"
 VISIT = {"visit_id": "v", "site": "example.com", "final_url": "https://www.example.com/0", "load_ms": 500.0}
 DOCUMENT = request_row("v", 0, "www.example.com", A, 1, resource_type="document", bytes=4000, wait_ms=80.4)
 
 
+def frames_of(tables: dict[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
+    """The tables, and those that models make of them for a scenario."""
+    modelled = batch_rows(tables, ("network_requests", "documents"))
+    return {name: table.collect() for name, table in tables.items()} | modelled
+
+
 def made(make_tables: MakeTables, requests: list[dict[str, Any]], visit: dict[str, Any] = VISIT, **more: Any) -> Any:
     tables = make_tables({"visits": [visit], "requests": requests, **more})
-    frames = {name: table.collect() for name, table in tables.items()}
+    frames = frames_of(tables)
     return site_scenario(frames["visits"].row(0, named=True), frames)
 
 
@@ -111,7 +118,7 @@ def test_a_plan_is_deployed_in_it(make_tables: MakeTables) -> None:
             "certificate_names": same,
         }
     )
-    frames = {name: table.collect() for name, table in tables.items()}
+    frames = frames_of(tables)
     planned = ["https://static.example.com", "https://www.example.com"]
     deployed = Deployment({"www.example.com": planned}, ("static.example.com",))
     scenario = site_scenario(frames["visits"].row(0, named=True), frames, deployed, round_trip_ms=28)
@@ -220,11 +227,18 @@ def test_what_cannot_be_in_it_is_said(make_tables: MakeTables) -> None:
         [{**DOCUMENT, "server_ip": None}],
         [{**DOCUMENT, "server_ip": "10.0.0.1"}],
         [{**DOCUMENT, "scheme": "http"}],
-        [{**DOCUMENT, "url": "https://elsewhere.test/", "resource_type": "image"}],
+        [{**DOCUMENT, "status": 301}],
     ],
 )
 def test_no_document_no_scenario(make_tables: MakeTables, requests: list[dict[str, Any]]) -> None:
     assert made(make_tables, requests) is None
+
+
+def test_the_page_is_the_studys_document(make_tables: MakeTables) -> None:
+    """Where nothing says which request made the page, the first response did, as everywhere."""
+    untyped = [request_row("v", number, host, A, 1) for number, host in enumerate(("a.example.com", "b.example.com"))]
+    read = parsed(made(make_tables, untyped, {**VISIT, "final_url": None}))
+    assert read.sites == ("a.example.com",)
 
 
 hostile = st.text(max_size=20) | st.sampled_from(
