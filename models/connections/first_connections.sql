@@ -11,24 +11,28 @@
 -- server_ip: address of the connection's first request that has one
 -- server_key: its server key
 WITH
-opened AS (
+used AS (
   SELECT
-    h.page,
-    h.connection_id,
-    coalesce(any_value(c.opened_ms), min(h.started_ms), 'infinity') AS opened_ms,
-    min(h.request_id) AS request_id,
-    arg_min(
-      struct_pack(ip := h.server_ip, key := h.server_key), (coalesce(h.started_ms, 'infinity'), h.request_id)
-    ) FILTER (h.server_ip IS NOT NULL) AS server
-  FROM host_connections AS h
-  LEFT JOIN page_connections AS c ON c.page = h.page AND c.connection_id = h.connection_id
-  WHERE h.secure AND h.connection_id IS NOT NULL
-  GROUP BY h.page, h.connection_id
+    page,
+    connection_id,
+    min(started_ms) AS started_ms,
+    min(request_id) AS request_id,
+    arg_min(pair, (coalesce(started_ms, 'infinity'), request_id)) FILTER (server_ip IS NOT NULL) AS first_addressed_pair
+  FROM host_connections
+  WHERE secure AND connection_id IS NOT NULL
+  GROUP BY page, connection_id
+),
+opened AS (
+  SELECT u.*, coalesce(c.opened_ms, u.started_ms, 'infinity') AS opened_ms
+  FROM used AS u
+  LEFT JOIN page_connections AS c ON c.page = u.page AND c.connection_id = u.connection_id
 ),
 firsts AS (
   SELECT
     h.page, h.scheme, h.host, h.port,
-    arg_min(h.connection_id, (h.refused = h.requests, o.opened_ms, o.request_id)) AS connection_id,
+    arg_min(
+      struct_pack(id := h.connection_id, pair := o.first_addressed_pair), (h.refused = h.requests, o.opened_ms, o.request_id)
+    ) AS connection,
     bool_and(h.refused = h.requests) AS refused
   FROM host_connections AS h
   JOIN opened AS o ON o.page = h.page AND o.connection_id = h.connection_id
@@ -36,8 +40,8 @@ firsts AS (
   GROUP BY h.page, h.scheme, h.host, h.port
 )
 SELECT
-  f.page, f.scheme, f.host, f.port, f.connection_id, f.refused,
-  o.server.ip AS server_ip,
-  o.server.key AS server_key
+  f.page, f.scheme, f.host, f.port,
+  f.connection.id AS connection_id,
+  f.refused, s.server_ip, s.server_key
 FROM firsts AS f
-JOIN opened AS o ON o.page = f.page AND o.connection_id = f.connection_id
+LEFT JOIN host_connections AS s ON s.pair = f.connection.pair

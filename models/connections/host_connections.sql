@@ -4,6 +4,7 @@
 -- scope: by page
 -- paper: section 4.1
 -- parameter colocation: what the server key is: asn, org, edge, tenant or ip
+-- pair: its number in the batch, from 0
 -- page: the page
 -- connection_id: the connection; NULL where the recorder gives none
 -- scheme: https, wss, http or ws
@@ -65,6 +66,7 @@ keyed AS (
   LEFT JOIN hosts AS h ON h.host = p.host AND getvariable('colocation') IN ('edge', 'tenant')
 )
 SELECT
+  row_number() OVER ()::INTEGER - 1 AS pair,
   * EXCLUDE (shared_key),
   CASE WHEN server_ip IS NOT NULL THEN coalesce(shared_key, server_ip) END AS server_key,
   server_ip IS NOT NULL AND shared_key IS NULL AS server_unknown

@@ -23,6 +23,9 @@ connection that is still being opened; it is there to compare with the paper. Th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
@@ -40,7 +43,10 @@ from originset.models.timeline.timeline_rules import (
 )
 
 #: What request_times reads.
-REQUEST_TIMES_READS = ("pages", "timeline_requests", "network_requests")
+REQUEST_TIMES_READS = ("pages", "timeline_pairs", "timeline_requests", "network_requests")
+
+# About how many requests are worked on at a time: their columns fit into a processor's cache.
+_REQUESTS = 1 << 18
 
 _PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
 
@@ -60,35 +66,65 @@ MODELLED_LOAD_TIMES = pl.Schema(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Columns of timeline_pairs by ``pair``, ``NONE`` for NULL.
+
+    ``server``: by column of the causal timeline, the server that a pair's requests go to over TLS. ``first_asked``: by
+    column of the paper's timeline, the first request of the page to the same server.
+    """
+
+    lane: Ints
+    has_address: Flags
+    server: dict[str, Ints]
+    first_asked: dict[str, Ints]
+
+
 def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
     """One row per page with a request whose start is known: its load event as the model has it.
 
-    ``rows``: pages and timeline_requests. ``ip_ms``: hosts at one address share connections; ``origin_ms``: hosts with
-    one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL without any; ``paper_``: the
-    same by the paper's rule. [ms]
+    ``rows``: pages, timeline_pairs and timeline_requests. ``ip_ms``: hosts at one address share connections;
+    ``origin_ms``: hosts with one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL
+    without any; ``paper_``: the same by the paper's rule. [ms]
     """
-    requests = _in_order(rows["timeline_requests"])
-    pages = requests.select(pl.col("page").unique(maintain_order=True))
-    if pages.is_empty():
-        return {"modelled_load_times": MODELLED_LOAD_TIMES.to_frame()}
-    load_ms = pages.join(rows["pages"].select("page", "load_ms"), on="page", how="left", maintain_order="left")
-    measured = _requests(requests, load_ms["load_ms"].fill_null(np.nan).to_numpy(), parameters)
+    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["timeline_pairs"], parameters)
+    pages = [_modelled(some, pairs, rows["pages"], parameters) for some in _whole_pages(requests)]
+    return {"modelled_load_times": pl.concat([MODELLED_LOAD_TIMES.to_frame(), *pages])}
+
+
+def _whole_pages(requests: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The requests of some pages at a time."""
+    page = requests["page"].to_numpy()
+    first = 0
+    while first < page.size:
+        last = min(first + _REQUESTS, page.size) - 1
+        end = int(np.searchsorted(page, page[last], side="right"))
+        yield requests[first:end]
+        first = end
+
+
+def _modelled(requests: pl.DataFrame, pairs: _Pairs, pages: pl.DataFrame, parameters: Parameters) -> pl.DataFrame:
+    """Rows of MODELLED_LOAD_TIMES from requests in order."""
+    found = requests.select(pl.col("page").unique(maintain_order=True))
+    load_ms = found.join(pages.select("page", "load_ms"), on="page", how="left", maintain_order="left")["load_ms"]
+    measured = _requests(requests, pairs, load_ms.fill_null(np.nan).to_numpy(), parameters)
     times = measured_timeline(measured, parameters.predecessor)
-    first = measured.starts[:-1]
-    found = {
-        "has_address": np.logical_or.reduceat(requests["has_address"].to_numpy(), first),
+    first, pair = measured.starts[:-1], requests["pair"].to_numpy()
+    columns = {
+        "has_address": np.logical_or.reduceat(pairs.has_address[pair], first),
         "has_handshake": np.logical_or.reduceat(times.handshake > 0, first),
         "has_request_before_load": np.minimum.reduceat(times.ended, first) <= measured.loaded,
     }
-    for column, server in _servers(requests, parameters).items():
-        found[column] = causal_timeline(measured, times, server, parameters).loaded
-    for column, asked_before in _asked_before(requests, parameters).items():
-        found[column] = paper_timeline(measured, times, asked_before, parameters).loaded
-    columns = [
-        pl.Series(name, found[name]) if name in found else pl.lit(None).alias(name)
+    for column, server in pairs.server.items():
+        columns[column] = causal_timeline(measured, times, server[pair], parameters).loaded
+    for column, first_asked in pairs.first_asked.items():
+        asked_before = (first_asked[pair] != NONE) & (first_asked[pair] != measured.number)
+        columns[column] = paper_timeline(measured, times, asked_before, parameters).loaded
+    series = [
+        pl.Series(name, columns[name]) if name in columns else pl.lit(None).alias(name)
         for name in MODELLED_LOAD_TIMES.names()[1:]
     ]
-    return {"modelled_load_times": pages.with_columns(columns).cast(MODELLED_LOAD_TIMES)}
+    return found.with_columns(series).cast(MODELLED_LOAD_TIMES)
 
 
 def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
@@ -98,10 +134,11 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
     request_id, host, coalesced (it travels on another's connection), and started, blocked, dns, connect, send, wait and
     receive in ms, each also with ``_after``; by page and start.
     """
-    requests = _in_order(rows["timeline_requests"])
-    measured = _requests(requests, np.full(requests["page"].n_unique(), np.nan), parameters)
+    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["timeline_pairs"], parameters)
+    measured = _requests(requests, pairs, np.full(requests["page"].n_unique(), np.nan), parameters)
     times = measured_timeline(measured, parameters.predecessor)
-    changes = causal_timeline(measured, times, _servers(requests, parameters)["origin_ms"], parameters)
+    server = pairs.server["origin_ms"][requests["pair"].to_numpy()]
+    changes = causal_timeline(measured, times, server, parameters)
     before = {"started": measured.started, **{name: np.fmax(getattr(measured, name), 0.0) for name in _PHASES}}
     saved = {"started": changes.shift, "blocked": changes.blocked, "dns": changes.dns, "connect": changes.connect}
     hosts = rows["network_requests"].select("visit_id", "request_id", "host")
@@ -118,6 +155,25 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
     )
 
 
+def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
+    rows = rows.sort("pair")
+    over_tls = {"ip_ms": ("address", pl.col("secure")), "origin_ms": ("server", pl.col("secure"))}
+    first_asked = {"paper_ip_ms": "first_to_address", "paper_origin_ms": "first_to_server"}
+    if parameters.provider_asns:
+        over_tls["provider_ms"] = ("server", pl.col("secure") & pl.col("of_provider"))
+        first_asked["paper_provider_ms"] = "first_to_provider"
+
+    def numbers(column: pl.Expr) -> Ints:
+        return rows.select(column.fill_null(NONE).cast(pl.Int64)).to_series().to_numpy()
+
+    return _Pairs(
+        numbers(pl.col("lane")),
+        rows["address"].is_not_null().to_numpy(),
+        {column: numbers(pl.when(condition).then(name)) for column, (name, condition) in over_tls.items()},
+        {column: numbers(pl.col(name)) for column, name in first_asked.items()},
+    )
+
+
 def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
     """By page, start and number."""
     # Rows mostly are in order, and to see it takes a tenth of the time of sorting them.
@@ -126,7 +182,7 @@ def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
     return requests if later.all() else requests.sort("page", "started_ms", "request_id")
 
 
-def _requests(rows: pl.DataFrame, loaded: Floats, parameters: Parameters) -> Requests:
+def _requests(rows: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Parameters) -> Requests:
     # A phase that is not known takes no time that could be saved.
     known = {name: rows[f"{name}_ms"].fill_null(0.0).to_numpy() for name in _PHASES}
     if parameters.ssl == "beside":
@@ -136,23 +192,7 @@ def _requests(rows: pl.DataFrame, loaded: Floats, parameters: Parameters) -> Req
         loaded=loaded,
         number=rows["request_id"].fill_null(NONE).to_numpy(),
         initiator=rows["initiator_id"].fill_null(NONE).to_numpy(),
-        lane=rows["lane"].fill_null(NONE).cast(pl.Int64).to_numpy(),
+        lane=pairs.lane[rows["pair"].to_numpy()],
         started=rows["started_ms"].to_numpy(),
         **known,
     )
-
-
-def _servers(rows: pl.DataFrame, parameters: Parameters) -> dict[str, Ints]:
-    """By column of the causal timeline, a number for the server that each request went to over TLS."""
-    columns = {"ip_ms": "address", "origin_ms": "server"}
-    if parameters.provider_asns:
-        columns["provider_ms"] = "provider_server"
-    return {column: rows[name].fill_null(NONE).cast(pl.Int64).to_numpy() for column, name in columns.items()}
-
-
-def _asked_before(rows: pl.DataFrame, parameters: Parameters) -> dict[str, Flags]:
-    """By column of the paper's timeline, the requests whose page had asked the same server before."""
-    columns = {"paper_ip_ms": "address_asked", "paper_origin_ms": "server_asked"}
-    if parameters.provider_asns:
-        columns["paper_provider_ms"] = "provider_asked"
-    return {column: rows[name].to_numpy() for column, name in columns.items()}

@@ -111,14 +111,22 @@ def causal_timeline(requests: Requests, times: MeasuredTimeline, server: Ints, p
 
     ``server``: a number for the page and the server that a request went to over TLS, ``NONE`` for any other request.
     """
-    known = np.flatnonzero(server != NONE)
-    earlier = server != NONE
-    earlier[known[np.unique(server[known], return_index=True)[1]]] = False
+    earlier = _seen_before(server)
     dns, handshake = _saved_at_most(requests, times, earlier, parameters)
     freed = parameters.blocked_time == "freed"
     shift, saved, rides, loaded = timeline_loop.causal_timeline(requests, times, server, earlier, handshake, freed)
     lost_dns, lost_connect = _lost(requests, dns, rides)
     return Changes(shift, saved - lost_dns - lost_connect, lost_dns, lost_connect, loaded)
+
+
+def _seen_before(server: Ints) -> Flags:
+    """The requests whose server an earlier one went to."""
+    known = np.flatnonzero(server != NONE)[::-1]
+    first = np.empty(server.max(initial=NONE) + 1, np.int64)
+    first[server[known]] = known  # of several the last that is assigned, the first row
+    earlier = server != NONE
+    earlier[known] = first[server[known]] != known
+    return earlier
 
 
 def _saved_at_most(
