@@ -5,7 +5,12 @@
 -- level: the highest level of evidence
 -- one_owner: one owner has both
 -- contradicts: a server of one answered 421 for the other
+WITH requested AS (
+  SELECT r.host_id, n.host_id AS number
+  FROM requested_hosts AS r
+  JOIN numbered_hosts AS n ON n.host = r.host
+)
 SELECT a.host_id AS host_a, b.host_id AS host_b, e.level, e.one_owner, e.contradicts
 FROM pair_evidence AS e
-JOIN requested_hosts AS a ON a.host = e.host_a
-JOIN requested_hosts AS b ON b.host = e.host_b
+JOIN requested AS a ON a.number = e.a
+JOIN requested AS b ON b.number = e.b
