@@ -55,7 +55,7 @@ of_addresses AS (
 ),
 of_servers AS (
   SELECT page, count(*) AS servers
-  FROM (SELECT DISTINCT page, server_key FROM host_connections WHERE server_ip IS NOT NULL)
+  FROM (SELECT DISTINCT page, server FROM numbered_pairs WHERE server IS NOT NULL)
   GROUP BY page
 ),
 of_firsts AS (

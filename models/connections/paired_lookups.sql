@@ -12,46 +12,45 @@
 -- paired_chromium_cookies_blocked_dns: these hosts that it looks up with third-party cookies blocked, likewise
 -- paired_firefox_dns: these hosts that Firefox looks up, likewise
 WITH
-lookups AS (
+requested AS (
+  SELECT
+    page, host,
+    sum(lookups) AS lookups,
+    arg_min(pair, request_id) FILTER (server_ip IS NOT NULL AND host IS NOT NULL) AS pair
+  FROM host_connections
+  GROUP BY page, host
+),
+resolver_jobs AS (
   SELECT p.page, q.host, count(DISTINCT q.lookup_id) AS lookups
   FROM dns_queries AS q
   JOIN pages AS p ON p.visit_id = q.visit_id
   WHERE q.source = 'browser' AND q.lookup_id IS NOT NULL AND p.page IN (SELECT page FROM netlog_pages)
   GROUP BY p.page, q.host
-  UNION ALL
-  SELECT page, host, sum(lookups)
-  FROM host_connections
-  WHERE page NOT IN (SELECT page FROM netlog_pages)
-  GROUP BY page, host
-  HAVING sum(lookups) > 0
 ),
-requested AS (
-  SELECT
-    page, host,
-    arg_min(server_ip, request_id) AS server_ip,
-    arg_min(server_key, request_id) AS server_key
-  FROM host_connections
-  WHERE host IS NOT NULL
-  GROUP BY page, host
+looked_up AS (
+  SELECT j.page, j.lookups, r.host, r.pair
+  FROM resolver_jobs AS j
+  LEFT JOIN requested AS r ON r.page = j.page AND r.host = j.host
+  UNION ALL
+  SELECT page, lookups, host, pair FROM requested WHERE lookups > 0 AND page NOT IN (SELECT page FROM netlog_pages)
 ),
 paired AS (
   SELECT
-    l.page, l.lookups,
-    r.host IS NOT NULL AS was_requested,
-    r.host, r.server_ip, r.server_key,
+    l.page, l.lookups, l.host,
+    s.address, s.server,
     n.chromium_dns, n.chromium_cookies_blocked_dns, n.firefox_dns
-  FROM lookups AS l
+  FROM looked_up AS l
   JOIN pages AS p ON p.page = l.page
-  LEFT JOIN requested AS r ON r.page = l.page AND r.host = l.host
-  LEFT JOIN page_names AS n ON n.visit_id = p.visit_id AND n.host = r.host
+  LEFT JOIN numbered_pairs AS s ON s.pair = l.pair
+  LEFT JOIN page_names AS n ON n.visit_id = p.visit_id AND n.host = l.host
 )
 SELECT
   page,
   count(host) AS paired_dns,
-  coalesce(sum(lookups - 1) FILTER (was_requested), 0) AS repeated_dns,
-  coalesce(sum(lookups) FILTER (NOT was_requested), 0) AS unused_dns,
-  CASE WHEN count(server_ip) = count(host) THEN count(DISTINCT server_ip) END AS paired_ideal_ip_dns,
-  CASE WHEN count(server_ip) = count(host) THEN count(DISTINCT server_key) END AS paired_ideal_origin_dns,
+  coalesce(sum(lookups - 1) FILTER (host IS NOT NULL), 0) AS repeated_dns,
+  coalesce(sum(lookups) FILTER (host IS NULL), 0) AS unused_dns,
+  CASE WHEN count(address) = count(host) THEN count(DISTINCT address) END AS paired_ideal_ip_dns,
+  CASE WHEN count(address) = count(host) THEN count(DISTINCT server) END AS paired_ideal_origin_dns,
   CASE WHEN count(chromium_dns) = count(host) THEN count(*) FILTER (chromium_dns) END AS paired_chromium_dns,
   CASE WHEN count(chromium_cookies_blocked_dns) = count(host) THEN count(*) FILTER (chromium_cookies_blocked_dns) END
     AS paired_chromium_cookies_blocked_dns,

@@ -25,7 +25,7 @@ FUNCTIONS: tuple[FunctionModel, ...] = (
         "modelled_load_times",
         Scope.PAGE,
         modelled_load_times,
-        frozenset({"pages", "timeline_pairs", "timeline_requests"}),
+        frozenset({"pages", "numbered_pairs", "timeline_requests"}),
         {"modelled_load_times": MODELLED_LOAD_TIMES},
     ),
     FunctionModel(

@@ -43,7 +43,7 @@ from originset.models.timeline.timeline_rules import (
 )
 
 #: What request_times reads.
-REQUEST_TIMES_READS = ("pages", "timeline_pairs", "timeline_requests", "network_requests")
+REQUEST_TIMES_READS = ("pages", "numbered_pairs", "timeline_requests", "network_requests")
 
 # About how many requests are worked on at a time: their columns fit into a processor's cache.
 _REQUESTS = 1 << 18
@@ -68,7 +68,7 @@ MODELLED_LOAD_TIMES = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Columns of timeline_pairs by ``pair``, ``NONE`` for NULL.
+    """Columns of numbered_pairs by ``pair``, ``NONE`` for NULL.
 
     ``server``: by column of the causal timeline, the server that a pair's requests go to over TLS. ``first_asked``: by
     column of the paper's timeline, the first request of the page to the same server.
@@ -83,11 +83,11 @@ class _Pairs:
 def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
     """One row per page with a request whose start is known: its load event as the model has it.
 
-    ``rows``: pages, timeline_pairs and timeline_requests. ``ip_ms``: hosts at one address share connections;
+    ``rows``: pages, numbered_pairs and timeline_requests. ``ip_ms``: hosts at one address share connections;
     ``origin_ms``: hosts with one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL
     without any; ``paper_``: the same by the paper's rule. [ms]
     """
-    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["timeline_pairs"], parameters)
+    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
     pages = [_modelled(some, pairs, rows["pages"], parameters) for some in _whole_pages(requests)]
     return {"modelled_load_times": pl.concat([MODELLED_LOAD_TIMES.to_frame(), *pages])}
 
@@ -134,7 +134,7 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
     request_id, host, coalesced (it travels on another's connection), and started, blocked, dns, connect, send, wait and
     receive in ms, each also with ``_after``; by page and start.
     """
-    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["timeline_pairs"], parameters)
+    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
     measured = _requests(requests, pairs, np.full(requests["page"].n_unique(), np.nan), parameters)
     times = measured_timeline(measured, parameters.predecessor)
     server = pairs.server["origin_ms"][requests["pair"].to_numpy()]

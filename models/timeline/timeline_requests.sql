@@ -4,7 +4,7 @@
 -- kept as: view
 -- page: the page
 -- request_id: the request; phases and times are those of the table requests
--- pair: its host-connection pair (timeline_pairs)
+-- pair: its host-connection pair (numbered_pairs)
 SELECT
   p.page, r.request_id, r.initiator_id, h.pair,
   r.started_ms, r.blocked_ms, r.dns_ms, r.connect_ms, r.ssl_ms, r.send_ms, r.wait_ms, r.receive_ms

@@ -1,8 +1,10 @@
--- What the timeline needs of each host-connection pair (host_connections): where its requests queue, and which server of their
--- page they go to. Numbers are of the batch, none is used by two pages.
+-- Of each host-connection pair (host_connections) numbers in place of texts: where its requests queue, which server of their
+-- page they go to, and which request was the first there. Numbers are of the batch, none is used by two pages.
+-- scope: by page
 -- paper: section 4, figure 2
 -- parameter provider_asns: the ASes of the one provider that coalesces
 -- pair: the pair
+-- page: its page
 -- secure: its host is known, and asked over https or wss
 -- of_provider: it is at the one provider that coalesces
 -- lane: what its requests queue for: their connection where it is known, else their origin; NULL for nothing
@@ -43,6 +45,7 @@ servers_of_pages AS (
 )
 SELECT
   p.pair,
+  p.page,
   p.secure AND p.host IS NOT NULL AS secure,
   p.of_provider,
   l.lane, a.address, s.server,
