@@ -11,11 +11,12 @@ import polars as pl
 
 from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.resolution.name_resolution import resolve
+from originset.cli.command_tree import Command, study_option
 from originset.cli.files import FILE
 from originset.cli.model_batches import batch_options, batches_run, side_by_side
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
-from originset.cli.reference import warn_of_age
+from originset.cli.reference_data import warn_of_age
 from originset.data.captures.capture_place import captures_folder, confirm_place, fetch_captures, place_of
 from originset.data.reference.snapshot import Reference, current
 from originset.data.studies.shards import scan
@@ -26,25 +27,26 @@ from originset.models.runner.runner import RunBatches
 _SHOWN = 20
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--ip-to-as",
     "table",
     type=FILE,
-    help="An IP-to-AS table of your own: pyasn's .dat, CAIDA's pfx2as, or an MRT table dump; gzip or bzip2 or neither.",
+    help="Use this IP-to-AS table: pyasn's .dat, CAIDA's pfx2as, or an MRT table dump; plain, gzip or bzip2.",
 )
 @click.option(
     "--views/--tables",
     "views",
     default=None,
-    help="Do not copy the largest tables into study.duckdb, but read them from tables/.  [default: as the last time]",
+    help="Copy the largest tables into study.duckdb, or have it read them from tables/.  [default: as the last time]",
 )
 @click.option(
     "--captures",
     metavar="PLACE",
-    help="The captures are kept there, as study.json says: needed once for a study that came from elsewhere.",
+    help="Confirm that the captures are kept there, as study.json says. Needed once for a study from elsewhere.",
 )
 @batch_options
+@study_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -55,15 +57,16 @@ def command(
     captures: str | None,
     **where: Any,  # noqa: ANN401 - batches_run names them
 ) -> None:
-    """Read new captures, resolve names and addresses, build study.duckdb with all models.
+    """Read new captures and build the study's database.
 
-    Run it after crawl or import, as often as you like: what has been read already is not read again. Names and
-    addresses are resolved anew each time, with the data that `originset reference show` names.
+    Resolves names and IP addresses and runs all models. Run it after crawl or import, as often as you like: what has
+    been read before is not read again. Names and IP addresses are resolved anew each time, with the reference data that
+    originset study reference show lists.
 
-    With --views study.duckdb takes a fraction of the room and is answered from tables/: every query gives the same.
-    The study can still be moved; other programs than originset open such a file from within the study's folder.
+    With --views, study.duckdb is much smaller and reads tables/; every query gives the same. The study can still be
+    moved, but programs other than originset must open such a file from within the study's folder.
 
-    Exits with 1 if captures were refused, now or before; the others are in the study.
+    Exit codes: 0 done, 1 captures were refused, now or before; all others are in the study.
 
     Example: originset --study S analyze
     """

@@ -11,6 +11,7 @@ import click
 import duckdb
 import polars as pl
 
+from originset.cli.command_tree import Command, study_option
 from originset.cli.output import format_option, note, write_rows
 from originset.cli.scratch_study import study_of
 from originset.cli.selection import apply_selection, selection_options
@@ -43,12 +44,21 @@ class _Side:
         return _Side(*(rows.filter(pl.col("group") == name) for rows in (self.values, self.connections, self.recorded)))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("sides", nargs=-1, metavar="[A B]", type=click.Path(exists=True, path_type=Path))
-@click.option("--by", type=click.Choice(["vantage", "round"]), help="Compare the vantages or rounds of one study.")
-@click.option("--pages", "kind", flag_value="pages", help="Page by page instead of in total.")
-@click.option("--connections", "kind", flag_value="connections", help="Which connections went and came, host by host.")
+@click.option(
+    "--by", type=click.Choice(["vantage", "round"]), help="Compare the vantage points or rounds of one study."
+)
+@click.option(
+    "--rows",
+    "kind",
+    type=click.Choice(["totals", "pages", "connections"]),
+    default="totals",
+    show_default=True,
+    help="What a row is: a measure over all pages, a measure of a page, or a host whose connections changed in number.",
+)
 @selection_options
+@study_option
 @format_option
 @click.pass_obj
 def command(
@@ -56,15 +66,18 @@ def command(
     sides: tuple[Path, ...],
     by: str | None,
     *,
-    kind: str | None,
+    kind: str,
     selection: Selection,
     output_format: str,
 ) -> None:
-    """Compare two studies or two HARs, before and after; or, with --by, the vantages or rounds of one study.
+    """Compare two HAR files or studies, or parts of a study.
 
-    Only pages on both sides count. Fewer and faster is better; a page is better or worse only where each side has
-    several visits and all of them are. Totals have intervals over sites. What differs in how the sides were recorded is
-    said besides, and of a single page which connections went and came.
+    A and B are HAR files or studies, before and after a change. With --by and without A and B, the vantage points or
+    rounds of one study are compared with the first of them.
+
+    Only pages on both sides count. Fewer and faster is better. A page is called better or worse only if each side has
+    several visits and all of them agree. Totals have intervals over sites. Differences between the recordings are
+    listed on stderr, and so are the connections that changed if there is a single page.
 
     Example: originset compare before.har after.har
     """
@@ -90,7 +103,7 @@ def _opened(path: Path, selection: Selection) -> Iterator[duckdb.DuckDBPyConnect
         yield connection
 
 
-def _compared(before: _Side, after: _Side, kind: str | None, by: str | None = None, label: str = "") -> pl.DataFrame:
+def _compared(before: _Side, after: _Side, kind: str, by: str | None = None, label: str = "") -> pl.DataFrame:
     _remark(before.values, after.values, label)
     for difference in recording_differences(before.recorded, after.recorded, by):
         note(f"{label}recorded otherwise: {difference}")
@@ -116,10 +129,10 @@ def _name(changes: pl.DataFrame, label: str) -> None:
             why = f" ({row['why']})" if row["why"] else ""
             note(f"{label}{word}: {row['host']}, {row['before']:g} to {row['after']:g} connections{why}")
         if some.height > _NAMED:
-            note(f"{label}{word}: {some.height - _NAMED} more hosts, all of them with --connections")
+            note(f"{label}{word}: {some.height - _NAMED} more hosts, all of them with --rows connections")
 
 
-def _within(study: Study, by: str, selection: Selection, kind: str | None) -> pl.DataFrame:
+def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFrame:
     """Each vantage or round against the first of them."""
     with open_database(study) as connection:
         apply_selection(connection, selection)

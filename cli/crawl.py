@@ -1,184 +1,30 @@
-"""``originset crawl``: visit a list of sites with headless Chromium."""
+"""``originset crawl``: visit a list of sites with headless browsers."""
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-from click.core import ParameterSource
 
+from originset.cli.command_tree import Command, study_option
 from originset.cli.crawl_display import Display
-from originset.cli.files import FILE
-from originset.cli.finite_range import FiniteRange
+from originset.cli.crawl_options import crawl_options, settings_of
 from originset.cli.output import note
 from originset.crawler.crawl.estimate import Estimate, estimate
 from originset.crawler.crawl.pending_visits import CrawlPlan
-from originset.crawler.crawl.profiles import PROFILES
 from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list
 from originset.crawler.crawl_run import crawl
-from originset.crawler.probe.resolver import parse_resolver
-from originset.crawler.settings import (
-    BrowserName,
-    Cluster,
-    Consent,
-    CrawlSettings,
-    Device,
-    Family,
-    ThirdPartyCookies,
-    VisitSettings,
-)
-from originset.data.captures.capture_place import open_place
-from originset.data.errors import UsageError
 from originset.data.studies.study import Study
 
 _SHOWN_LINES = 5
-_FILE = click.Path(exists=True, dir_okay=False)
-_CONTACT = re.compile(r"[\x21-\x27\x2a-\x7e]([\x20-\x27\x2a-\x7e]{0,198}[\x21-\x27\x2a-\x7e])?")
 
 
-class _Shard(click.ParamType[tuple[int, int]]):
-    name = "K/N"
-
-    def convert(
-        self,
-        value: str | tuple[int, int],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", value, re.ASCII)
-        if match is None or int(match[1]) > int(match[2]):
-            self.fail(f"{value!r} is not K/N with K from 1 to N, such as 2/8", param, ctx)
-        return int(match[1]), int(match[2])
-
-
-def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if value is not None and _CONTACT.fullmatch(value) is None:
-        raise click.BadParameter("up to 200 printable ASCII characters without parentheses")
-    return value
-
-
-def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    try:
-        return None if value is None else str(ipaddress.ip_address(value))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-@click.command()
+@click.command(cls=Command)
 @click.argument("sites")
-@click.option("--column", metavar="NAME", help="SITES is a CSV with a header; the sites stand in this column.")
-@click.option(
-    "--browser",
-    type=click.Choice(["chromium", "headless-shell", "firefox"]),
-    default="chromium",
-    show_default=True,
-    help="headless-shell takes about half of the CPU and no HTTPS records; Firefox names no connections.",
-)
-@click.option("--dry-run", is_flag=True, help="Say how many visits there would be and what room they take; make none.")
-@click.option("--jobs", type=click.IntRange(1, 256), help="Browsers at a time.  [default: half of the processors]")
-@click.option("--timeout", type=FiniteRange(1, 3600), default=30, show_default=True, help="Seconds for a page.")
-@click.option(
-    "--retries",
-    type=click.IntRange(0, 10),
-    default=1,
-    show_default=True,
-    help="More attempts after failures that may pass.",
-)
-@click.option("--vantage", default="default", show_default=True, help="Name of the place that this crawl runs from.")
-@click.option(
-    "--vantage-address",
-    "vantage_ip",
-    callback=_address,
-    metavar="ADDRESS",
-    help="The address that this place is seen by; analyze finds its AS.",
-)
-@click.option(
-    "--round", "round_number", type=click.IntRange(1), default=1, show_default=True, help="Number of the round."
-)
-@click.option("--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Visits to each site.")
-@click.option("--shard", type=_Shard(), default="1/1", help="The K-th of N parts of the list; a site is always in one.")
-@click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="What shuffles the order.  [default: the study's]")
-@click.option(
-    "--internal",
-    type=click.IntRange(0, 1000),
-    default=0,
-    show_default=True,
-    help="Links of each landing page.",
-)
-@click.option(
-    "--profile", type=click.Choice(sorted(PROFILES)), help="Settings by one name; single options still overrule them."
-)
-@click.option(
-    "--device", type=click.Choice(["desktop", "mobile"]), default="desktop", show_default=True, help="What to pass for."
-)
-@click.option(
-    "--third-party-cookies",
-    type=click.Choice(["allowed", "blocked"]),
-    default="allowed",
-    show_default=True,
-    help="Blocked, Chromium does not share connections across sites.",
-)
-@click.option(
-    "--family",
-    type=click.Choice(["4", "6", "both"]),
-    help="Keep browsers to IPv4 or to IPv6, or begin only where both are reached.",
-)
-@click.option(
-    "--allow-private",
-    is_flag=True,
-    help="Let pages reach addresses that are not public, such as this machine's, and ask for names of its network.",
-)
-@click.option(
-    "--consent",
-    type=click.Choice(["leave", "accept"]),
-    default="leave",
-    show_default=True,
-    help="What to do with consent banners that are known.",
-)
-@click.option(
-    "--resolver",
-    default="system",
-    show_default=True,
-    metavar="ADDRESS[:PORT]",
-    help="Whom to ask for each page's names, beside the browser's own lookups; none for nobody.",
-)
-@click.option("--contact", metavar="TEXT", callback=_contact, help="Whom to ask, in the user agent: an address or URL.")
-@click.option("--respect-robots", is_flag=True, help="Leave out what a site's robots.txt forbids.")
-@click.option(
-    "--exclude",
-    type=FILE,
-    help="List of hosts that do not want to be visited; their subdomains are left out too.",
-)
-@click.option("--per-address", type=FiniteRange(0.01, 6000), help="Most visits a minute to one address.")
-@click.option("--per-as", type=FiniteRange(0.01, 60000), help="Most visits a minute to one AS.")
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Have the workers of a Dask scheduler make the visits: tls://HOST:PORT.",
-)
-@click.option("--tls-ca-file", type=_FILE, help="The cluster's own authority.  [default: of Dask's configuration]")
-@click.option("--tls-cert", type=_FILE, help="Our certificate of that authority.  [default: as above]")
-@click.option("--tls-key", type=_FILE, help="Its private key.  [default: as above]")
-@click.option(
-    "--captures",
-    metavar="PLACE",
-    help="Keep captures in a folder that all machines share, or s3://BUCKET/PREFIX.  [default: in the study]",
-)
-@click.option("--only", type=click.Choice(["failed"]), help="Visit again only those that failed before.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["none", "jsonl"]),
-    default="none",
-    show_default=True,
-    help="jsonl: a line on stdout for every visit.",
-)
+@crawl_options
+@study_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -188,30 +34,33 @@ def command(
     column: str | None,
     output_format: Literal["none", "jsonl"],
     only: Literal["failed"] | None,
-    exclude: Path | None,
+    exclude_from: Path | None,
     dry_run: bool,
     **options: Any,  # noqa: ANN401 - an option each
 ) -> None:
-    """Visit every site of a list, each in a fresh browser context; resumes by itself.
+    """Visit every site of a list with headless browsers.
 
-    SITES is a file, - for standard input, or tranco:ID[:N] (tranco:latest for the newest): one host, address or
-    rank,host a line.
+    SITES is a file, - for stdin, or tranco:ID[:N] (tranco:latest for the newest list). A line is a host, a URL, or rank
+    and host with a comma between them.
 
-    A site that fails is a result and recorded. Ctrl-C ends in order; the same command then goes on.
+    Each visit has a fresh browser context. A visit that fails is recorded as failed, which is a result. Ctrl-C ends the
+    crawl in order; the same command then continues it.
 
-    With --cluster, each worker makes as many visits at a time as it was started with:
+    With --cluster, each worker makes as many visits at a time as it has resources named chrome:
     dask worker ADDRESS --nthreads 4 --resources "chrome=4"
+
+    Exit codes: 0 done, 1 visits are left over.
 
     Example: originset --study S crawl sites.txt --jobs 4
     """
     study: Study = ctx.obj
-    settings = _settings(ctx, options)
+    settings = settings_of(ctx, options)
     listed = read_site_list(sites, column)
     _note_duplicates(listed)
     settings = replace(
         settings,
         only_failed=only == "failed",
-        excluded=frozenset() if exclude is None else read_exclusions(exclude),
+        excluded=frozenset() if exclude_from is None else read_exclusions(exclude_from),
     )
     if dry_run:
         _print_estimate(estimate(study, listed, settings))
@@ -238,40 +87,6 @@ def command(
     if summary.left_over:
         note(f"crawl: {summary.left_over} visits left over; run the command again")
         ctx.exit(1)
-
-
-def _settings(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
-    """What the options say; a profile says what was not given by itself."""
-    if (name := options["profile"]) is not None:
-        given = {option for option in options if ctx.get_parameter_source(option) is not ParameterSource.DEFAULT}
-        options |= {option: value for option, value in PROFILES[name].items() if option not in given}
-    device: Device = options.pop("device")
-    cookies: ThirdPartyCookies = options.pop("third_party_cookies")
-    family: Family | None = options.pop("family")
-    consent: Consent = options.pop("consent")
-    browser: BrowserName = options.pop("browser")
-    visit = VisitSettings(
-        browser=browser,
-        timeout_s=options.pop("timeout"),
-        third_party_cookies=cookies,
-        device=device,
-        contact=options.pop("contact"),
-        family=family,
-        consent=consent,
-        allow_private=options.pop("allow_private"),
-    )
-    if options["jobs"] is None:
-        del options["jobs"]
-    elif options["cluster"] is not None:
-        raise UsageError("--jobs is for browsers of this machine", "say with --resources how many a worker has")
-    tls: list[str | None] = [options.pop(f"tls_{name}") for name in ("ca_file", "cert", "key")]
-    if options["cluster"] is not None:
-        options["cluster"] = Cluster(options["cluster"], *tls)
-    elif any(tls):
-        raise UsageError("certificates are for a cluster", "name one with --cluster")
-    if options["captures"] is not None:
-        open_place(options["captures"])
-    return CrawlSettings(visit=visit, resolver=parse_resolver(options.pop("resolver")), **options)
 
 
 def _print_estimate(found: Estimate) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,24 +10,25 @@ import click
 import polars as pl
 
 from originset.cli.analyze import analyze
-from originset.cli.doctor import require
-from originset.cli.files import write_text
+from originset.cli.command_tree import Command
+from originset.cli.files import make_folder, write_text
+from originset.cli.namespace import enter_namespace
 from originset.cli.output import note, progress, write_rows
-from originset.cli.site_plan import site_plan
 from originset.cli.study_report import report_contents
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
 from originset.crawler.crawl.pending_visits import CrawlPlan
 from originset.crawler.crawl.site_list import SiteList, read_site_list
 from originset.crawler.crawl_run import crawl
+from originset.crawler.readiness import require
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.namespace import inside, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import built_in
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
+from originset.models.plans.site_plan import site_plan
 from originset.queries.figures.all_figures import draw
 from originset.queries.ladder import ladder, rests_on
 from originset.queries.report.report_page import render
@@ -49,26 +49,26 @@ _WITH_ORIGINS = """
 """
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
     show_default=True,
-    help="The folder for everything; an earlier demo in it is replaced.",
+    help="Write everything to this folder. An earlier demo in it is replaced.",
 )
 def command(out: Path) -> None:
-    """Crawl the testbed with real headless Chromium, and show what could be saved.
+    """Crawl a small internet on this machine, and show savings.
 
-    Brings up a small internet in a network namespace of its own, crawls it, analyses, checks the counts against what
-    its servers logged, and writes figures, a report and server configurations. Exit code 1 if a count differs.
+    Brings up the testbed in a network namespace, crawls it with headless Chromium, analyses the crawl, compares the
+    counts with the servers' logs, and writes figures, a report and server configurations. Contacts nothing else.
+
+    Exit codes: 0 all counts are equal, 1 one differs.
 
     Example: originset demo --out demo
     """
     require("demo")
-    if not inside():
-        again = [sys.executable, "-m", "originset", "demo", "--out", str(out.absolute())]
-        sys.exit(run_inside(again, os.environ))
+    enter_namespace()
     _make_room(out)
     study = Study(out / "study")
     with Testbed(scenario_file.built_in(), out / "testbed") as testbed:
@@ -89,10 +89,7 @@ def _make_room(out: Path) -> None:
         if not (out / _MARK).exists():
             raise UsageError(f"{out} is not empty and not a demo's folder", "name another with --out")
         shutil.rmtree(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be made ({error.strerror})", "name another with --out") from error
+    make_folder(out)
     (out / _MARK).touch()
 
 

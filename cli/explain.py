@@ -10,6 +10,7 @@ import click
 import polars as pl
 
 from originset.cli.analyze import analyze
+from originset.cli.command_tree import Command
 from originset.cli.files import write_text
 from originset.cli.live import enrich, live_options, policy, remark
 from originset.cli.output import note, say
@@ -27,27 +28,37 @@ _MOST = 5
 _WIDTH = 100
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument(
     "har", metavar="FILE.har", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 )
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html", help="Write the whole report too."
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.html",
+    help="Also write a report as one HTML file.",
 )
-@click.option("--live", is_flag=True, help="Ask a resolver and the servers for what the file lacks; never by default.")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Contact a resolver and servers for what the file lacks. Without it nothing is contacted.",
+)
 @live_options
 def command(
-    har: Path, out: Path | None, *, live: bool, resolver: str, rate: float, live_timeout: float, allow_private: bool
+    har: Path, out: Path | None, *, live: bool, resolver: str, rate: float, max_time: float, allow_private: bool
 ) -> None:
-    """Say why a page's connections were not shared, what its owner can change, and what others would have to.
+    """Explain a HAR file: why connections were not shared.
 
-    Every sentence is true of the file, or says what the file lacks. Nothing is kept but the report.
+    For each redundant connection: why it was opened, and what the site's owner or others can change. Every statement
+    follows from the file, or says what the file lacks. FILE.har may be - for stdin.
+
+    With --live, each statement that rests on a live answer states when it was obtained.
 
     Example: originset explain page.har --out page.html
     """
     with study_of([har]) as study:
         if live:
-            remark(enrich(study, policy(resolver, rate, allow_private=allow_private), live_timeout))
+            remark(enrich(study, policy(resolver, rate, allow_private=allow_private), max_time))
             analyze(study, current())
         made = report_contents(study, har.name, pages=100)
     say("\n".join(_lines(made)))

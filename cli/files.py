@@ -20,12 +20,32 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def out_option(function: _F) -> _F:
     """Add ``--out``, for a command that else writes to stdout."""
     place = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--out", type=place, metavar="FILE", help="Write there, not to stdout.")(function)
+    return click.option("--out", type=place, metavar="FILE", help="Write there instead of to stdout.")(function)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, if it does not exist.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made ({error.strerror})", "name another folder with --out") from error
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole file in UTF-8, or none; raises as :func:`write_bytes`."""
     write_bytes(path, text.encode())
+
+
+def write_text_or_print(path: Path, text: str) -> None:
+    """As :func:`write_text`; ``-`` is stdout."""
+    if path == Path("-"):
+        click.echo(text, nl=False)
+    else:
+        write_text(path, text)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ import click
 from originset.analysis.importing.import_batch import FileLimits, ImportSettings, ImportSummary
 from originset.analysis.importing.import_run import import_hars
 from originset.analysis.importing.verification import verify
+from originset.cli.command_tree import Command, study_option
 from originset.cli.output import byte_progress, note
 from originset.data.studies.study import Study
 
@@ -32,16 +33,21 @@ _MEANING = {
 }
 
 
-@click.command(name="import")
+@click.command(name="import", cls=Command)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--verify", "verifying", is_flag=True, help="Read each file again with haralyzer and say where it differs."
+    "--verify", "verifying", is_flag=True, help="Read each file again with haralyzer and list the differences."
 )
-@click.option("--keep-secrets", is_flag=True, help="Keep addresses as they are, with whatever secrets are in them.")
-@click.option("--keep-files", is_flag=True, help="Keep a copy of each file in the study: without secrets, unless kept.")
+@click.option("--keep-secrets", is_flag=True, help="Keep URLs as they are, with the secrets in them.")
 @click.option(
-    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
+    "--keep-files",
+    is_flag=True,
+    help="Keep a copy of each file in the study, without secrets unless --keep-secrets is given.",
 )
+@click.option(
+    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Number of processes."
+)
+@study_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -52,12 +58,15 @@ def command(
     keep_files: bool,
     jobs: int,
 ) -> None:
-    """Import HAR files: files, folders, patterns, or - for stdin; plain, gzip, zstd or zip.
+    """Import HAR files into a study.
 
-    Rows of HTTP Archive's tables crawl.requests and crawl.pages are read too, from JSON lines or Parquet: name all
-    files of an export at once. Secrets in addresses are dropped; cookies, headers and bodies are never read. The same
-    file again adds nothing; a whole file takes the place of what was cut off. Exits with 1 if a file was refused or
-    cut off, none is a HAR, or --verify found a difference; the others are imported.
+    FILES are HAR files (plain, gzip, zstd or zip), folders, patterns, or - for stdin. Rows of HTTP Archive's tables
+    crawl.requests and crawl.pages are read too, from JSON lines or Parquet: name all files of an export at once.
+    Secrets in URLs are removed; cookies, headers and bodies are never read. Importing a file again adds nothing; a
+    complete file replaces one that was cut off.
+
+    Exit codes: 0 all files were imported, 1 a file was refused or cut off, none is a HAR, or --verify found a
+    difference; all others are imported.
 
     Example: originset --study S import page.har more-hars/ 'runs/*/page.har.gz'
     """

@@ -1,4 +1,4 @@
-"""What ``enrich`` and ``explain --live`` share: asking for what recordings lack, and their options."""
+"""What ``study enrich`` and ``explain --live`` share: asking for what recordings lack, and their options."""
 
 from __future__ import annotations
 
@@ -37,33 +37,36 @@ _PLAN = {
 
 
 def live_options(function: _F) -> _F:
-    """Add ``--resolver``, ``--rate``, ``--live-timeout`` and ``--allow-private``."""
+    """Add ``--resolver``, ``--rate``, ``--max-time`` and ``--allow-private``."""
     options = (
         click.option(
             "--resolver",
             default="system",
             show_default=True,
             metavar="ADDRESS[:PORT]",
-            help="Whom to ask for names: an address, system, or none.",
+            help="The DNS resolver to query: its IP address, system (the first of /etc/resolv.conf), or none.",
         ),
         click.option(
             "--rate",
             type=FiniteRange(min=0.1, max=50),
             default=5.0,
             show_default=True,
-            help="Handshakes begun a second, at most.",
+            metavar="N",
+            help="At most N TLS handshakes per second.",
         ),
         click.option(
-            "--live-timeout",
+            "--max-time",
             type=FiniteRange(min=1),
             default=_LIVE_SECONDS,
             show_default=True,
-            help="Seconds for all that is asked for, whatever resolver and servers do; the rest is left out.",
+            metavar="SECONDS",
+            help="Time for all contacts with servers and resolvers together. What remains is left out.",
         ),
         click.option(
             "--allow-private",
             is_flag=True,
-            help="Contact private addresses, other ports than 443 and 8443, and names of a local network too.",
+            help="Also contact IP addresses that are not public, ports other than 443 and 8443, and names of local "
+            "networks.",
         ),
     )
     for option in reversed(options):
@@ -119,7 +122,7 @@ def remark(counts: dict[str, int]) -> None:
     if counts["not_contacted"]:
         note(f"{counts['not_contacted']} servers were not contacted; live_handshakes says why")
     if counts["unfinished"]:
-        note(f"there was no time for {counts['unfinished']} hosts; say --live-timeout with more seconds")
+        note(f"there was no time for {counts['unfinished']} hosts; allow more with --max-time")
 
 
 def places_of(wanted: Lacking) -> dict[str, tuple[Endpoint, ...]]:

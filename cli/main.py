@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import traceback
@@ -11,68 +10,54 @@ from pathlib import Path
 import click
 
 import originset
+from originset.cli.command_tree import STUDY_FOLDER, Group
 from originset.data.errors import OriginsetError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.sanitising.printable import printable
 from originset.data.studies.study import Study
 
-# One file a command, imported only when it is called: polars, DuckDB and selenium take a second to import together.
+# In the order of the work. Each command has a file of its own, each group a folder.
 COMMANDS = {
-    "analyze": "originset.cli.analyze",
-    "artifact": "originset.cli.artifact",
-    "certificate": "originset.cli.certificate",
-    "check": "originset.cli.check",
-    "compare": "originset.cli.compare",
-    "config": "originset.cli.config",
-    "crawl": "originset.cli.crawl",
     "demo": "originset.cli.demo",
-    "doctor": "originset.cli.doctor",
-    "enrich": "originset.cli.enrich",
-    "experiment": "originset.cli.experiment",
-    "explain": "originset.cli.explain",
-    "figures": "originset.cli.figures",
+    "crawl": "originset.cli.crawl",
     "import": "originset.cli.import_",
-    "merge": "originset.cli.merge",
-    "model": "originset.cli.model",
-    "plan": "originset.cli.plan",
+    "analyze": "originset.cli.analyze",
     "query": "originset.cli.query",
-    "reference": "originset.cli.reference",
-    "report": "originset.cli.report",
-    "scenario": "originset.cli.scenario",
+    "study": "originset.cli.study",
+    "explain": "originset.cli.explain",
+    "compare": "originset.cli.compare",
+    "plan": "originset.cli.plan",
+    "check": "originset.cli.check",
+    "experiment": "originset.cli.experiment",
+    "dev": "originset.cli.dev",
 }
 
 INTERRUPTED = 130
 
 
-class _Commands(click.Group):
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
-        return command
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Group,
+    modules=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--study",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=STUDY_FOLDER,
     envvar="ORIGINSET_STUDY",
     default=Path("study"),
     show_default=True,
     show_envvar=True,
-    help="The study's folder.",
+    help="The study's folder. It can also stand after the command's name.",
 )
-@click.option("--debug", is_flag=True, help="Show a traceback where there is an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(originset.__version__, prog_name="originset")
 @click.pass_context
 def main(ctx: click.Context, folder: Path, debug: bool) -> None:
     """Measure, model and explain HTTP connection coalescing.
 
-    The way of the data: crawl or import, then analyze; then query, figures, plan and config.
+    A study is a folder: crawl or import fills it, analyze builds its database, query and the commands of study show
+    what is in it. explain, compare and check budget read HAR files and need no study.
 
     Example: originset --study S import page.har && originset --study S analyze && originset --study S query
     """

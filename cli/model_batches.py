@@ -27,23 +27,30 @@ def batch_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(1),
             default=os.cpu_count() or 1,
             show_default="cores",
-            help="Processes at once.",
+            help="Number of processes.",
         ),
         click.option(
             "--cluster",
             metavar="ADDRESS",
-            help="Have the workers of a Dask scheduler, tls://HOST:PORT, run the models on the study, at its path.",
+            help="Run the models on the workers of this Dask scheduler, tls://HOST:PORT, which see the study at its "
+            "path.",
         ),
         click.option(
             "--staging",
             metavar="PLACE",
-            help="For workers that do not see the study: s3://BUCKET/PREFIX, through which they get what they read.",
+            help="With --cluster: exchange files with workers that do not see the study through s3://BUCKET/PREFIX.",
         ),
         click.option(
-            "--tls-ca-file", type=FILE, help="The cluster's own authority.  [default: of Dask's configuration]"
+            "--tls-ca-file", type=FILE, help="The cluster's CA certificate.  [default: from Dask's configuration]"
         ),
-        click.option("--tls-cert", type=FILE, help="Our certificate of that authority.  [default: as above]"),
-        click.option("--tls-key", type=FILE, help="Its private key.  [default: as above]"),
+        click.option(
+            "--tls-cert",
+            type=FILE,
+            help="The client certificate for the cluster.  [default: from Dask's configuration]",
+        ),
+        click.option(
+            "--tls-key", type=FILE, help="The client certificate's private key.  [default: from Dask's configuration]"
+        ),
     )
     for option in reversed(options):
         command = option(command)

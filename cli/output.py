@@ -30,7 +30,8 @@ def format_option(function: _F) -> _F:
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="How rows are written to stdout; csv has an apostrophe before what spreadsheets would run as a formula.",
+        help="Format of the rows on stdout. csv has an apostrophe before text that a spreadsheet would run as a "
+        "formula.",
     )(function)
 
 

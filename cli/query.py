@@ -7,6 +7,7 @@ import shlex
 import click
 import polars as pl
 
+from originset.cli.command_tree import Command, study_option
 from originset.cli.output import format_option, write_rows
 from originset.cli.selection import apply_selection, selection_options
 from originset.data.errors import UsageError
@@ -16,22 +17,23 @@ from originset.queries import catalogue
 from originset.queries.visit_selection import Selection, reads_selection
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", required=False)
-@click.option("--sql", help="A statement of your own; it can neither write nor read outside the database.")
+@click.option("--sql", metavar="STATEMENT", help="Run this statement instead. It can only read the database.")
 @click.option(
     "--param",
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of the named query (repeat for each).",
+    help="Set a parameter of the named query. Can be repeated.",
 )
 @click.option(
     "--show",
     is_flag=True,
-    help="Print the named query's SQL, with its parameters' values, instead of running it: for DuckDB 1.2 or later.",
+    help="Print the named query's SQL with its parameters instead of running it, for DuckDB 1.2 or later.",
 )
 @selection_options
+@study_option
 @format_option
 @click.pass_obj
 def command(
@@ -44,10 +46,11 @@ def command(
     selection: Selection,
     output_format: str,
 ) -> None:
-    """Run a named query, or --sql; without either list the catalogue, with the parameters that queries have.
+    """Query a study, by name or in SQL.
 
-    Visits are selected for queries that read selected_visits, or a table made of it. The others read all visits. What
-    --show prints runs in other programs too: query --show NAME | duckdb -readonly S/study.duckdb
+    Without NAME and --sql, lists the named queries and their parameters. The options that select visits apply to
+    queries that read selected_visits, or a table made of it; all other queries read all visits. What --show prints runs
+    in other programs too: originset query --show NAME | duckdb -readonly S/study.duckdb
 
     Example: originset --study S query hosts_top_summary --param top=10 --format csv
     """

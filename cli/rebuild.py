@@ -1,4 +1,4 @@
-"""What ``analyze`` and ``model`` share: the model tables computed again, and study.duckdb built with them."""
+"""What ``analyze`` and ``study model`` share: the model tables computed again, and study.duckdb built with them."""
 
 from __future__ import annotations
 

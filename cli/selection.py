@@ -16,17 +16,17 @@ _OPTIONS = (
     click.option(
         "--where",
         metavar="SQL",
-        help="Only visits of which this holds: a condition over the columns of visits, such as 'rank <= 1000'.",
+        help="Only visits that satisfy this condition over the columns of visits, such as 'rank <= 1000'.",
     ),
-    click.option("--vantage", help="Only visits made from this vantage."),
+    click.option("--vantage", help="Only visits from this vantage point."),
     click.option("--round", "round_number", type=click.IntRange(min=1), help="Only visits of this round."),
     click.option(
         "--page-kind",
         type=click.Choice(PAGE_KINDS),
-        help="Landing or internal pages, or all; landing if not given, unless --where names page_kind. Pages of"
-        " imported HARs are landing pages.",
+        help="Only landing pages, only internal pages, or all. Pages of imported HARs are landing pages.  [default:"
+        " landing, unless --where names page_kind]",
     ),
-    click.option("--browser", help="Only visits made by this browser."),
+    click.option("--browser", help="Only visits by this browser."),
 )
 
 

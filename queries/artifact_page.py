@@ -120,7 +120,7 @@ def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
         quoted = "; ".join(f"{what}: {value:,g} {unit}" for what, unit, value in known["number", "unit", "ours"].rows())
         whose = "" if of_sites else f", {group_name((vantage, browser))}"
         claim = f"{_WHAT.get(str(figure), str(figure))}{whose}: {quoted}"
-        drawing = bundle.selection.asked_of("originset --study study figures --out figures")
+        drawing = bundle.selection.asked_of("originset study figures --study study --out figures")
         rows.append((claim, f"`{drawing}`", f"`expected/{folder}{figure}.csv`, `.svg`"))
     steps = bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
     for vantage, browser, counts, rung, total, sites in steps.select(*GROUP, "counts", "rung", "total", "sites").rows():

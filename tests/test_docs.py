@@ -1,12 +1,15 @@
 """Pages that are written by hand: the columns, queries and commands that they name exist, their Python runs."""
 
+import ast
 import re
 from pathlib import Path
 
 import click
 import pytest
+from command_lines import command_of, unknown_in
 
-from originset.cli.main import COMMANDS, main
+from originset.cli.main import COMMANDS
+from originset.cli.old_spellings import SPELLINGS
 from originset.data.schema.study_tables import TABLES
 from originset.queries.catalogue import catalogue
 
@@ -15,6 +18,24 @@ pytestmark = pytest.mark.slow
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [page for folder in (DOCS.parent, DOCS) for page in sorted(folder.glob("*.md"))]
 METHODOLOGY = (DOCS / "methodology.md").read_text()
+
+
+OLD_COMMANDS = {old for old in SPELLINGS if " " not in old}
+
+
+def texts_of(path: Path) -> list[str]:
+    """A module's strings, each whole and with {} for what is put into it; any other file's text."""
+    if path.suffix != ".py":
+        return [path.read_text()]
+    tree = ast.parse(path.read_text())
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    texts = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            texts.append(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            texts.append("".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values))
+    return texts
 
 
 def test_the_columns_named_exist() -> None:
@@ -38,19 +59,44 @@ def test_the_commands_options_and_queries_named_exist(page: Path) -> None:
     text = page.read_text()
     lines = [line.partition(" #")[0] for line in re.findall(r"^\s*(originset .+)$", text, re.MULTILINE)]
     lines += [" ".join(call.split()) for call in re.findall(r"`(originset [^`]+)`", text)]
-    calls = [call.strip().removeprefix("originset ") for line in lines for call in line.split("&&")]
+    calls = [call.strip() for line in lines for call in line.split("&&")]
     if page.name in {"README.md", "methodology.md"}:
         assert len(calls) >= 6
+    assert [call for call in calls if unknown_in(call) is not None] == []
     for call in calls:
-        name, *rest = re.sub(r"^--study \S+ ", "", call).split()
-        assert name in COMMANDS, call
-        command = main.get_command(click.Context(main), name)
-        if isinstance(command, click.Group):
-            command = command.commands[rest[0]]
-        options = {text for parameter in command.params for text in parameter.opts} | {"--help"}
-        assert {word for word in rest if word.startswith("--")} <= options, call
-        if name == "query" and rest and rest[0].islower() and not rest[0].startswith("-"):
+        command, rest = command_of(call)
+        if command.name == "query" and rest and rest[0].islower() and not rest[0].startswith("-"):
             assert rest[0] in catalogue(), call
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_are_named_without_the_program_exist(page: Path) -> None:
+    """Texts in backticks such as `plan site` and `explain --live`, by their first word."""
+    for text in re.findall(r"`([a-z]+(?: [^`]+)?)`", page.read_text()):
+        first, *rest = text.split()
+        if (
+            rest
+            and first in COMMANDS
+            and (rest[0].startswith("--") or isinstance(command_of(f"originset {first}")[0], click.Group))
+        ):
+            assert unknown_in(f"originset {text}") is None, text
+        elif first in OLD_COMMANDS:
+            assert not rest, f"{text}: it is in a group now"
+
+
+def test_the_commands_that_messages_advise_exist() -> None:
+    """Whatever stands behind the program's name in a text of the program that is no docstring of a module."""
+    calls = {
+        (path, " ".join(call.split()))
+        for folder in ("analysis", "cli", "crawler", "data", "models", "queries")
+        for path in (DOCS.parent / folder).rglob("*")
+        if path.suffix in {".py", ".sql", ".j2"}
+        for text in texts_of(path)
+        for call in re.findall(r"\boriginset ((?:--|[a-z])[^`;\n&|)]*)", text)
+        if call.split()[0].rstrip(".,:") in {*COMMANDS, *OLD_COMMANDS} or call.startswith("--study ")
+    }
+    assert len(calls) > 30
+    assert [(path.name, call) for path, call in sorted(calls) if unknown_in(f"originset {call}") is not None] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -32,7 +32,7 @@ class OriginSet:
         return [
             f"ORIGIN set (RFC 8336) of {quoted(self.server)} for site {quoted(self.site)}, written by originset.",
             f"Study {quoted(basis.study)}: {seen}, {dates}.",
-            f"{counted(len(self.origins), 'origin')} in {size} bytes; {left_out}, originset plan says why.",
+            f"{counted(len(self.origins), 'origin')} in {size} bytes; {left_out}, originset plan site says why.",
         ]
 
 

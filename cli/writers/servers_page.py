@@ -11,8 +11,8 @@ _HEAD = """\
 
 Made from `cli/writers/capabilities.py` by `make docs`; do not edit. It is about HTTP/2 (RFC 8336) unless a line says
 otherwise. *no* stands on the server's source or its maintainers' word, *unknown* on finding nothing: absence of a
-mention is no proof. `originset config --server NAME` writes a file for those that can, and refuses the others with the
-same words.
+mention is no proof. `originset plan config --server NAME` writes a file for those that can, and refuses the others with
+the same words.
 
 | --server | server | sends ORIGIN frames | source |
 |---|---|---|---|

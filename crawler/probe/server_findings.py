@@ -49,7 +49,7 @@ def findings(seen: ServerObservation, planned: Iterable[str] | None = None) -> l
     if seen.not_tried:
         found.append(ServerFinding("not_tried", seen.target.site, f"{seen.not_tried} more hosts were not tried"))
     if seen.unfinished:
-        detail = f"there was no time for {seen.unfinished} hosts: it is slow, or --timeout is short"
+        detail = f"there was no time for {seen.unfinished} hosts: it is slow, or --max-time is short"
         found.append(ServerFinding("unfinished", seen.target.site, detail))
     return found
 

@@ -22,6 +22,11 @@ filter add dev lo parent 1: protocol ip prio 1 u32 match ip dst 127.0.0.0/8 flow
 """
 
 
+def nearest_profile(round_trip_ms: float) -> Profile:
+    """The access network whose round trips are nearest to these."""
+    return min(ROUND_TRIP_MS, key=lambda profile: abs(ROUND_TRIP_MS[profile] - round_trip_ms))
+
+
 def delay_by_kernel(stack: contextlib.ExitStack, profile: Profile) -> bool:
     """Delay every packet on the namespace's loopback by half a round trip until the stack ends; False if it cannot."""
     if shutil.which("tc") is None:

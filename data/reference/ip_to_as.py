@@ -74,7 +74,7 @@ class IpToAs:
         if not self._announced:
             raise UsageError(
                 f"the prefixes of {self._facts['source']} are not announcements, only its AS numbers can be relied on",
-                "run: originset reference update",
+                "run: originset study reference update",
             )
         positions = pl.Series(self._prefixes.find(addresses))
         texts = self._rows.select(pl.format("{}/{}", "network", "length").alias("prefix")).to_series()

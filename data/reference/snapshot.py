@@ -1,4 +1,4 @@
-"""The reference data in use: what the program carries, or what ``originset reference update`` has fetched since.
+"""The reference data in use: what the program carries, or what ``originset study reference update`` has fetched since.
 
 Both are folders of one form: files, and ``reference.json``, which says of each its source, date and SHA-256. The public
 suffix list that the program carries is tldextract's.
@@ -57,7 +57,7 @@ class Reference:
 
 
 def fetched_folder() -> Path:
-    """Where ``reference update`` keeps what it fetched: this user's cache."""
+    """Where ``study reference update`` keeps what it fetched: this user's cache."""
     return platformdirs.user_cache_path("originset") / "reference"
 
 
@@ -119,7 +119,7 @@ def _content(folder: Traversable, entry: dict[str, Any]) -> bytes:
     except OSError as error:
         raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-        raise InputError(str(path), "changed", "it is not what was fetched; run: originset reference update")
+        raise InputError(str(path), "changed", "it is not what was fetched; run: originset study reference update")
     return content
 
 

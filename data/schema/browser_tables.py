@@ -62,7 +62,7 @@ REDUNDANT_CONNECTIONS = table(
     Column(
         "based_on_live",
         "BOOLEAN",
-        "weighed with a certificate or DNS answers that the recording lacks and enrich --live asked for since",
+        "weighed with a certificate or DNS answers that the recording lacks and study enrich --live asked for since",
     ),
     Column(
         "sander_immediate",

@@ -282,7 +282,7 @@ MODEL_SENSITIVITY = table(
     "model_sensitivity",
     Stage.MODELLED,
     "vantage browser parameter value",
-    "The results with one choice of the model changed at a time, of landing pages; filled by originset model "
+    "The results with one choice of the model changed at a time, of landing pages; filled by originset study model "
     "--sensitivity. Numbers are of each site's average page.",
     Column("vantage", "VARCHAR", "the vantage; each stands by itself"),
     Column("browser", "VARCHAR", "the browser; each stands by itself"),

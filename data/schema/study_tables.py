@@ -249,7 +249,7 @@ LIVE_HANDSHAKES = table(
     "live_handshakes",
     Stage.ROWS,
     "visit_id host server_ip port",
-    "Handshakes made after the recording, for hosts of which it lacks the certificate: enrich --live.",
+    "Handshakes made after the recording, for hosts of which it lacks the certificate: study enrich --live.",
     VISIT_ID,
     Column("host", "VARCHAR", "the host, and the server name that was sent"),
     Column("server_ip", "VARCHAR", "the contacted address; NULL where the name led to none"),

@@ -139,7 +139,7 @@ def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
     if path.stem.startswith(IMPORT) or path.stem == IMPORTS:
         advice = f"import the files again that it was made of: {shlex.join([*command, 'import'])} FILE..."
     elif path.stem == LIVE:
-        advice = f"run: {shlex.join(['rm', str(path)])} && {shlex.join([*command, 'enrich', '--live'])}"
+        advice = f"run: {shlex.join(['rm', str(path)])} && {shlex.join([*command, 'study', 'enrich', '--live'])}"
     else:
         advice = f"run: {shlex.join([*command, 'analyze'])}"
     return StudyError(study.root, f"{path.relative_to(study.root)} {problem}", advice)

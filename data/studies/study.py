@@ -37,6 +37,9 @@ from originset.data.studies.study_sweep import BUILDING, MODELS_BUILDING, is_hal
 # one reads it: 2 only added columns, which rows that were written before have as NULL (originset.data.studies.shards).
 FORMAT = 2
 
+# Commands that change a study and are in the group "study"; runs are recorded by the last word.
+_OF_GROUP_STUDY = {"enrich", "merge", "model"}
+
 # What stands under these names, if anything does; SQLite and DuckDB open some of them by themselves.
 _FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", BUILDING, MODELS_BUILDING}
 _FILES = re.compile(r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?")
@@ -176,7 +179,8 @@ class Study:
             if fault is None:
                 raise
             problem, advice = fault
-            again = shlex.join(["originset", "--study", str(self.root), command])
+            words = ["study", command] if command in _OF_GROUP_STUDY else [command]
+            again = shlex.join(["originset", "--study", str(self.root), *words])
             raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
 
     def _run(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,5 @@
 -- The connections of the page, with the certificate that the recording has, or else the one that the server showed since
--- (enrich --live): a connection without a certificate, or with one whose names are not known, has the last that its host
+-- (study enrich --live): a connection without a certificate, or with one whose names are not known, has the last that its host
 -- showed at its address.
 -- scope: by page
 -- kept as: view

@@ -1,4 +1,4 @@
--- The lookups of the page. Answers that were asked for since (enrich --live) stand for a name that the recording has no
+-- The lookups of the page. Answers that were asked for since (study enrich --live) stand for a name that the recording has no
 -- addresses of, without the times that they came at, which are not the page's.
 -- scope: by page
 -- visit_id: the visit

@@ -136,7 +136,7 @@ def _steps(ring: Ring, last: int) -> list[Step]:
             ring=ring.ring,
             step="certificates",
             do=f"reissue the certificates of {where} with the names listed",
-            done_when="every edge serves them: originset check --site for a sample finds no not_covered",
+            done_when="every edge serves them: originset check server finds no not_covered for a sample",
             abort_if=[
                 "issuance fails for more than 1 % of the ring",
                 "handshake failures rise by more than 0.1 percentage points, in either group",
@@ -147,7 +147,7 @@ def _steps(ring: Ring, last: int) -> list[Step]:
             ring=ring.ring,
             step="origin",
             do=f"announce the names in ORIGIN frames for the experiment group of {where}, nothing new for the control",
-            done_when="originset check --site --plan for a sample finds no not_as_planned",
+            done_when="originset check server --plan finds no not_as_planned for a sample",
             abort_if=[
                 "answers of 421 for the names exceed 0.1 % of their requests",
                 "any request for a name is answered with another host's content (check: contaminated, answers_differ)",
@@ -158,7 +158,7 @@ def _steps(ring: Ring, last: int) -> list[Step]:
             ring=ring.ring,
             step="watch",
             do="for 48 hours compare new connections to the names, handshake failures and errors of both groups",
-            done_when="new connections of the experiment group lie below the control's: experiment --from-log",
+            done_when="new connections of the experiment group lie below the control's: originset experiment log",
             abort_if=[
                 "errors (5xx, resets) of the experiment group exceed the control's by 0.1 percentage points",
                 "new connections of the experiment group rise above the control's",
@@ -172,7 +172,7 @@ def _steps(ring: Ring, last: int) -> list[Step]:
                 ring=ring.ring,
                 step="release_control",
                 do="reissue the control's certificates with the names under later, and announce these",
-                done_when="originset check --site for a sample finds no not_covered and no not_as_planned",
+                done_when="originset check server --plan finds no not_covered and no not_as_planned for a sample",
                 abort_if=["as in the steps before"],
                 take_back=f"{off}; then as under certificates",
             )

@@ -63,7 +63,9 @@ def _require_each_visit_once(study: Study) -> None:
     if found is not None:
         visit, names = found
         problem = f"visit {visit} is there more than once, in {' and '.join(names)} of tables/visits"
-        raise StudyError(study.root, problem, "remove what was copied there, or join studies with: originset merge")
+        raise StudyError(
+            study.root, problem, "remove what was copied there, or join studies with: originset study merge"
+        )
 
 
 def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Iterator[list[str]]:

@@ -24,7 +24,7 @@ FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key
 # What DuckDB may take to draw a study of any size: with Python and its libraries it stays below 1 GiB.
 MEMORY = "500MB"
 
-# What the model took for one server, by `model --colocation`.
+# What the model took for one server, by `study model --colocation`.
 _KEYS = {"asn": "ASes", "org": "organisations", "edge": "edges", "tenant": "tenants", "ip": "addresses"}
 
 _THEM, _US = "the authors", "this study"

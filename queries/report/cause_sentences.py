@@ -42,7 +42,7 @@ _WHY = {
 # After an obstacle that is certain, where one that must go before it may stand there too.
 _OPEN = " Whether it could have been shared otherwise the recording does not say: it lacks {needs}."
 
-_LIVE = " `originset enrich --live` would ask for what can still be known."
+_LIVE = " `originset study enrich --live` would ask for what can still be known."
 
 # What can be asked for once a recording is over.
 ASKABLE = {"certificate names", "DNS answers"}

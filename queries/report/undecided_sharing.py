@@ -181,7 +181,9 @@ def not_advised(found: Undecided, *, asked_live: bool) -> list[str]:
         lacking = ", ".join(f"{what} ({count:,})" for what, count in found.lacking)
         offer = ""
         if not asked_live and not ASKABLE.isdisjoint(what for what, _ in found.lacking):
-            offer = " DNS answers and certificates can be asked for: explain --live, or enrich --live for a study."
+            offer = (
+                " DNS answers and certificates can be asked for: explain --live, or study enrich --live for a study."
+            )
         of = counted(found.undecidable, "connection")
         sentences.append(f"{of}: the recording does not say why, or what comes first; it lacks {lacking}.{offer}")
     if found.strangers:

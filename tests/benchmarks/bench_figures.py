@@ -41,7 +41,7 @@ def main() -> int:
         if making.exitcode:
             return 1
         out = Path(folder, "figures")
-        call = [sys.executable, "-m", "originset", "--study", f"{folder}/study", "figures", "--out", str(out)]
+        call = [sys.executable, "-m", "originset", "--study", f"{folder}/study", "study", "figures", "--out", str(out)]
         begun = time.monotonic()
         drawing = subprocess.Popen(call, stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(drawing.pid, 0)

@@ -118,8 +118,8 @@ def cost_of(pages: Pages, number: int, requests: int) -> Cost:
         calls = {
             "import": ["import", str(hars), "--jobs", "1"],
             "analyze": ["analyze", "--jobs", "1"],
-            "model": ["model"],
-            "figures": ["figures", "--out", str(Path(folder, "figures"))],
+            "model": ["study", "model"],
+            "figures": ["study", "figures", "--out", str(Path(folder, "figures"))],
         }
         runs = [{stage: cpu_of(study, *call) for stage, call in calls.items()}]
         return Cost(runs[0], _size(study / "tables"), (study / "study.duckdb").stat().st_size, size)

@@ -204,7 +204,7 @@ def harmed_shard(
         shutil.copytree(world.folder / "study", study)
         shard = _shard(study, table, kind)
         harm(shard, share)
-        done = run(study, "model")
+        done = run(study, "study", "model")
         assert done.returncode == 2, done.stderr
         line = said(done)
         assert f"{shard.relative_to(study)} is damaged" in line
@@ -268,13 +268,13 @@ def cut_ledger(world: World, study: Path, command: str, share: float, tmp_path: 
     with Ledger(other / "ledger.sqlite") as ledger:
         ledger.add(Row(f"site{number}.example", "default", 1, 1) for number in range(2000))
     _cut(other / "ledger.sqlite", share)
-    done = run(study, "merge", str(other))
+    done = run(study, "study", "merge", str(other))
     assert done.returncode == 2, done.stderr
     line = said(done)
     assert "ledger.sqlite is damaged" in line
     assert str(other) in line
     subprocess.run(["sh", "-c", re.search(r"run: (rm .+?);", line)[1]], check=True)
-    carry_out(study, "merge", str(other))
+    carry_out(study, "study", "merge", str(other))
     assert tables_of_shards(Study(study)) == {k: v for k, v in world.before.items() if not k.startswith("db.")}
 
 

@@ -75,7 +75,7 @@ def three_machines(sources: Path, study: Path) -> None:
         shutil.copytree(sources / "hars" / str(number), linked)
         _originset(part.root, "import", str(linked.parent))
         _originset(part.root, "analyze")
-    _originset(study, "merge", *(str(part.root) for part in parts[::-1]))
+    _originset(study, "study", "merge", *(str(part.root) for part in parts[::-1]))
     _originset(study, "analyze")
 
 

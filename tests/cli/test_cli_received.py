@@ -61,7 +61,9 @@ def originset(study: Study, *arguments: str | Path) -> subprocess.CompletedProce
 
 @pytest.mark.promise("links-are-not-followed")
 @pytest.mark.parametrize("name", [".lock", "ledger.sqlite", "study.duckdb.tmp", "captures", "tables/requests"])
-@pytest.mark.parametrize("command", [["analyze"], ["model"], ["merge", "OTHER"], ["crawl", "SITES"], ["import", "HAR"]])
+@pytest.mark.parametrize(
+    "command", [["analyze"], ["study", "model"], ["study", "merge", "OTHER"], ["crawl", "SITES"], ["import", "HAR"]]
+)
 def test_no_command_follows_a_link(run: Callable, study: Study, tmp_path: Path, name: str, command: list[str]) -> None:
     """Whatever command is run on a study that holds a link, what that leads to stays as it is."""
     hurt = victim(tmp_path)
@@ -85,7 +87,7 @@ def test_a_report_tells_of_bits_that_changed(run: Callable, study: Study, tmp_pa
         changed = bytearray(whole)
         changed[len(whole) * at // 40] ^= 1 << at % 8
         path.write_bytes(changed)
-        done = run("report", "--out", tmp_path / "report.html")
+        done = run("study", "report", "--out", tmp_path / "report.html")
         assert (done.returncode, "internal error" in done.stderr) == (2, False), at
         assert "example.parquet is damaged" in done.stderr
         assert not (tmp_path / "report.html").exists()
@@ -124,10 +126,10 @@ def test_captures_elsewhere_are_merged_once_the_user_named_the_place(
     source = Study(tmp_path / "source")
     source.create()
     source.manifest_path.write_text(json.dumps({**source.manifest(), "captures": str(hidden)}))
-    assert "which you have not named for it" in run("merge", source.root).stderr
-    assert "none of the studies" in run("merge", source.root, "--captures", "/nowhere").stderr
+    assert "which you have not named for it" in run("study", "merge", source.root).stderr
+    assert "none of the studies" in run("study", "merge", source.root, "--captures", "/nowhere").stderr
     assert not list(capture_paths(study.captures))
-    assert "2 captures and 0 imported visits" in run("merge", source.root, "--captures", hidden).stderr
+    assert "2 captures and 0 imported visits" in run("study", "merge", source.root, "--captures", hidden).stderr
 
 
 @pytest.mark.promise("studies-are-private")
@@ -137,7 +139,7 @@ def test_a_merge_shares_only_files_that_are_ours_alone(run: Callable, study: Stu
     open_to_all, ours = capture_paths(other.captures)
     open_to_all.chmod(0o644)
     before = contents(other.captures)
-    assert run("merge", other.root).returncode == 0
+    assert run("study", "merge", other.root).returncode == 0
     copied, linked = capture_paths(study.captures)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (copied, linked)] == [0o600, 0o600]
     assert not copied.samefile(open_to_all)
@@ -152,10 +154,10 @@ def test_a_merge_onto_a_full_disk_names_the_file_that_was_to_be(tmp_path: Path) 
         path.write_bytes(os.urandom(1 << 20))
     with small_disk(tmp_path / "disk", 700) as disk:
         whole = Study(disk / "whole")
-        done = originset(whole, "merge", source.root)
+        done = originset(whole, "study", "merge", source.root)
         assert done.returncode == 2
         assert f"No space left on device: {whole.captures}" in done.stderr
-        assert f"then run again: originset --study {whole.root} merge" in done.stderr
+        assert f"then run again: originset --study {whole.root} study merge" in done.stderr
         assert not list(capture_paths(whole.captures))
 
 
@@ -163,7 +165,7 @@ def test_a_merge_onto_a_full_disk_names_the_file_that_was_to_be(tmp_path: Path) 
 @pytest.mark.parametrize("kilobytes", [100, 200, 500, 1500])
 def test_a_bundle_onto_a_full_disk_is_one_line(study: Study, tmp_path: Path, kilobytes: int) -> None:
     with small_disk(tmp_path / "disk", kilobytes) as disk:
-        done = originset(study, "artifact", "--out", disk / "bundle.tar.gz")
+        done = originset(study, "study", "artifact", "--out", disk / "bundle.tar.gz")
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
         assert f"{disk / 'bundle.tar.gz'} cannot be written (No space left on device: {disk}" in done.stderr
         assert list(disk.iterdir()) == []
@@ -171,7 +173,13 @@ def test_a_bundle_onto_a_full_disk_is_one_line(study: Study, tmp_path: Path, kil
 
 @pytest.mark.promise("out-follows-no-link")
 @pytest.mark.parametrize(
-    "command", [["report"], ["artifact"], ["plan", "--provider", "x"], ["config", "--server", "h2o", "--plan", "none"]]
+    "command",
+    [
+        ["study", "report"],
+        ["study", "artifact"],
+        ["plan", "provider", "x"],
+        ["plan", "config", "--server", "h2o", "--plan", "none"],
+    ],
 )
 def test_what_is_written_is_not_written_through_a_link(
     run: Callable, hurt: Victim, tmp_path: Path, command: list[str]
@@ -193,7 +201,7 @@ def test_figures_are_not_written_through_links(run: Callable, hurt: Victim, tmp_
         (tmp_path / "figures" / name).symlink_to(hurt.file)
     names.append("chromium-at-there")
     (tmp_path / "figures" / names[-1]).symlink_to(hurt.folder)
-    assert run("figures", "--out", tmp_path / "figures").returncode == 0
+    assert run("study", "figures", "--out", tmp_path / "figures").returncode == 0
     assert hurt.unharmed()
     assert [name for name in names if (tmp_path / "figures" / name).is_symlink()] == []
     assert all((tmp_path / "figures" / name).exists() for name in names)

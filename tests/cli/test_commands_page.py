@@ -24,11 +24,15 @@ from originset.crawler.testbed.namespace import inside
 EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
 # Those that take long, and what fetches from a server that a test has put there.
 ELSEWHERE = {
-    "originset artifact": "test_artifact.py",
+    "originset check server": "check/test_server.py",
     "originset demo": "test_demo.py",
-    "originset reference update": "test_reference.py",
+    "originset dev testbed": "dev/test_testbed.py",
+    "originset experiment run": "experiment/test_run.py",
+    "originset experiment verify": "experiment/test_verify.py",
+    "originset study artifact": "study/test_artifact.py",
+    "originset study reference update": "study/test_reference.py",
 }
-NEED_A_TESTBED = {"originset crawl", "originset enrich"}
+NEED_A_TESTBED = {"originset crawl", "originset study enrich"}
 HERE = sorted(set(EXAMPLES) - set(ELSEWHERE) - NEED_A_TESTBED)
 
 WWW, STATIC, IMAGES, FONTS = "104.16.1.10", "104.16.1.11", "104.16.1.12", "142.250.74.100"
@@ -85,6 +89,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for group, count in (("control", 4), ("experiment", 2 if 11 <= day <= 24 else 4))
         for n in range(count)
     ]
+    (folder / "certificates.csv").write_text("certificate,names,key_holder\na,www.example.com,cdn\n")
+    (folder / "traffic.csv").write_text("site,host,connections\nwww.example.com,fonts.example.net,10\n")
     (folder / "tls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -154,7 +160,7 @@ def test_the_example_of_crawl(testbed: Any, folder: Path, monkeypatch: Any, caps
 
 def test_the_example_of_enrich(testbed: Any, folder: Path, monkeypatch: Any, capsys: Any) -> None:
     """In the testbed somebody is at these addresses, and nobody has heard of these names."""
-    call(monkeypatch, EXAMPLES["originset enrich"])
+    call(monkeypatch, EXAMPLES["originset study enrich"])
     told = capsys.readouterr()
     assert "nothing was contacted" in told.err
     assert "asked for 4 names; " in told.err

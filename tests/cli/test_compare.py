@@ -28,10 +28,10 @@ def test_two_hars(run) -> None:
 
 
 def test_a_study_with_itself(run, study) -> None:
-    done = run("compare", study.root, study.root, "--pages", "--format", "json")
+    done = run("compare", study.root, study.root, "--rows", "pages", "--format", "json")
     assert done.returncode == 2
     assert "visits of several vantages: here, there, unknown; choose one with --vantage" in done.stderr
-    done = run("compare", study.root, study.root, "--vantage", "here", "--pages", "--format", "json")
+    done = run("compare", study.root, study.root, "--vantage", "here", "--rows", "pages", "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert {row["change"] for row in rows} == {0.0}
@@ -85,7 +85,7 @@ def test_which_connections_went_and_came_and_how_they_were_recorded(run, tmp_pat
         "came: ads.b.test, 0 to 1 connections (not asked for before)",
     ]
     assert any("no change is called better or worse" in line for line in said)
-    rows = json.loads(run("compare", before, after, "--connections", "--format", "json").stdout)
+    rows = json.loads(run("compare", before, after, "--rows", "connections", "--format", "json").stdout)
     assert [(row["host"], row["change"]) for row in rows] == [
         ("font.a.test", -1.0), ("img.a.test", -1.0), ("ads.b.test", 1.0)
     ]  # fmt: skip

@@ -87,7 +87,7 @@ def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -
     assert "This page has more hosts or connections than are compared" in page
     assert "No connection was found" not in text + page
     (tmp_path / "budget.toml").write_text("[budget]\nconnections = 2000\nredundant_connections = 9\n")
-    judged = run("check", "--budget", tmp_path / "budget.toml", har, "--format", "csv")
+    judged = run("check", "budget", tmp_path / "budget.toml", har, "--format", "csv")
     assert [row.split(",")[5] for row in judged.stdout.splitlines()[1:]] == ["1001", ""]
     assert judged.returncode == 2
 

@@ -19,11 +19,11 @@ def test_a_number_within_the_range_is_taken() -> None:
 
 def test_every_command_takes_finite_numbers_alone(run) -> None:
     for command in (
-        ("check", "--site", "a.test", "--timeout", "nan"),
+        ("check", "server", "a.test", "--max-time", "nan"),
         ("crawl", "list.txt", "--timeout", "nan"),
         ("crawl", "list.txt", "--per-address", "nan"),
-        ("enrich", "--live", "--rate", "nan"),
-        ("enrich", "--live", "--live-timeout", "inf"),
+        ("study", "enrich", "--live", "--rate", "nan"),
+        ("study", "enrich", "--live", "--max-time", "inf"),
     ):
         done = run(*command)
         assert (done.returncode, "not a finite number" in done.stderr or "not in the range" in done.stderr) == (2, True)

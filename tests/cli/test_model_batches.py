@@ -108,7 +108,7 @@ def test_a_disk_that_is_full_for_processes_leaves_the_old_database(
     try:
         study = Study(disk / "study")
         shutil.copytree(generated.root, study.root)
-        command = ["--study", str(study.root), "model", "--jobs", "2"]
+        command = ["--study", str(study.root), "study", "model", "--jobs", "2"]
         assert CliRunner().invoke(main, command).exit_code == 0
         expected, before = _tables(study), study.database_path.read_bytes()
         used = shutil.disk_usage(disk).used
@@ -116,7 +116,7 @@ def test_a_disk_that_is_full_for_processes_leaves_the_old_database(
         done = CliRunner().invoke(main, command)
         assert isinstance(done.exception, StudyError)
         assert "No space left on device" in str(done.exception)
-        assert f"make room, then run again: originset --study {study.root} model" in str(done.exception)
+        assert f"make room, then run again: originset --study {study.root} study model" in str(done.exception)
         assert study.database_path.read_bytes() == before
         assert not (study.root / MODELS_BUILDING).exists()
         subprocess.run(["mount", "-o", "remount,size=1g", disk], check=True)
@@ -179,12 +179,12 @@ def _lose_one_in_the_middle(worker: subprocess.Popen[bytes], batches_done: Calla
 
 
 def test_a_cluster_gives_what_one_process_gives_though_a_worker_is_lost(generated: Study, three_batches: None) -> None:
-    assert CliRunner().invoke(main, ["--study", str(generated.root), "model"]).exit_code == 0
+    assert CliRunner().invoke(main, ["--study", str(generated.root), "study", "model"]).exit_code == 0
     expected = _tables(generated)
     with _cluster(2) as (address, papers, workers):
         results = generated.root / MODELS_BUILDING
         lost = _lose_one_in_the_middle(workers[0], lambda: len(list(results.glob(f"*/models/{_LAST}/*.parquet"))))
-        command = ["--study", str(generated.root), "model", "--cluster", address, *papers.options]
+        command = ["--study", str(generated.root), "study", "model", "--cluster", address, *papers.options]
         done = CliRunner().invoke(main, command)
         lost.join()
     assert done.exit_code == 0, done.stderr
@@ -194,11 +194,11 @@ def test_a_cluster_gives_what_one_process_gives_though_a_worker_is_lost(generate
 
 
 def test_a_killed_command_leaves_the_old_database_and_a_batch_of_its_disturbs_no_later_one(generated: Study) -> None:
-    assert CliRunner().invoke(main, ["--study", str(generated.root), "model"]).exit_code == 0
+    assert CliRunner().invoke(main, ["--study", str(generated.root), "study", "model"]).exit_code == 0
     expected, before = _tables(generated), generated.database_path.read_bytes()
     building = generated.root / MODELS_BUILDING
     with _cluster(1) as (address, papers, workers):
-        command = ["--study", str(generated.root), "model", "--cluster", address, *papers.options]
+        command = ["--study", str(generated.root), "study", "model", "--cluster", address, *papers.options]
         with subprocess.Popen([sys.executable, "-m", "originset", *command, "--colocation", "ip"]) as first:
             wait_until(lambda: any(building.glob("*/models/certificate_facts/*.parquet")), "stage over the study")
             workers[0].send_signal(signal.SIGSTOP)
@@ -231,7 +231,7 @@ def _without(folder: Path) -> list[str]:
 def test_a_worker_that_does_not_see_the_study_is_named(generated: Study) -> None:
     with _cluster(1, *_without(generated.root)) as (address, papers, _):
         done = CliRunner().invoke(
-            main, ["--study", str(generated.root), "model", "--cluster", address, *papers.options]
+            main, ["--study", str(generated.root), "study", "model", "--cluster", address, *papers.options]
         )
     assert isinstance(done.exception, ClusterError)
     assert "all machines need the study at the same path, or --staging" in str(done.exception)
@@ -242,7 +242,7 @@ def test_a_worker_that_does_not_see_the_study_is_named(generated: Study) -> None
 def test_workers_that_do_not_see_the_study_give_the_same_by_way_of_s3_though_one_is_lost(
     generated: Study, three_batches: None, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert CliRunner().invoke(main, ["--study", str(generated.root), "model"]).exit_code == 0
+    assert CliRunner().invoke(main, ["--study", str(generated.root), "study", "model"]).exit_code == 0
     expected = _tables(generated)
     with (
         bucket(endpoint, "models", monkeypatch) as place,
@@ -251,7 +251,17 @@ def test_workers_that_do_not_see_the_study_give_the_same_by_way_of_s3_though_one
         StagingBucket(place_of_study(place, generated.root)).begin("of a killed command")
         StagingBucket(f"{place}/other").begin("of another study")
         lost = _lose_one_in_the_middle(workers[0], lambda: sum(f"/models/{_LAST}/" in key for key in keys("models")))
-        command = ["--study", str(generated.root), "model", "--cluster", address, "--staging", place, *papers.options]
+        command = [
+            "--study",
+            str(generated.root),
+            "study",
+            "model",
+            "--cluster",
+            address,
+            "--staging",
+            place,
+            *papers.options,
+        ]
         done = CliRunner().invoke(main, command)
         lost.join()
         left = keys("models")
@@ -267,7 +277,17 @@ def test_a_worker_without_the_storage_is_named(
     generated: Study, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _cluster(1) as (address, papers, _), bucket(endpoint, "models-seen-by-us", monkeypatch) as place:
-        command = ["--study", str(generated.root), "model", "--cluster", address, "--staging", place, *papers.options]
+        command = [
+            "--study",
+            str(generated.root),
+            "study",
+            "model",
+            "--cluster",
+            address,
+            "--staging",
+            place,
+            *papers.options,
+        ]
         done = CliRunner().invoke(main, command)
     assert isinstance(done.exception, ClusterError)
     assert "all machines need the same storage" in str(done.exception)

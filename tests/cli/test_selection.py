@@ -70,11 +70,11 @@ def test_a_query_that_reads_all_visits_is_not_asked_of_some(run, what) -> None:
     "words",
     [
         ["query", "--sql", COUNT],
-        ["figures", "--out", "F"],
-        ["report", "--out", "r.html"],
+        ["study", "figures", "--out", "F"],
+        ["study", "report", "--out", "r.html"],
         ["compare", "--by", "vantage"],
         ["compare", "S", "S"],
-        ["artifact", "--out", "a.tar.gz"],
+        ["study", "artifact", "--out", "a.tar.gz"],
     ],
 )
 def test_every_command_has_the_options(run, study, tmp_path, monkeypatch, words) -> None:
@@ -91,16 +91,18 @@ def test_every_command_has_the_options(run, study, tmp_path, monkeypatch, words)
 
 def test_a_report_says_of_which_visits_it_is(run, tmp_path) -> None:
     out = tmp_path / "report.html"
-    done = run("report", "--out", out, "--where", "rank <= 10")
+    done = run("study", "report", "--out", out, "--where", "rank <= 10")
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, "landing pages, where rank <= 10: 2 of 6 visits")
     assert "landing pages, where rank &lt;= 10: 2 of 6 visits." in out.read_text()
 
 
 def test_figure_2_is_of_a_selected_visit(run, study, tmp_path) -> None:
-    done = run("figures", "--out", tmp_path / "F", "--page", "example.com", "--vantage", "there", "--page-kind", "all")
+    done = run(
+        "study", "figures", "--out", tmp_path / "F", "--page", "example.com", "--vantage", "there", "--page-kind", "all"
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "F" / "figure-2.csv").read_text().splitlines()[1].startswith("b,")
-    done = run("figures", "--out", tmp_path / "F", "--page", "b", "--vantage", "here")
+    done = run("study", "figures", "--out", tmp_path / "F", "--page", "b", "--vantage", "here")
     assert (done.returncode, "no page of this study is 'b'" in done.stderr) == (2, True)
 
 
@@ -109,14 +111,14 @@ def test_a_selection_is_of_a_study(run, study, tmp_path) -> None:
     study.database_path.unlink()
     study.manifest_path.unlink()
     (tmp_path / "figure-1-dataframe-asn-share.csv").write_text("ASes,Count\n1,75\n,25\n")
-    assert run("figures", "--out", tmp_path / "F", "--paper", tmp_path).returncode == 0
-    done = run("figures", "--out", tmp_path / "F", "--paper", tmp_path, "--vantage", "here")
+    assert run("study", "figures", "--out", tmp_path / "F", "--paper", tmp_path).returncode == 0
+    done = run("study", "figures", "--out", tmp_path / "F", "--paper", tmp_path, "--vantage", "here")
     assert (done.returncode, "there is no study" in done.stderr or "no study" in done.stderr) == (2, True)
 
 
 def test_commands_of_an_artifact_select_what_its_figures_are_about(run, study, tmp_path, monkeypatch) -> None:
     out = tmp_path / "a.tar.gz"
-    done = run("artifact", "--out", out, "--where", "rank <= 10")
+    done = run("study", "artifact", "--out", out, "--where", "rank <= 10")
     assert done.returncode == 0, done.stderr
     with tarfile.open(out) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -124,7 +126,7 @@ def test_commands_of_an_artifact_select_what_its_figures_are_about(run, study, t
     text = (top / "ARTIFACT.md").read_text()
     assert "Figures and claims are about: landing pages, where rank &lt;= 10." in text
     commands = re.findall(r"`(originset [^`]+)`", text)
-    assert "originset --study study figures --out figures --where 'rank <= 10'" in commands
+    assert "originset study figures --study study --out figures --where 'rank <= 10'" in commands
     monkeypatch.chdir(top)
     for command in dict.fromkeys(command for command in commands if " model" in command or " figures " in command):
         assert run(*shlex.split(command)[1:]).returncode == 0
@@ -133,7 +135,9 @@ def test_commands_of_an_artifact_select_what_its_figures_are_about(run, study, t
 
 
 def test_an_artifact_is_not_selected_by_what_it_does_not_hold(run, tmp_path) -> None:
-    done = run("artifact", "--out", tmp_path / "a.tar.gz", "--where", "source LIKE '%.har'", "--page-kind", "all")
+    done = run(
+        "study", "artifact", "--out", tmp_path / "a.tar.gz", "--where", "source LIKE '%.har'", "--page-kind", "all"
+    )
     assert done.returncode == 2
     assert "selects other visits in the bundle, which has no paths of URLs" in done.stderr
     assert not (tmp_path / "a.tar.gz").exists()

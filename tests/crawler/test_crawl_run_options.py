@@ -150,7 +150,7 @@ def test_shards_in_a_recorded_order_without_those_who_asked(command: Command, tm
     hosts = [f"127.0.0.{n}" for n in range(2, 10)]
     command.list.write_text("name,address\n" + "\n".join(f"x,http://{host}/page" for host in hosts))
     (tmp_path / "no.txt").write_text("127.0.0.5\n")
-    arguments = ("--column", "address", "--exclude", str(tmp_path / "no.txt"), "--seed", "3")
+    arguments = ("--column", "address", "--exclude-from", str(tmp_path / "no.txt"), "--seed", "3")
     order = []
     left_out = 0
     for shard in ("1/2", "2/2"):

@@ -167,7 +167,7 @@ def test_captures_in_s3_and_in_a_shared_folder(
     assert len(list(capture_paths(tmp_path / "everybody's"))) == 1
     for words in (
         [str(in_s3.root), "analyze", "--jobs", "1"],
-        [str(whole.root), "merge", str(in_s3.root), str(shared.root)],
+        [str(whole.root), "study", "merge", str(in_s3.root), str(shared.root)],
     ):
         done = CliRunner().invoke(main, ["--study", *words])
         assert done.exit_code == 0, done.output

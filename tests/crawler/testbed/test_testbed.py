@@ -1,8 +1,6 @@
 """The testbed as a whole: what it leaves behind, how it refuses, two of them at once."""
 
 import json
-import os
-import signal
 import socket
 import ssl
 import subprocess
@@ -11,7 +9,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from originset.crawler.testbed import scenario_file
@@ -132,30 +129,3 @@ def test_a_server_that_died_is_told(tmp_path: Path) -> None:
         other._servers.wait()
         with pytest.raises(TestbedError, match="have ended"):
             other.handshakes()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_command_line_leaves_nothing_when_it_is_killed(tmp_path: Path, number: signal.Signals) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "ORIGINSET_NAMESPACE"}
-    environment["TMPDIR"] = str(tmp_path)
-    command = [sys.executable, "-m", "originset.crawler.testbed", "--", "sh", "-c"]
-    script = f"getent hosts shop.test > {tmp_path}/found; touch {tmp_path}/up; sleep 1000"
-    outer = subprocess.Popen([*command, script], env=environment)
-    assert eventually((tmp_path / "up").exists)
-    assert "151.101.1.10" in (tmp_path / "found").read_text()
-    outer.send_signal(number)
-    outer.wait(20)
-    mine = str(tmp_path)
-    assert eventually(
-        lambda: not any(mine in " ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"]))
-    )
-    if number != signal.SIGKILL:
-        assert list(tmp_path.glob("originset-testbed-*")) == []
-
-
-def test_the_command_lines_errors_are_one_line(tmp_path: Path) -> None:
-    (tmp_path / "wrong.toml").write_text("[host]\n'a.test' = 1\n")
-    command = [sys.executable, "-m", "originset.crawler.testbed", "--scenario", str(tmp_path / "wrong.toml"), "true"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == f'{tmp_path}/wrong.toml: host."a.test": Expected `object`, got `int`\n'

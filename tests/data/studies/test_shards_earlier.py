@@ -93,7 +93,7 @@ def test_columns_that_came_later_are_not_known(study: Study, some: str, views: b
     for table, columns in _LATER.items():
         _drop(study, table, *columns, only=some)
     study.update_manifest(views=views)
-    _originset(study, "model")
+    _originset(study, "study", "model")
     with database.open_database(study) as connection:
         for table, columns in _LATER.items():
             for column in columns:
@@ -142,14 +142,14 @@ def test_what_cannot_be_missing_is_refused_with_the_command_that_makes_it_whole(
     before = tables_of_shards(study)
     _drop(study, table, column, only=shards)
     with pytest.raises(StudyError) as caught:
-        _originset(study, "model")
+        _originset(study, "study", "model")
     said = str(caught.value)
     problem = f"was written by an earlier originset and lacks {column};"
     assert re.search(rf"tables/{table}/{shards}\S*\.parquet {problem}", said)
     assert shlex.join(["originset", "--study", str(study.root), command]) in said
     assert "\n" not in said
     _originset(study, command, *([str(tmp_path / "page.har")] if command == "import" else []))
-    _originset(study, "model")
+    _originset(study, "study", "model")
     assert digests(tables_of_shards(study)) == digests(before)
 
 
@@ -162,7 +162,9 @@ def test_a_database_of_before_names_what_it_lacks(study: Study) -> None:
     _originset(study, "query", "ladder_summary")
 
 
-@pytest.mark.parametrize("command", ["query visits_status_summary", "analyze", "model", "figures", "import {har}"])
+@pytest.mark.parametrize(
+    "command", ["query visits_status_summary", "analyze", "study model", "study figures", "import {har}"]
+)
 def test_a_later_study_is_left_alone(study: Study, tmp_path: Path, command: str) -> None:
     _is_of(study, FORMAT + 1)
     before = {path: path.stat().st_mtime_ns for path in study.root.rglob("*") if path.is_file()}

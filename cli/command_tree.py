@@ -1,0 +1,115 @@
+"""Commands and groups of commands: each finds ``--study``, suggests what a mistyped name means, knows old spellings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from originset.cli.old_spellings import new_spelling
+from originset.data.errors import UsageError
+from originset.data.studies.study import Study
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+STUDY_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _use_study(ctx: click.Context, _param: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        ctx.obj = Study(value)
+
+
+def study_option(function: _F) -> _F:
+    """Add ``--study``, for a command that uses one; the one before the command's name holds unless this is given."""
+    return click.option(
+        "--study",
+        type=STUDY_FOLDER,
+        expose_value=False,
+        callback=_use_study,
+        help="The study's folder. It can also stand before the command's name.",
+    )(function)
+
+
+class _KnowsOldSpellings(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does.
+
+        Raises:
+            UsageError: an option of an earlier version is given.
+        """
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption:
+            _refuse_old_spelling(ctx, given)
+            raise
+
+
+class Command(_KnowsOldSpellings):
+    """A command that takes ``--debug`` before or after its name."""
+
+    def __init__(self, *, params: Sequence[click.Parameter] | None = None, **more: Any) -> None:  # noqa: ANN401 - click's
+        # The console entry finds it wherever it stands; here it is only no mistake.
+        debug = click.Option(["--debug"], is_flag=True, expose_value=False, hidden=True)
+        super().__init__(params=[*(params or ()), debug], **more)
+
+
+class Group(_KnowsOldSpellings, click.Group):
+    """Commands, each in a module that has it as ``command`` and is imported when it is called.
+
+    polars, DuckDB and selenium take a second to import together. ``modules``: the commands' names, in the order in
+    which they are listed, and their modules.
+    """
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **more: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(*args, **more)
+        self.modules = modules
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """The commands' names, in the order of the work."""
+        return list(self.modules)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        if cmd_name not in self.modules:
+            return None
+        command: click.Command = importlib.import_module(self.modules[cmd_name]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does.
+
+        Raises:
+            UsageError: a command of an earlier version is named.
+            click.UsageError: there is no such command; names those that are spelled alike.
+        """
+        if args[0] not in self.modules and not args[0].startswith("-"):
+            _refuse_old_spelling(ctx, args)
+            near = get_close_matches(args[0], self.modules)
+            suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{suggestion}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def subgroup(modules: Mapping[str, str]) -> Callable[[Callable[..., None]], Group]:
+    """Make a group of commands of the function whose docstring is the group's help; it finds ``--study`` too."""
+
+    def made(function: Callable[..., None]) -> Group:
+        return click.group(cls=Group, modules=modules)(study_option(function))
+
+    return made
+
+
+def _refuse_old_spelling(ctx: click.Context, args: Sequence[str]) -> None:
+    words = ctx.command_path.split()
+    found = new_spelling(words[1:], args)
+    if found is not None:
+        old, new = found
+        raise UsageError(f"{words[0]} {old} is now: {words[0]} {new}")

@@ -1,0 +1,46 @@
+"""``originset plan provider``: the names that a provider would best add to all its sites' certificates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from originset.cli.command_tree import Command, study_option
+from originset.cli.files import write_text_or_print
+from originset.cli.output import format_option, write_rows
+from originset.cli.plan.options import exclude_option, max_additions_option, plan_out_option
+from originset.data.studies.study import Study
+from originset.models.plans.provider_plan import provider_plan
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@max_additions_option
+@exclude_option
+@plan_out_option
+@study_option
+@format_option
+@click.pass_obj
+def command(
+    study: Study,
+    *,
+    name: str,
+    max_additions: int | None,
+    exclude: tuple[str, ...],
+    out: Path | None,
+    output_format: str,
+) -> None:
+    """Plan names for the certificates of a provider's sites.
+
+    NAME is a CDN or hosting provider as the study's table provider_changes has it. A row is a name that the provider
+    would add to the certificates of all its sites in the study; the name that saves most comes first.
+
+    Example: originset --study S plan provider 'Cloudflare, Inc.'
+    """
+    found = provider_plan(study, name, max_additions, frozenset(host.lower() for host in exclude))
+    if out is None:
+        write_rows(found, output_format)
+        return
+    write_text_or_print(out, json.dumps(found.rows(named=True), indent=2, ensure_ascii=True) + "\n")

@@ -1,0 +1,26 @@
+"""``originset study``: what is done with a study besides filling and querying it."""
+
+from __future__ import annotations
+
+from originset.cli.command_tree import subgroup
+
+
+@subgroup(
+    {
+        "report": "originset.cli.study.report",
+        "figures": "originset.cli.study.figures",
+        "artifact": "originset.cli.study.artifact",
+        "model": "originset.cli.study.model",
+        "enrich": "originset.cli.study.enrich",
+        "merge": "originset.cli.study.merge",
+        "reference": "originset.cli.study.reference",
+    }
+)
+def command() -> None:
+    """Report on, publish, complete and merge studies.
+
+    report, figures and artifact show and publish a study. model, enrich and merge change it. reference says which
+    IP-to-AS table and other reference data it is analysed with.
+
+    Example: originset --study S study report --out report.html
+    """

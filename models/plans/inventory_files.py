@@ -1,0 +1,109 @@
+"""Files of a CDN's certificates and of its traffic, CSV or Parquet, read into what plans are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from originset.data.errors import InputError
+from originset.models.plans.certificate_inventory import INVENTORY, PAIRS, InventoryPlan, Limits, plan_inventory
+
+_TRUE, _FALSE = ("true", "1", "yes", "t", "y"), ("false", "0", "no", "f", "n", "")
+_SEPARATORS = r"[\s;,]+"
+# What an inventory may leave out, and what that means: nobody's property is taken for shared, nobody has opted out.
+_OPTIONAL = {"owner", "shared", "opt_out", "multi_cdn", "caa", "ca", "key_holder"}
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """``certificates``: rows of INVENTORY. ``remarks``: a line on each column that the file lacks."""
+
+    certificates: pl.DataFrame
+    remarks: list[str]
+
+
+def plan_of_files(inventory: Inventory, pairs: Path, limits: Limits) -> InventoryPlan:
+    """The plan for an inventory by its traffic: a file of site, host and connections a day, CSV or Parquet.
+
+    Raises:
+        InputError: the file cannot be read, or lacks a column, or a value is none of its kind.
+    """
+    traffic = _scan(pairs, ("site", "host", "connections"))
+    try:
+        checked = traffic.select(pl.col(name).cast(kind) for name, kind in PAIRS.items())
+        return plan_inventory(inventory.certificates, checked, limits)
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(str(pairs), "not-pairs", f"cannot be used ({_line(error)})") from error
+
+
+def read_inventory(path: Path) -> Inventory:
+    """A CDN's certificates.
+
+    Raises:
+        InputError: the file cannot be read, or lacks a column, or a value is none of its kind.
+    """
+    try:
+        rows = _scan(path, ("certificate", "names")).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(str(path), "not-an-inventory", f"cannot be read ({_line(error)})") from error
+    known = [name for name in INVENTORY if name in rows.columns]
+    rows = rows.select(_column(path, rows, name, INVENTORY[name]) for name in known)
+    missing = [pl.lit(None, kind).alias(name) for name, kind in INVENTORY.items() if name not in known]
+    rows = rows.with_columns(missing).select(INVENTORY.names())
+    if rows["certificate"].null_count() or rows["certificate"].is_duplicated().any():
+        raise InputError(str(path), "not-an-inventory", "has a certificate without a name, or two of one name")
+    holders = set(rows["key_holder"].drop_nulls().unique()) - {"cdn", "customer"}
+    if holders:
+        raise InputError(str(path), "not-an-inventory", f"has key_holder {min(holders)!r}: it is cdn or customer")
+    absent = sorted(_OPTIONAL & {name for name in INVENTORY if name not in known})
+    remarks = [f"{path} has no column {name}: {_meaning(name)}" for name in absent]
+    certificates = rows.with_columns(
+        pl.col("names").list.eval(pl.element().str.to_lowercase().str.strip_chars_end("."))
+    )
+    return Inventory(certificates, remarks)
+
+
+def _meaning(name: str) -> str:
+    if name == "key_holder":
+        return "nobody's key is known to be the CDN's, so nothing can be proposed"
+    if name == "shared":
+        return "only names of the same owner can be proposed"
+    return "taken as not set"
+
+
+def _column(path: Path, rows: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
+    given, column = rows.schema[name], pl.col(name)
+    if kind == given:
+        return column
+    if isinstance(kind, pl.List) and given == pl.String:
+        parts = column.str.replace_all(_SEPARATORS, " ").str.strip_chars().str.split(" ")
+        return parts.list.eval(pl.element().filter(pl.element() != "")).alias(name)
+    if kind == pl.Boolean and given == pl.String:
+        words = rows[name].str.to_lowercase().str.strip_chars()
+        odd = set(words.drop_nulls().unique()) - {*_TRUE, *_FALSE}
+        if odd:
+            raise InputError(str(path), "not-an-inventory", f"has {name} {min(odd)!r}: it is true or false")
+        return column.str.to_lowercase().str.strip_chars().is_in(_TRUE).alias(name)
+    return column.cast(kind)
+
+
+def _scan(path: Path, columns: tuple[str, ...]) -> pl.LazyFrame:
+    """The file's rows, lazily: Parquet by its first bytes, else CSV with every column as text."""
+    try:
+        with path.open("rb") as file:
+            parquet = file.read(4) == b"PAR1"
+        rows = pl.scan_parquet(path) if parquet else pl.scan_csv(path, infer_schema=False)
+        names = rows.collect_schema().names()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(str(path), "unreadable", f"cannot be read ({_line(error)})") from error
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise InputError(str(path), "no-column", f"has no column {missing[0]}; it needs {', '.join(columns)}")
+    return rows
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

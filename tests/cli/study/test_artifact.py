@@ -1,0 +1,139 @@
+"""``originset artifact``: what is in the bundle, what is not, and its own commands in an empty folder elsewhere."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from example_study import ROWS, tables_of
+
+from originset.cli.commands_page import split_help
+from originset.cli.rebuild import rebuild
+from originset.cli.study.artifact import NAME
+from originset.cli.study.artifact import command as artifact
+from originset.data.studies.database import open_database
+from originset.data.studies.shards import write_shard
+from originset.data.studies.study import Study
+from originset.models.parameters import Parameters
+
+SECRET = "kXq7"
+PARAMETERS = Parameters(predecessor="time", provider_asns=(13335, 15169))
+
+
+def make_study(root: Path) -> Study:
+    """The example study with something to hide in every place that is to be stripped."""
+    study = Study(root)
+    tables = {name: frame.collect() for name, frame in tables_of(ROWS).items()}
+    for name, column in (("requests", "url"), ("visits", "final_url"), ("visits", "source")):
+        told = pl.when(pl.col(column) != "crawl").then(pl.col(column) + f"/{SECRET}").otherwise(column)
+        tables[name] = tables[name].with_columns(told.alias(column))
+    parameters = {"files": [f"/home/{SECRET}/hars"], "contact": f"{SECRET}@example.org", **PARAMETERS.as_dict()}
+    with study.changing("import", parameters):
+        for name, rows in tables.items():
+            write_shard(study, name, SECRET, rows)
+        study.update_manifest(
+            browser={"name": "chromium", "version": "150.0.7871.1", "flags": ["--disable-sync"]},
+            reference_data={"ip_to_as": {"source": "table", "date": "2026-06-17", "sha256": "0f"}},
+        )
+        rebuild(study, PARAMETERS)
+    return study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Study:
+    return make_study(tmp_path_factory.mktemp("artifact") / "S")
+
+
+@pytest.fixture(scope="module")
+def bundle(study, tmp_path_factory) -> Path:
+    """The bundle, unpacked somewhere else."""
+    call = [sys.executable, "-m", *shlex.split(split_help(artifact)[1])]
+    done = subprocess.run(call, cwd=study.root.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    elsewhere = tmp_path_factory.mktemp("bundle")
+    packed = study.root.parent / done.stdout.rstrip("\n")
+    with tarfile.open(packed) as archive:
+        assert {entry.mtime for entry in archive} == {0}
+    # Debian 12's Python unpacks with no filter, later ones with nothing else.
+    subprocess.run(["tar", "-xf", packed, "-C", elsewhere], check=True)
+    return elsewhere / NAME
+
+
+def test_its_own_commands_give_the_same_figures_elsewhere(study, bundle, tmp_path) -> None:
+    bundle = Path(shutil.copytree(bundle, tmp_path / "copy"))
+    page = (bundle / "ARTIFACT.md").read_text()
+    commands = [line.split("`")[1] for line in page.split("## Claims")[0].splitlines() if line.startswith("| `")]
+    assert len(commands) == 4
+    assert "--predecessor time" in commands[1]
+    assert "--provider-asn 13335 --provider-asn 15169" in commands[1]
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "originset").write_text(f'#!/bin/sh\nexec {sys.executable} -m originset "$@"\n')
+    (programs / "originset").chmod(0o755)
+    env = {**os.environ, "PATH": f"{programs}:/usr/bin:/bin"}
+    for command in commands:
+        done = subprocess.run(["sh", "-c", command], cwd=bundle, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert done.stdout == ""
+    here = bundle / "figures" / "chromium-at-here"
+    for path in (here / "figure-1.csv", here / "figure-9a.svg", bundle / "figures" / "table-9.csv"):
+        assert path.is_file(), path
+    with open_database(study) as ours, open_database(Study(bundle / "study")) as theirs:
+        for table in ("page_counts", "page_load_times", "certificate_additions", "origin_sets"):
+            assert ours.execute(f"FROM {table}").fetchall() == theirs.execute(f"FROM {table}").fetchall(), table
+
+
+def test_nothing_that_was_to_be_stripped_is_in_it(bundle) -> None:
+    seen = 0
+    for path in bundle.rglob("*"):
+        if path.suffix == ".parquet":
+            assert SECRET not in str(pl.read_parquet(path).rows()), path
+            seen += 1
+        elif path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+    assert seen > 6
+    assert not {"captures", "ledger.sqlite", "study.duckdb", ".lock"} & {path.name for path in bundle.rglob("*")}
+
+
+def test_it_says_what_it_rests_on(bundle) -> None:
+    page = (bundle / "ARTIFACT.md").read_text()
+    for told in ("chromium 150.0.7871.1", "`--disable-sync`", "date 2026-06-17", "| duckdb |", "5 ok, 1 failed"):
+        assert told in page, told
+    # Six connections of a's page; two of b's; of the imported pages c has two and f, which asked for nothing, none.
+    for whose, claimed in (
+        ("chromium at here", "6 over 1 site"),
+        ("chromium at there", "2 over 1 site"),
+        ("unknown browser", "2 over 2 sites"),
+    ):
+        assert f"| TLS connections, measured, {whose}: {claimed} |" in page
+    assert "per page, unknown browser: pages that need 1 AS: 50 %" in page
+    expected = set(re.findall(r"`(expected/\S+)`, `.svg`", page))
+    assert {"expected/figure-4.csv", "expected/unknown-browser/figure-1.csv"} <= expected
+    assert all((bundle / name).with_suffix(suffix).is_file() for name in expected for suffix in (".csv", ".svg"))
+    listed = {line.split("  ")[1] for line in (bundle / "SHA256SUMS").read_text().splitlines()}
+    assert listed == {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()} - {"SHA256SUMS"}
+    assert "queries/ladder_summary.sql" in listed
+
+
+def test_what_cannot_be_published(run, tmp_path) -> None:
+    """A database that is not what its tables give, a place that is none, and no database."""
+    study = make_study(tmp_path / "S")
+    (study.tables / "addresses" / f"{SECRET}.parquet").unlink()
+    for out, says in (
+        ("b.tar.gz", "not what its database holds (chromium-at-here/figure-1.csv"),
+        ("none/b.tar.gz", "cannot be written"),
+    ):
+        done = run("--study", study.root, "study", "artifact", "--out", tmp_path / out)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert says in done.stderr
+    study.database_path.unlink()
+    done = run("--study", study.root, "study", "artifact", "--out", tmp_path / "b.tar.gz")
+    assert done.returncode == 2
+    assert "run: originset --study" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["S"]
