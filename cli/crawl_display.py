@@ -17,8 +17,11 @@ from originset.data.sanitising.printable import printable, printable_json
 _RECENT_S = 120.0
 _ERRORS = 20
 
+# Kinds of failure that are acronyms.
+_WRITTEN = {"dns": "DNS", "tls": "TLS", "http": "HTTP"}
 
-class RateLimit:
+
+class VisitRate:
     """What came of the visits so far, and how many a minute there were of late. Not for several threads."""
 
     def __init__(self, now: float) -> None:
@@ -40,15 +43,17 @@ class RateLimit:
         return 60 * (len(self._ends) - 1) / max(now - self._ends[0], 1e-9)
 
     def line(self, left: int, now: float) -> str:
-        """Done, failed, left, visits a minute, time left, what went wrong of late."""
+        """Visits made and failed, visits left, visits a minute, time left, recent failures."""
         rate = self.per_minute(now)
-        parts = [f"{self.statuses['ok'] + self.statuses['partial']} done", f"{self.statuses['failed']} failed"]
+        parts = [f"{self.statuses.total()} visited ({self.statuses['failed']} failed)"]
         parts += [f"{left} left", f"{rate:.0f}/min"]
         if left and len(self._ends) > 1:
             parts.append(f"{_duration(60 * left / rate)} to go")
         if self._errors:
-            errors = ", ".join(f"{count} {kind}" for kind, count in Counter(self._errors).most_common(3))
-            parts.append(printable(f"last: {errors}"))
+            errors = ", ".join(
+                f"{count} {_WRITTEN.get(kind, kind)}" for kind, count in Counter(self._errors).most_common(3)
+            )
+            parts.append(printable(f"recent failures: {errors}"))
         return " · ".join(parts)
 
 
@@ -63,7 +68,7 @@ class Display:
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
         self._lock = threading.Lock()
-        self._pace = RateLimit(time.monotonic())
+        self._pace = VisitRate(time.monotonic())
         self._bar = progress()
         self._task = self._bar.add_task("crawl", total=None)
 
@@ -77,7 +82,7 @@ class Display:
     def begin(self, total: int) -> None:
         """So many visits are to be made."""
         with self._lock:
-            self._pace = RateLimit(time.monotonic())
+            self._pace = VisitRate(time.monotonic())
             self._bar.update(self._task, total=total)
 
     def visited(self, visit: Visit, left: int) -> None:

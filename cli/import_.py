@@ -21,7 +21,7 @@ _MEANING = {
     "no_connection_ids": "no connection ids: connections are not counted",
     "no_addresses": "no server addresses: nothing can be said of shared servers",
     "no_times": "entries without times",
-    "warm_sockets": "connections were open before their first use: lookups are not counted",
+    "warm_sockets": "DNS lookups are not counted: some connections were already open (preconnected or reused)",
     "warm_start": "recorded with connections open from before: savings are not computed",
     "preserved_log": "several pages in one log: savings are not computed for the later ones",
     "cached": "some answers came from the cache",

@@ -116,9 +116,12 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
 
 
 def remark(counts: dict[str, int]) -> None:
-    """Say what was asked for."""
-    said = f"asked for {counts['names']} names; {counts['certificates']} of {counts['handshakes']} handshakes"
-    note(f"{said} showed a certificate")
+    """Print how many names and servers were contacted, and what they answered."""
+    certificates, handshakes = counts["certificates"], counts["handshakes"]
+    trusted = f"{certificates} of {handshakes} TLS handshakes gave a trusted certificate"
+    note(f"queried DNS for {counts['names']} names; {trusted}")
+    if handshakes and not certificates:
+        note("if a private CA issues these servers' certificates, name its file in SSL_CERT_FILE")
     if counts["not_contacted"]:
         note(f"{counts['not_contacted']} servers were not contacted; live_handshakes says why")
     if counts["unfinished"]:

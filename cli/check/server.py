@@ -103,7 +103,7 @@ def _place(site: str, connect: str | None, timeout: float) -> tuple[str, int]:
     if connect is None:
         addresses = asyncio.run(addresses_of(site, min(timeout, LOOKUP_SECONDS)))
         if not addresses:
-            raise UsageError(f"{site} has no address, or none was told in time", "name one with --connect")
+            raise UsageError(f"{site} has no IP address, or DNS did not answer in time", "name one with --connect")
         return addresses[0], 443
     place = address_and_port(connect, 443)
     if place is None:

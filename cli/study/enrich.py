@@ -50,7 +50,7 @@ def command(
     if dry_run:
         wanted = lacking(study, again=again, refused_too=allow_private)
         write_rows(would_contact(wanted, how), output_format)
-        note(f"{len(wanted.hosts)} hosts would be asked for; nothing was contacted")
+        note(f"{len(wanted.hosts)} hosts would be queried; nothing was contacted")
         return
     if not live:
         raise UsageError(

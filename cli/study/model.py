@@ -67,6 +67,15 @@ _CHOICES = {
     ),
 }
 
+# What counts as a server of its own, by what makes hosts one server.
+_UNKNOWN: dict[Colocation, str] = {
+    "asn": "IP addresses in no known AS",
+    "org": "IP addresses of no known organisation",
+    "edge": "hosts on no known provider's edge",
+    "tenant": "hosts of no known tenant of an edge",
+    "ip": "requests to no known IP address",
+}
+
 
 def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
     """An option for each of the models' open choices, with the default that :class:`Parameters` has."""
@@ -138,10 +147,7 @@ def command(
     with open_database(study) as database:
         keyless, pages = database.sql("SELECT count_if(without_key > 0), count(*) FROM page_counts").fetchall()[0]
     if keyless:
-        note(
-            f"{keyless} of {pages} pages have IP addresses in no known {parameters.colocation}: each of these counts "
-            f"as one of its own"
-        )
+        note(f"{keyless} of {pages} pages have {_UNKNOWN[parameters.colocation]}; each counts as one of its own")
     note(f"database: {study.database_path}")
 
 

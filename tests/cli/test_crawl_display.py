@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from originset.cli.crawl_display import Display, RateLimit
+from originset.cli.crawl_display import Display, VisitRate
 from originset.data.captures.capture import Visit
 
 
@@ -21,14 +21,17 @@ def visit(status: str, error: str | None = None) -> Visit:
 
 
 def test_a_line_for_people() -> None:
-    pace = RateLimit(100.0)
-    assert pace.line(9, 100.0).startswith("0 done · 0 failed · 9 left")
+    rate = VisitRate(100.0)
+    assert rate.line(9, 100.0).startswith("0 visited (0 failed) · 9 left")
     for second, (status, error) in enumerate([("ok", None), ("partial", "hang"), ("failed", "dns"), ("failed", "dns")]):
-        pace.add(visit(status, error), 101.0 + second)
-    assert pace.line(100, 104.0) == "2 done · 2 failed · 100 left · 60/min · 2 min to go · last: 2 dns, 1 hang"
+        rate.add(visit(status, error), 101.0 + second)
+    assert (
+        rate.line(100, 104.0)
+        == "4 visited (2 failed) · 100 left · 60/min · 2 min to go · recent failures: 2 DNS, 1 hang"
+    )
     for second in range(200):
-        pace.add(visit("ok"), 1000.0 + second / 2)
-    assert pace.per_minute(1100.0) == pytest.approx(120, rel=0.02), "of late, not since the beginning"
+        rate.add(visit("ok"), 1000.0 + second / 2)
+    assert rate.per_minute(1100.0) == pytest.approx(120, rel=0.02), "of late, not since the beginning"
 
 
 def test_a_line_for_machines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ def test_its_example(run) -> None:
     ("arguments", "code", "said"),
     [
         (["www.gazette.example"], 1, "certificate verify failed"),
-        (["nowhere.test"], 2, "has no address"),
+        (["nowhere.test"], 2, "has no IP address"),
         (["a.test", "--connect", "a.test"], 2, "is no address"),
         (["a.test", "--connect", "[::1]:99999"], 2, "is no address"),
         (["a.test", "--connect", "127.0.0.1:1"], 1, "Connection refused"),

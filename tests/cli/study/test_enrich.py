@@ -72,7 +72,7 @@ def test_a_study_and_what_it_lacks(run, world: World, study: Study) -> None:
     assert run("import", world.har).returncode == 0
     assert run("analyze").returncode == 0
     refused = run("study", "enrich")
-    assert (refused.returncode, "say --live" in refused.stderr) == (2, True)
+    assert (refused.returncode, "permit it with --live" in refused.stderr) == (2, True)
     listed = json.loads(run("study", "enrich", "--dry-run", *world.options, "--format", "json").stdout)
     assert not world.dns.asked, "a dry run contacts nobody"
     assert not shard_paths(study, "live_handshakes")
@@ -82,7 +82,7 @@ def test_a_study_and_what_it_lacks(run, world: World, study: Study) -> None:
     assert told["inside.test", "10.0.0.1"] is False
 
     done = run("study", "enrich", "--live", *world.options)
-    assert "asked for 4 names; 3 of 4 handshakes showed a certificate" in done.stderr
+    assert "queried DNS for 4 names; 3 of 4 TLS handshakes gave a trusted certificate" in done.stderr
     with open_database(study) as database:
         rows = database.sql(
             "SELECT host, server_ip, recorded, address_changed, certificate_id IS NOT NULL, asked_at IS NOT NULL"
@@ -112,9 +112,9 @@ def test_a_study_and_what_it_lacks(run, world: World, study: Study) -> None:
 
     before = world.dns.asked.copy()
     again = run("study", "enrich", "--live", *world.options)
-    assert "asked for 0 names; 0 of 0 handshakes" in again.stderr
+    assert "queried DNS for 0 names; 0 of 0 TLS handshakes" in again.stderr
     assert world.dns.asked == before, "what was asked for is not asked for again"
-    assert "3 of 4 handshakes" in run("study", "enrich", "--live", "--again", *world.options).stderr
+    assert "3 of 4 TLS handshakes" in run("study", "enrich", "--live", "--again", *world.options).stderr
     with open_database(study) as database:
         assert database.sql("SELECT count(*) FROM live_handshakes").fetchall() == [(6,)]
 
@@ -126,7 +126,7 @@ def test_what_there_was_no_time_for_is_asked_for_the_next_time(run, world: World
     slow = run("study", "enrich", "--live", *world.options, "--rate", "0.1", "--max-time", "1")
     assert slow.returncode == 1
     assert "there was no time for 3 hosts; allow more with --max-time" in slow.stderr
-    assert "3 of 4 handshakes showed a certificate" in run("study", "enrich", "--live", *world.options).stderr
+    assert "3 of 4 TLS handshakes gave a trusted certificate" in run("study", "enrich", "--live", *world.options).stderr
     with open_database(study) as database:
         assert database.sql("SELECT count(*) FROM live_handshakes").fetchall() == [(6,)]
 

@@ -44,7 +44,7 @@ def test_other_parameters(study, run) -> None:
 def test_addresses_without_a_key_are_reported(study, run) -> None:
     done = run("study", "model", "--colocation", "tenant")
     assert done.returncode == 0
-    assert "3 of 6 pages have addresses without the tenant: each counts as its own" in done.stderr
+    assert "3 of 6 pages have hosts of no known tenant of an edge; each counts as one of its own" in done.stderr
     assert ask(study, "SELECT ideal_origin, without_key FROM page_counts WHERE visit_id = 'a'") == [(4, 4)]
 
 
