@@ -109,7 +109,7 @@ _OPTIONS = (
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Visits per page in this round.",
+        help="Visits to each site in this round.",
     ),
     click.option(
         "--shard",
