@@ -78,7 +78,7 @@ ANSWERS = {
     "crawler/netlog/records.py": "def dns_queries(",
     "crawler/probe/origin_frame.py": "def decode(",
     "models/pages/page_basis.sql": "reason IS NULL AS counted",
-    "models/evidence/colocation_evidence.sql": "END AS level,",
+    "models/evidence/numbered_evidence.sql": "END AS level,",
     "models/browsers/causes/connection_causes.py": "NOT_DECIDABLE, UNKNOWN =",
     "data/sanitising/url_redaction.py": "def redact_url(",
     "cli/writers/capabilities.py": "CAPABILITIES",

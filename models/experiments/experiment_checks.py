@@ -35,9 +35,9 @@ _Check = tuple[str, str, float | None, float | None, float | None, float | None,
 def experiment_checks(predicted: pl.DataFrame, loads: pl.DataFrame, logged: dict[str, int]) -> pl.DataFrame:
     """Predictions beside observations, as CHECKS; ``holds`` is NULL where nothing is judged by it.
 
-    ``predicted``: one browser's rows of :func:`originset.models.experiments.experiment_design.predictions`. ``loads``: phase, group,
-    new_connections, load_ms of each page load. ``logged``: new connections of each group in the servers' logs while the
-    change was in force.
+    ``predicted``: one browser's rows of :func:`originset.models.experiments.experiment_design.predictions`. ``loads``:
+    phase, group, new_connections, load_ms of each page load. ``logged``: new connections of each group in the servers'
+    logs while the change was in force.
     """
     found = loads.group_by("phase", "group").agg(
         pl.col("new_connections").mean(), pl.col("load_ms").median(), pl.col("new_connections").sum().alias("total")

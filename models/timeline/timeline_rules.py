@@ -124,7 +124,7 @@ def _seen_before(server: Ints) -> Flags:
     known = np.flatnonzero(server != NONE)[::-1]
     first = np.empty(server.max(initial=NONE) + 1, np.int64)
     first[server[known]] = known  # of several the last that is assigned, the first row
-    earlier = server != NONE
+    earlier: Flags = server != NONE
     earlier[known] = first[server[known]] != known
     return earlier
 
