@@ -1,6 +1,6 @@
 -- The document of each visit of which one came over the network: the response that made the page. It is the first response that
--- is no redirect and has the visit's final URL; where the recorder gives no such URL, the first of type document; where it gives
--- no types either, the first.
+-- is no redirect and has the visit's final URL; where none has, the first of type document; where none is of that type, the
+-- first; where all are redirects, the first of these.
 -- scope: by page
 -- visit_id: the visit
 -- page: its page
