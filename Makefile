@@ -60,8 +60,8 @@ audit: $(READY)
 	@build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # Pages that are made from their source: the module that writes each, and where to.
-PAGES := originset.cli.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
-  originset.cli.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
+PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
+  originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
   originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md
 
 check: $(READY) types

@@ -11,12 +11,12 @@ import polars as pl
 
 from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.resolution.name_resolution import resolve
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import FILE
-from originset.cli.model_batches import batch_options, batches_run, side_by_side
-from originset.cli.output import note, progress
-from originset.cli.rebuild import rebuild
-from originset.cli.reference_data import warn_of_age
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import FILE
+from originset.cli.common.output import note, progress
+from originset.cli.common.reference_data import warn_of_age
+from originset.cli.modelling.model_batches import batch_options, batches_run, side_by_side
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.captures.capture_place import captures_folder, confirm_place, fetch_captures, place_of
 from originset.data.reference.snapshot import Reference, current
 from originset.data.studies.shards import scan

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import click
 
-from originset.cli.command_tree import Command, study_option
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.output import note
 from originset.cli.crawl_display import Display
 from originset.cli.crawl_options import crawl_options, settings_of
-from originset.cli.output import note
 from originset.crawler.crawl.estimate import Estimate, estimate
 from originset.crawler.crawl.pending_visits import CrawlPlan
 from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list

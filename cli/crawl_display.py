@@ -10,7 +10,7 @@ from typing import Self
 import click
 import msgspec
 
-from originset.cli.output import progress
+from originset.cli.common.output import progress
 from originset.data.captures.capture import Visit
 from originset.data.sanitising.printable import printable, printable_json
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from originset.cli.files import FILE
-from originset.cli.finite_range import FiniteRange
+from originset.cli.common.files import FILE
+from originset.cli.common.finite_range import FiniteRange
 from originset.crawler.crawl.profiles import PROFILES
 from originset.crawler.probe.resolver import parse_resolver
 from originset.crawler.settings import (

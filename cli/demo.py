@@ -10,11 +10,11 @@ import click
 import polars as pl
 
 from originset.cli.analyze import analyze
-from originset.cli.command_tree import Command
-from originset.cli.files import make_folder, write_text
-from originset.cli.namespace import enter_namespace
-from originset.cli.output import note, progress, write_rows
-from originset.cli.study_report import report_contents
+from originset.cli.common.command_tree import Command
+from originset.cli.common.files import make_folder, write_text
+from originset.cli.common.namespace import enter_namespace
+from originset.cli.common.output import note, progress, write_rows
+from originset.cli.common.study_report import report_contents
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
 from originset.crawler.crawl.pending_visits import CrawlPlan

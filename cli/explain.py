@@ -10,12 +10,12 @@ import click
 import polars as pl
 
 from originset.cli.analyze import analyze
-from originset.cli.command_tree import Command
-from originset.cli.files import write_text
-from originset.cli.live import enrich, live_options, policy, remark
-from originset.cli.output import note, say
-from originset.cli.scratch_study import study_of
-from originset.cli.study_report import report_contents
+from originset.cli.common.command_tree import Command
+from originset.cli.common.files import write_text
+from originset.cli.common.live import enrich, live_options, policy, remark
+from originset.cli.common.output import note, say
+from originset.cli.common.scratch_study import study_of
+from originset.cli.common.study_report import report_contents
 from originset.data.reference.snapshot import current
 from originset.queries.report.cause_sentences import recorded
 from originset.queries.report.report_advice import Advice

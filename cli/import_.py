@@ -10,8 +10,8 @@ import click
 from originset.analysis.importing.import_batch import FileLimits, ImportSettings, ImportSummary
 from originset.analysis.importing.import_run import import_hars
 from originset.analysis.importing.verification import verify
-from originset.cli.command_tree import Command, study_option
-from originset.cli.output import byte_progress, note
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.output import byte_progress, note
 from originset.data.studies.study import Study
 
 # A folder of a hundred bad files should not hide what the rest came to.

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 import originset
-from originset.cli.command_tree import STUDY_FOLDER, Group
+from originset.cli.common.command_tree import STUDY_FOLDER, Group
 from originset.data.errors import OriginsetError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.sanitising.printable import printable

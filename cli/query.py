@@ -7,9 +7,9 @@ import shlex
 import click
 import polars as pl
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.output import format_option, write_rows
-from originset.cli.selection import apply_selection, selection_options
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.output import format_option, write_rows
+from originset.cli.common.selection import apply_selection, selection_options
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study

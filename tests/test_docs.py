@@ -8,8 +8,8 @@ import click
 import pytest
 from command_lines import command_of, unknown_in
 
+from originset.cli.common.old_spellings import SPELLINGS
 from originset.cli.main import COMMANDS
-from originset.cli.old_spellings import SPELLINGS
 from originset.data.schema.study_tables import TABLES
 from originset.queries.catalogue import catalogue
 

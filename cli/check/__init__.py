@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from originset.cli.command_tree import subgroup
+from originset.cli.common.command_tree import subgroup
 
 
 @subgroup({"server": "originset.cli.check.server", "budget": "originset.cli.check.budget"})

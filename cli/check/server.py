@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import polars as pl
 
-from originset.cli.command_tree import Command
-from originset.cli.files import FILE
-from originset.cli.finite_range import FiniteRange
-from originset.cli.output import format_option, note, write_rows
+from originset.cli.common.command_tree import Command
+from originset.cli.common.files import FILE
+from originset.cli.common.finite_range import FiniteRange
+from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.writers.origin_set import choose
 from originset.crawler.probe.server_findings import findings
 from originset.crawler.probe.server_observation import DEADLINE_SECONDS, Target, observe

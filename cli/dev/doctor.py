@@ -7,8 +7,8 @@ import sys
 import click
 import polars as pl
 
-from originset.cli.command_tree import Command
-from originset.cli.output import format_option, note, write_rows
+from originset.cli.common.command_tree import Command
+from originset.cli.common.output import format_option, note, write_rows
 from originset.crawler.readiness import examine
 
 

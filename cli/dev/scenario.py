@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import out_option, write_text
-from originset.cli.output import note
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import out_option, write_text
+from originset.cli.common.output import note
 from originset.crawler.testbed import scenario_file
 from originset.data.studies.study import Study
 from originset.models.experiments.study_scenario import study_scenario

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 from cryptography import x509
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import FILE, out_option, write_text
-from originset.cli.output import note
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import FILE, out_option, write_text
+from originset.cli.common.output import note
 from originset.cli.plan.plan_source import chosen_plan, plan_options
 from originset.cli.writers import cert_manager, certbot, lego, names_json, signing_request
 from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import out_option, write_bytes
-from originset.cli.output import note
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import out_option, write_bytes
+from originset.cli.common.output import note
 from originset.cli.plan.plan_source import chosen_plan, plan_options
 from originset.cli.writers import h2o, node, plain, raw
 from originset.cli.writers.capabilities import CAPABILITIES, require_sender

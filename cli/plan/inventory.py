@@ -9,9 +9,9 @@ import click
 import msgspec
 import polars as pl
 
-from originset.cli.command_tree import Command
-from originset.cli.files import FILE, write_text, write_text_or_print
-from originset.cli.output import format_option, note, write_rows
+from originset.cli.common.command_tree import Command
+from originset.cli.common.files import FILE, write_text, write_text_or_print
+from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.plan.options import plan_out_option
 from originset.cli.writers.name_list import USUAL_LIMIT
 from originset.data.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from originset.cli.files import FILE
+from originset.cli.common.files import FILE
 from originset.data.studies.study import Study
 from originset.models.plans.origin_plan import Plan
 from originset.models.plans.plan_file import read_plan

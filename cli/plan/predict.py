@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import FILE
-from originset.cli.output import format_option, write_rows
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import FILE
+from originset.cli.common.output import format_option, write_rows
 from originset.data.studies.study import Study
 from originset.models.plans.plan_file import read_plan
 from originset.models.plans.plan_prediction import plan_prediction

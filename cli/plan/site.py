@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import FILE, write_text_or_print
-from originset.cli.output import format_option, note, write_rows
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import FILE, write_text_or_print
+from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.plan.options import exclude_option, max_additions_option, plan_out_option
 from originset.data.studies.study import Study
 from originset.models.plans.certificate_costs import Costs

@@ -21,12 +21,12 @@ import click
 import duckdb
 
 import originset
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import require_no_link
-from originset.cli.output import note
-from originset.cli.rebuild import rebuild
-from originset.cli.schema_page import page as schema_page
-from originset.cli.selection import apply_selection, selection_options
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import require_no_link
+from originset.cli.common.output import note
+from originset.cli.common.selection import apply_selection, selection_options
+from originset.cli.modelling.rebuild import rebuild
+from originset.cli.pages.schema_page import page as schema_page
 from originset.data.errors import StudyError, UsageError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.sanitising.publication import Stripping, stripped_manifest

@@ -6,9 +6,9 @@ import click
 
 from originset.analysis.resolution.live_answers import lacking
 from originset.cli.analyze import analyze
-from originset.cli.command_tree import Command, study_option
-from originset.cli.live import enrich, live_options, policy, remark, would_contact
-from originset.cli.output import format_option, note, write_rows
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.live import enrich, live_options, policy, remark, would_contact
+from originset.cli.common.output import format_option, note, write_rows
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import current
 from originset.data.studies.study import Study

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from originset.analysis.merging.study_merge import merge
-from originset.cli.command_tree import Command, study_option
-from originset.cli.output import note, progress
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.output import note, progress
 from originset.data.captures.capture_place import confirm_place
 from originset.data.errors import UsageError
 from originset.data.studies.study import Study

@@ -10,11 +10,11 @@ import click
 import polars as pl
 
 from originset.analysis.resolution.addresses import address_rows
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import FILE
-from originset.cli.model_batches import batch_options, batches_run
-from originset.cli.output import note
-from originset.cli.rebuild import rebuild
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import FILE
+from originset.cli.common.output import note
+from originset.cli.modelling.model_batches import batch_options, batches_run
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.errors import UsageError
 from originset.data.reference import providers
 from originset.data.reference.ip_to_as import IpToAs

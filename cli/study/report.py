@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from originset.cli.command_tree import Command, study_option
-from originset.cli.files import write_text
-from originset.cli.output import note
-from originset.cli.selection import selection_options
-from originset.cli.study_report import report_contents
+from originset.cli.common.command_tree import Command, study_option
+from originset.cli.common.files import write_text
+from originset.cli.common.output import note
+from originset.cli.common.selection import selection_options
+from originset.cli.common.study_report import report_contents
 from originset.data.studies.study import Study
 from originset.queries.report.report_page import render
 from originset.queries.visit_selection import Selection

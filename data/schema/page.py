@@ -1,4 +1,4 @@
-"""docs/schema.md, made from the schema (:mod:`originset.cli.schema_page` writes it)."""
+"""docs/schema.md, made from the schema (:mod:`originset.cli.pages.schema_page` writes it)."""
 
 from __future__ import annotations
 

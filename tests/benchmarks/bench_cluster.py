@@ -26,7 +26,7 @@ from generated_study import generate
 sys.path.append(str(Path(__file__).parents[1] / "fixtures"))
 from cluster_lab import DASK, Papers, scheduler, wait_until
 
-from originset.cli.model_cluster import on_workers
+from originset.cli.modelling.model_cluster import on_workers
 from originset.crawler.cluster.dask_client import client_of
 from originset.crawler.settings import Cluster
 from originset.data.studies.study import Study

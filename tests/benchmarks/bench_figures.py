@@ -17,7 +17,7 @@ from pathlib import Path
 
 from generated_study import generate
 
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 

@@ -23,7 +23,7 @@ import duckdb
 import psutil
 from generated_study import generate
 
-from originset.cli.model_batches import side_by_side
+from originset.cli.modelling.model_batches import side_by_side
 from originset.data.schema.study_tables import REQUESTS
 from originset.data.studies.shards import shard_paths
 from originset.data.studies.study import Study

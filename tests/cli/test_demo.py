@@ -12,8 +12,8 @@ from pathlib import Path
 import pyasn
 import pytest
 
-from originset.cli.commands_page import split_help
 from originset.cli.demo import command
+from originset.cli.pages.commands_page import split_help
 from originset.data import reference
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study

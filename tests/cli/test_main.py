@@ -10,10 +10,10 @@ import click
 import pytest
 from command_lines import unknown_in
 
-from originset.cli.commands_page import commands, split_help
+from originset.cli.common.old_spellings import SPELLINGS
 from originset.cli.main import COMMANDS
 from originset.cli.main import run as run_program
-from originset.cli.old_spellings import SPELLINGS
+from originset.cli.pages.commands_page import commands, split_help
 from originset.data.studies.study import Study
 
 

@@ -1,4 +1,4 @@
-"""Which choices could be made otherwise; what each changes is in tests/cli/test_rebuild.py."""
+"""Which choices could be made otherwise; what each changes is in tests/cli/modelling/test_rebuild.py."""
 
 from dataclasses import replace
 

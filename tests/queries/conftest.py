@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from example_study import ROWS, write_modelled, write_shards
 
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
 

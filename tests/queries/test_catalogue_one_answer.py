@@ -14,7 +14,7 @@ from example_study import tables_of
 from hypothesis import HealthCheck, given, settings
 from repeated_crawl import VANTAGES, repeated_crawl
 
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from originset.cli.command_tree import subgroup
+from originset.cli.common.command_tree import subgroup
 
 
 @subgroup({"show": "originset.cli.study.reference.show", "update": "originset.cli.study.reference.update"})

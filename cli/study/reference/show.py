@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from originset.cli.command_tree import Command
-from originset.cli.output import format_option
-from originset.cli.reference_data import warn_of_age, write_facts
+from originset.cli.common.command_tree import Command
+from originset.cli.common.output import format_option
+from originset.cli.common.reference_data import warn_of_age, write_facts
 from originset.data.reference import providers
 from originset.data.reference.snapshot import current
 

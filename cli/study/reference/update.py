@@ -6,9 +6,9 @@ from datetime import datetime
 
 import click
 
-from originset.cli.command_tree import Command
-from originset.cli.output import format_option, note
-from originset.cli.reference_data import write_facts
+from originset.cli.common.command_tree import Command
+from originset.cli.common.output import format_option, note
+from originset.cli.common.reference_data import write_facts
 from originset.crawler.downloads.reference_tables import Sources, update
 from originset.data.reference.snapshot import current, fetched_folder
 

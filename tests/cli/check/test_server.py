@@ -8,7 +8,7 @@ import pytest
 from holding_server import UNASKED, HoldingServer
 
 from originset.cli.check.server import command
-from originset.cli.commands_page import split_help
+from originset.cli.pages.commands_page import split_help
 from originset.crawler.testbed.servers.certificate_authority import Authority
 
 pytestmark = pytest.mark.testbed

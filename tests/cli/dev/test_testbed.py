@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from originset.cli.commands_page import split_help
 from originset.cli.dev.testbed import command
+from originset.cli.pages.commands_page import split_help
 
 pytestmark = pytest.mark.testbed
 

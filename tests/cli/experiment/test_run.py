@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from originset.cli.commands_page import split_help
 from originset.cli.experiment.run import command
+from originset.cli.pages.commands_page import split_help
 
 MARK = "ORIGINSET_NAMESPACE"
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"

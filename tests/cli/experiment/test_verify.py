@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from originset.cli.commands_page import split_help
 from originset.cli.experiment.verify import command, verified_page, verify_plan
+from originset.cli.pages.commands_page import split_help
 from originset.data.studies.study import Study
 from originset.models.plans.plan_file import plan_text
 from originset.models.plans.site_plan import site_plan

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from example_study import ROWS, tables_of
 
-from originset.cli.commands_page import split_help
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.rebuild import rebuild
+from originset.cli.pages.commands_page import split_help
 from originset.cli.study.artifact import NAME
 from originset.cli.study.artifact import command as artifact
 from originset.data.studies.database import open_database

@@ -55,7 +55,7 @@ def test_sensitivity_is_kept_until_the_models_run_again(study, run) -> None:
         "SELECT vantage, value, chosen, median_ideal_origin, connections_saved FROM model_sensitivity"
         " WHERE parameter = 'colocation' AND value IN ('asn', 'ip') ORDER BY vantage NULLS LAST, value",
     ) == [
-        # tests/cli/test_rebuild.py has the pages: a from here, b from there, c and f imported.
+        # tests/cli/modelling/test_rebuild.py has the pages: a from here, b from there, c and f imported.
         ("here", "asn", True, 3.0, 3), ("here", "ip", False, 4.0, 2),
         ("there", "asn", True, 1.0, 1), ("there", "ip", False, 2.0, 0),
         (None, "asn", True, 0.5, 1), (None, "ip", False, 0.5, 1),
@@ -85,7 +85,7 @@ def test_a_study_that_was_not_analysed(study, run) -> None:
 def test_a_second_table_beside_the_studys_own(study, run, tmp_path, monkeypatch) -> None:
     """All in one AS: page a needs one connection in place of three."""
     # The other choices: test_sensitivity_is_kept_until_the_models_run_again.
-    monkeypatch.setattr("originset.cli.rebuild.variants", lambda _parameters: [])
+    monkeypatch.setattr("originset.cli.modelling.rebuild.variants", lambda _parameters: [])
     table = tmp_path / "one.dat"
     table.write_text("0.0.0.0/1\t64500\n128.0.0.0/1\t64500\n")
     done = run("study", "model", "--sensitivity", "--alternative-ip-to-as", table)

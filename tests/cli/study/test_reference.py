@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from web_server import Quiet, serving
 
 from originset.cli.analyze import command as analyze_command
-from originset.cli.commands_page import split_help
+from originset.cli.pages.commands_page import split_help
 from originset.cli.study.reference import command, update
 from originset.crawler.downloads.reference_tables import Sources
 from originset.data.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 from example_study import write_modelled
 from whole_tables import tables_of_database
 
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.errors import StudyError, UsageError
 from originset.data.studies import database
 from originset.data.studies.study import Study

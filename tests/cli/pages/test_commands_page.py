@@ -18,7 +18,7 @@ import pytest
 from hand_made_har import write_har
 
 from originset.cli import main
-from originset.cli.commands_page import commands, page, split_help
+from originset.cli.pages.commands_page import commands, page, split_help
 from originset.crawler.testbed.namespace import inside
 
 EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
@@ -169,7 +169,7 @@ def test_the_example_of_enrich(testbed: Any, folder: Path, monkeypatch: Any, cap
 def test_the_others_are_run_elsewhere() -> None:
     assert set(ELSEWHERE) <= set(EXAMPLES)
     for name in ELSEWHERE.values():
-        assert "split_help(" in (Path(__file__).parent / name).read_text(), name
+        assert "split_help(" in (Path(__file__).parents[1] / name).read_text(), name
 
 
 def test_the_page_has_every_command() -> None:

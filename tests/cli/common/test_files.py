@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from originset.cli.files import write_bytes, write_text
+from originset.cli.common.files import write_bytes, write_text
 from originset.data.errors import UsageError
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from originset.analysis.processes import ProcessEnded, shared_out
-from originset.cli.files import FILE
-from originset.cli.model_cluster import on_workers
+from originset.cli.common.files import FILE
+from originset.cli.modelling.model_cluster import on_workers
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_place import BUCKET
 from originset.data.errors import MissingDependency, UsageError
@@ -92,7 +92,7 @@ def batches_run(
             yield on_workers(client, cluster)
             return
         try:
-            from originset.cli.model_staging import staged  # noqa: PLC0415 - of an optional extra
+            from originset.cli.modelling.model_staging import staged  # noqa: PLC0415 - of an optional extra
         except ImportError:
             raise MissingDependency("the package obstore", "pip install 'originset[cluster]'") from None
         with staged(client, cluster, staging) as run_batches:

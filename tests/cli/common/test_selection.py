@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from example_study import ROWS, tables_of, write_modelled
 
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from originset.analysis.importing.import_run import import_hars
 from originset.cli.analyze import analyze
-from originset.cli.output import byte_progress, note
+from originset.cli.common.output import byte_progress, note
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import current
 from originset.data.studies.study import Study

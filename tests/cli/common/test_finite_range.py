@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from originset.cli.finite_range import FiniteRange
+from originset.cli.common.finite_range import FiniteRange
 
 
 @pytest.mark.parametrize("text", ["nan", "-nan", "inf", "-inf", "1e400"])

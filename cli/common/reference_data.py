@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import polars as pl
 
-from originset.cli.output import note, write_rows
+from originset.cli.common.output import note, write_rows
 from originset.data.reference.snapshot import Reference
 
 

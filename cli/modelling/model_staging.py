@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import originset
-from originset.cli.model_cluster import require_workers, run_on_workers
-from originset.cli.output import note
+from originset.cli.common.output import note
+from originset.cli.modelling.model_cluster import require_workers, run_on_workers
 from originset.data.errors import ClusterError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.files.staging_bucket import StagingBucket

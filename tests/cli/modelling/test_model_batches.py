@@ -23,10 +23,10 @@ from cluster_lab import DASK, Papers, scheduler, wait_until
 from generated_study import generate
 from s3_storage import bucket, keys
 
-from originset.cli import rebuild
 from originset.cli.main import main
-from originset.cli.model_batches import side_by_side
-from originset.cli.model_staging import place_of_study
+from originset.cli.modelling import rebuild
+from originset.cli.modelling.model_batches import side_by_side
+from originset.cli.modelling.model_staging import place_of_study
 from originset.data.errors import ClusterError, StudyError, UsageError
 from originset.data.files.staging_bucket import StagingBucket
 from originset.data.schema.study_tables import TABLES, Stage

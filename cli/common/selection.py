@@ -9,7 +9,7 @@ from typing import Any
 import click
 import duckdb
 
-from originset.cli.output import note
+from originset.cli.common.output import note
 from originset.queries.visit_selection import PAGE_KINDS, Selection, holds_internal_pages, select_visits
 
 _OPTIONS = (

@@ -11,8 +11,8 @@ import click
 import polars as pl
 
 from originset.analysis.resolution.live_answers import Lacking, Shown, lacking, store
-from originset.cli.finite_range import FiniteRange
-from originset.cli.output import note, progress
+from originset.cli.common.finite_range import FiniteRange
+from originset.cli.common.output import note, progress
 from originset.crawler.probe.live_lookups import Endpoint, Handshake, LookupPolicy, LookupRequest, look_up
 from originset.crawler.probe.resolver import parse_resolver
 from originset.data.studies.study import Study

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 from example_study import ROWS, tables_of
 
-from originset.cli.model_batches import side_by_side
-from originset.cli.rebuild import rebuild
+from originset.cli.modelling.model_batches import side_by_side
+from originset.cli.modelling.rebuild import rebuild
 from originset.data.errors import StudyError
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.database import open_database
@@ -77,7 +77,9 @@ def test_what_changes(rows, vantage, medians, saved, by_address) -> None:
 
 def test_the_same_and_another_ip_to_as_table(tmp_path, monkeypatch) -> None:
     """By a table that has all in one AS, page a needs one connection in place of three, the others one as before."""
-    monkeypatch.setattr("originset.cli.rebuild.variants", lambda _parameters: [])  # the other choices: ``rows``
+    monkeypatch.setattr(
+        "originset.cli.modelling.rebuild.variants", lambda _parameters: []
+    )  # the other choices: ``rows``
     study = make_study(tmp_path / "study")
     own = tables_of(ROWS)["addresses"].collect()
     one = own.with_columns(pl.lit(64500).cast(pl.Int64).alias("asn"), pl.lit([64500]).alias("asns"))

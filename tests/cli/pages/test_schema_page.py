@@ -4,11 +4,11 @@ import ast
 from pathlib import Path
 
 from originset.analysis.importing.rejects import REASONS
-from originset.cli.schema_page import VALUES, page
+from originset.cli.pages.schema_page import VALUES, page
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.models.browsers.causes.connection_causes import CAUSE, DETAIL
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 # They hold what recorders, browsers, resolvers, authorities and later versions write.
 OPEN = {

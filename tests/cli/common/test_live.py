@@ -2,7 +2,7 @@
 
 import pytest
 
-from originset.cli.live import remark
+from originset.cli.common.live import remark
 
 COUNTS = {"names": 7, "handshakes": 7, "certificates": 0, "not_contacted": 0, "unfinished": 0}
 

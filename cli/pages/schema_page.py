@@ -1,4 +1,4 @@
-"""docs/schema.md, with the values that columns may have: ``python -m originset.cli.schema_page > docs/schema.md``."""
+"""docs/schema.md, with the values that columns may have (``make docs``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import get_args
 from originset.analysis.har.quality import QUALITIES
 from originset.analysis.har.recorders import BROWSERS, RECORDERS
 from originset.analysis.importing.rejects import REASONS
-from originset.cli.rebuild import SECOND_TABLE
+from originset.cli.modelling.rebuild import SECOND_TABLE
 from originset.crawler.failures import ErrorKind
 from originset.crawler.visits import chromium_visit
 from originset.data.schema.page import page as page_with

@@ -6,8 +6,8 @@ import dataclasses
 
 import polars as pl
 
-from originset.cli.page_timeline import times_of
-from originset.cli.selection import apply_selection
+from originset.cli.common.page_timeline import times_of
+from originset.cli.common.selection import apply_selection
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study

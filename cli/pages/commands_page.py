@@ -1,4 +1,4 @@
-"""docs/commands.md, made from the commands' own help: ``python -m originset.cli.commands_page > docs/commands.md``."""
+"""docs/commands.md, made from the commands' own help (``make docs``)."""
 
 from __future__ import annotations
 

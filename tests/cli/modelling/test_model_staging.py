@@ -12,7 +12,7 @@ import pytest
 from example_study import ROWS, tables_of
 from s3_storage import bucket, keys
 
-from originset.cli.model_staging import _input_key, _result_key, run_staged
+from originset.cli.modelling.model_staging import _input_key, _result_key, run_staged
 from originset.data.errors import ClusterError
 from originset.data.files.staging_bucket import StagingBucket
 from originset.data.studies.shards import write_shard
@@ -75,7 +75,7 @@ def test_a_batch_that_outlives_its_command_stores_nothing(
         run_batch(*call)
         store.remove()
 
-    monkeypatch.setattr("originset.cli.model_staging.run_batch", interrupted)
+    monkeypatch.setattr("originset.cli.modelling.model_staging.run_batch", interrupted)
     run_staged(store.place, run, STAGE, 0)
     assert keys(staged) == []
 

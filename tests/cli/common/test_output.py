@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from originset.cli import main
-from originset.cli.output import FORMATS, note, say, write_rows
+from originset.cli.common.output import FORMATS, note, say, write_rows
 from originset.queries.result_rows import rows_of_relation
 
 ROWS = pl.DataFrame({"host": ["a.test", None], "n": [3, 4], "hosts": [["x", "y"], []]})

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from originset.cli.old_spellings import new_spelling
+from originset.cli.common.old_spellings import new_spelling
 from originset.data.errors import UsageError
 from originset.data.studies.study import Study
 

@@ -1,0 +1,1 @@
+"""What commands share: the command tree, options, output, and studies that they open."""
