@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.registrable_domains import registrable_domain
 
 ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
@@ -45,7 +45,7 @@ def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, 
     from_cache = pl.col("from_cache").fill_null(value=False)
     flags = on_network.group_by("visit").agg(
         from_cache.any().alias("cached"),
-        (pl.col("by_worker").fill_null(value=False)).any().alias("service_worker"),
+        (pl.col("by_service_worker").fill_null(value=False)).any().alias("service_worker"),
         pl.col("connection_id").is_null().all().alias("no_connection_ids"),
         pl.col("server_ip").is_null().all().alias("no_addresses"),
         pl.col("started").is_null().any().alias("no_times"),

@@ -11,9 +11,10 @@ import polars as pl
 
 from originset.analysis.certificates.certificate_rows import certificate_tables, from_details
 from originset.analysis.har.connections import connection_rows
-from originset.analysis.har.decoding.structs import Log, Page, decode
+from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.decoding.structs import Log, Page
 from originset.analysis.har.decoding.truncated import whole_entries
-from originset.analysis.har.gather import Gathered, VisitFacts
+from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
 from originset.analysis.har.recorders import Recorder, browser, detect, recorder_version
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.visits import visit_rows
@@ -39,13 +40,13 @@ class HarBatch:
     """
 
     def __init__(self, *, keep_secrets: bool = False) -> None:
-        self._gathered = Gathered()
+        self._entry_columns = EntryColumns()
         self._keep_secrets = keep_secrets
 
     @property
     def entries(self) -> int:
         """How many entries it holds."""
-        return self._gathered.entries
+        return self._entry_columns.entries
 
     def add(self, text: bytes, source: str, sha256: str) -> Taken:
         """Take one file; ``source`` is its path within what was imported.
@@ -81,20 +82,20 @@ class HarBatch:
 
     def add_log(self, log: Log, visits: list[VisitFacts]) -> None:
         """Take a decoded HAR, whose pages are ``visits``."""
-        self._gathered.add(log, visits)
+        self._entry_columns.add(log, visits)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
-        rows = request_rows(self._gathered, keep_secrets=self._keep_secrets)
+        rows = request_rows(self._entry_columns, keep_secrets=self._keep_secrets)
         chains = [
             from_chain(found) if isinstance(found, tuple) else [from_details(found)]
-            for found in self._gathered.certificates
+            for found in self._entry_columns.certificates
         ]
         return {
-            "visits": visit_rows(self._gathered.visits, rows, keep_secrets=self._keep_secrets),
+            "visits": visit_rows(self._entry_columns.visits, rows, keep_secrets=self._keep_secrets),
             "requests": finished_requests(rows),
             "connections": connection_rows(rows, [chain[0].certificate_id if chain else None for chain in chains]),
-            "dns_queries": lookup_rows(self._gathered, rows),
+            "dns_queries": lookup_rows(self._entry_columns, rows),
             **certificate_tables([certificate for chain in chains for certificate in chain]),
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.har.quality import ON_NETWORK, quality
 from originset.analysis.har.urls import url_columns
 from originset.data.schema.study_tables import TABLES

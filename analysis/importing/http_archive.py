@@ -22,8 +22,9 @@ import zstandard
 from rich.progress import Progress
 
 from originset.analysis.har.decoding.bounds import require_values
-from originset.analysis.har.decoding.structs import Entry, Log, Page, Place, decode_entry, decode_page
-from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.decoding.har_decoder import decode_entry, decode_page
+from originset.analysis.har.decoding.structs import Entry, Log, Page, Place
+from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.har.recorders import WEBPAGETEST, named_browser
 from originset.analysis.importing.har_files import HarFile, unpacking
 from originset.analysis.importing.import_batch import Importer, ImportSettings, ImportSummary

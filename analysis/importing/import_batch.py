@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from originset.analysis.har.decoding.structs import Log
-from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.har.recorders import Recorder
 from originset.analysis.har.tables import HarBatch, decode_whole_entries
 from originset.analysis.importing.cut_off_imports import cut_off_sources

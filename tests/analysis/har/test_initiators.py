@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from originset.analysis.har.decoding.structs import Initiator, decode
+from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.decoding.structs import Initiator
 from originset.analysis.har.initiators import called_by
 
 

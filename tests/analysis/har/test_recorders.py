@@ -5,7 +5,7 @@ import json
 import pytest
 from handmade_hars import entry, har_of, tables_of
 
-from originset.analysis.har.decoding.structs import decode
+from originset.analysis.har.decoding.har_decoder import decode
 from originset.analysis.har.recorders import detect
 
 
