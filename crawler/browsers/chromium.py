@@ -25,7 +25,7 @@ from originset.crawler.browsers.engine import Sandbox, command_in, find_binary, 
 from originset.crawler.browsers.scratch import scratch_folder
 from originset.crawler.browsers.watchdog import Deadline, end_family
 from originset.crawler.machine import own_addresses, private_memory
-from originset.crawler.netlog import reading as netlog
+from originset.crawler.netlog import visit_log
 from originset.crawler.netlog.stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
@@ -59,7 +59,7 @@ class Chromium:
 
     def _start(self, stack: ExitStack) -> None:
         folder = stack.enter_context(scratch_folder())
-        self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
+        self.netlog = NetLogStream(folder / "netlog", visit_log.EVENT_NAMES)
         stack.callback(self.netlog.close)
         answers, commands = self._launch(folder, stack)
         if self._killed.is_set():  # while it was starting

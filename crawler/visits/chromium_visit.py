@@ -16,8 +16,8 @@ from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevTool
 from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.user_agent import Guise
 from originset.crawler.failures import error_kind
-from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog import records as netlog_records
+from originset.crawler.netlog import visit_log
 from originset.crawler.netlog.stream import Event
 from originset.crawler.visits.consent import accept
 from originset.crawler.visits.har import har_log
@@ -238,14 +238,14 @@ def _settle(chromium: Chromium, page: PageLog, outcome: _Seen) -> None:
         time.sleep(_SETTLE_PAUSE_S)
 
 
-def _read(chromium: Chromium, page: PageLog, outcome: _Seen) -> netlog.VisitLog:
+def _read(chromium: Chromium, page: PageLog, outcome: _Seen) -> visit_log.VisitLog:
     urls = {exchange.sent.request.url.partition("#")[0] for exchange in page.main_exchanges()}
     named = {
         int(exchange.response.connection_id)
         for exchange in page.exchanges
         if exchange.response is not None and exchange.response.connection_id > 0
     }
-    return netlog.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
+    return visit_log.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
 
 
 def _capture(
@@ -277,11 +277,11 @@ def _capture(
     return har_log(recorded, "Chromium", chromium.version), extension
 
 
-def _quality(recorded: RecordedPage, log: netlog.VisitLog, *, cut: bool) -> list[str]:
+def _quality(recorded: RecordedPage, log: visit_log.VisitLog, *, cut: bool) -> list[str]:
     """What limits the recording: Chromium drops its connections when the machine's addresses change.
 
     ``cut``: the page made it tell more than is taken in. A connection whose host is not known is one that a way of
-    Chromium's led to which :mod:`originset.crawler.netlog.reading` does not know, such as a new feature's.
+    Chromium's led to which :mod:`originset.crawler.netlog.visit_log` does not know, such as a new feature's.
     """
     limits = {
         "network_changed": any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),

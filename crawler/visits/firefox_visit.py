@@ -26,7 +26,7 @@ from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.watchdog import Deadline
 from originset.crawler.failures import error_kind
 from originset.crawler.machine import own_addresses, private_memory
-from originset.crawler.netlog.reading import VisitLog
+from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.settings import VisitSettings
 from originset.crawler.visits.event_limits import text_without_data
 from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from originset.crawler.netlog.reading import VisitLog
+from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.visits.page_log import Exchange, PageLog, Response, Timing
 from originset.crawler.visits.request_links import (
     Frames,
