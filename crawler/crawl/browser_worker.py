@@ -17,7 +17,7 @@ from originset.crawler.visits.visit_browsers import Browser, browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 
 Captured = tuple[dict[str, Any], Extension]
@@ -87,7 +87,7 @@ class BrowserWorker:
         self._browser = None
         self._stack.close()
 
-    def visit(self, row: Row) -> Captured | None:
+    def visit(self, row: LedgerRow) -> Captured | None:
         """Visit a row's page once; None if its robots.txt forbids it.
 
         By https, and by http where nothing listens for https and the list named a bare host.
@@ -105,7 +105,7 @@ class BrowserWorker:
                 return fallback
         return captured
 
-    def _load(self, row: Row, url: str, quality: tuple[str, ...]) -> Captured | None:
+    def _load(self, row: LedgerRow, url: str, quality: tuple[str, ...]) -> Captured | None:
         if not self._politeness.permits(url):
             return None
         settings = self._settings

@@ -14,7 +14,7 @@ from originset.crawler.crawl.coordinator import Coordinator, VisitResult
 from originset.crawler.settings import Family, VisitSettings
 from originset.data.captures.capture import pack_capture
 from originset.data.errors import UsageError
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 
 _POLL_S = 1.0
 _FAMILIES = {"4": "IPv4 alone", "6": "IPv6 alone", "both": "IPv4 and IPv6", None: "neither IPv4 nor IPv6"}
@@ -58,7 +58,7 @@ class LocalWorker:
     def __init__(self, browser_worker: BrowserWorker) -> None:
         self._browser_worker = browser_worker
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+    def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         """Raises ``BrowserError`` if no browser can be started."""
         for row in rows:
             captured = self._browser_worker.visit(row)

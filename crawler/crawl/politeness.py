@@ -17,7 +17,7 @@ import tldextract
 from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.downloads.public_connection import opener
 from originset.crawler.settings import CrawlSettings
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.reference import snapshot
 
 # The name that a robots.txt calls us by.
@@ -40,12 +40,12 @@ def site_of(host: str) -> str:
     return _suffixes().extract_str(host).top_domain_under_public_suffix or host
 
 
-def host_of(row: Row) -> str:
+def host_of(row: LedgerRow) -> str:
     """The host that a visit asks first."""
     return urlsplit(url_of(row)).hostname or row.site
 
 
-def url_of(row: Row) -> str:
+def url_of(row: LedgerRow) -> str:
     """What a visit opens first."""
     return row.address or f"https://{row.site}/"
 
@@ -69,11 +69,11 @@ class Politeness:
     def _reference(self) -> snapshot.Reference:
         return snapshot.current()
 
-    def site(self, row: Row) -> str:
+    def site(self, row: LedgerRow) -> str:
         """What may be visited by one browser at a time."""
         return site_of(host_of(row))
 
-    def rate_limits(self, row: Row) -> tuple[RateLimit, ...]:
+    def rate_limits(self, row: LedgerRow) -> tuple[RateLimit, ...]:
         """What bounds the visits to a row's servers. It asks the system's resolver, so only where a bound is set."""
         per_address, per_as = self._settings.per_address, self._settings.per_as
         if per_address is None and per_as is None:
