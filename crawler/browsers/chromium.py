@@ -19,7 +19,7 @@ from typing import Self
 import psutil
 
 from originset.crawler.browsers import launch
-from originset.crawler.browsers.connection_filter import filtered
+from originset.crawler.browsers.connection_filter import filter_command
 from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevToolsLost
 from originset.crawler.browsers.engine import Sandbox, command_in, find_binary, flags, sandbox
 from originset.crawler.browsers.scratch import scratch_folder
@@ -79,7 +79,7 @@ class Chromium:
         binary = find_binary(settings.browser)
         self.sandbox: Sandbox = sandbox()
         refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
-        within = (*command_in(self.sandbox), *filtered(settings.family, refusal, own_addresses()))
+        within = (*command_in(self.sandbox), *filter_command(settings.family, refusal, own_addresses()))
         words = (*self.flags, *settings.extra_flags, f"--log-net-log={folder / 'netlog'}")
         process = launch.start_with_pipes(settings, binary, within, words, folder)
         if process.stdin is None or process.stdout is None:

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 from websockets.exceptions import WebSocketException
 
-from originset.crawler.browsers.connection_filter import filtered
+from originset.crawler.browsers.connection_filter import filter_command
 from originset.crawler.browsers.firefox import Firefox
 from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.watchdog import Deadline
@@ -70,7 +70,7 @@ class VisitingFirefox(Firefox):
             preferences={"network.cookie.cookieBehavior": _COOKIES[settings.third_party_cookies]},
         )
         refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
-        self._within = filtered(settings.family, refusal, own_addresses())
+        self._within = filter_command(settings.family, refusal, own_addresses())
         self.settings = settings
         self._killed = threading.Event()
         self._log: FirefoxLog | None = None

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from originset.crawler.netlog.sockets import SentRequest
-from originset.crawler.visits.page_log import Exchange, Response
+from originset.crawler.visits.devtools_events import Response
+from originset.crawler.visits.page_log import Exchange
 from originset.data.sanitising.url_redaction import redact_url
 
 

@@ -28,7 +28,7 @@ from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.captures.capture import capture_path, decode_extension, read_capture_bytes
 from originset.data.errors import UsageError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
@@ -365,7 +365,7 @@ def test_a_capture_that_its_crawl_could_not_report_is_not_made_again(command: Co
     for line in lines:
         if line["page_kind"] == "internal":
             capture_path(command.study.captures, line["visit_id"]).unlink()
-    row = Row("http://127.0.0.1/", "default", 1, 1, address="http://127.0.0.1/")
+    row = LedgerRow("http://127.0.0.1/", "default", 1, 1, address="http://127.0.0.1/")
     with sqlite3.connect(command.study.ledger_path) as connection:
         # As a crawl leaves it that was killed between the capture's rename and the ledger's commit.
         connection.execute("DELETE FROM visits WHERE page <> ''")
