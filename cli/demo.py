@@ -23,7 +23,7 @@ from originset.crawler.crawl.site_list import SiteList, read_site_list
 from originset.crawler.crawl_run import crawl
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.namespace import in_namespace, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import UsageError
 from originset.data.reference.snapshot import built_in
@@ -66,7 +66,7 @@ def command(out: Path) -> None:
     Example: originset demo --out demo
     """
     require("demo")
-    if not inside():
+    if not in_namespace():
         again = [sys.executable, "-m", "originset", "demo", "--out", str(out.absolute())]
         sys.exit(run_inside(again, os.environ))
     _make_room(out)

@@ -14,7 +14,7 @@ from originset.cli.experiment_run import run_experiment
 from originset.cli.experiment_verify import summary, verify_plan
 from originset.cli.files import FILE
 from originset.cli.output import format_option, note, write_rows
-from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.namespace import in_namespace, run_inside
 from originset.data.errors import UsageError
 from originset.data.studies.study import Study
 from originset.models.experiments.experiment_design import Mode
@@ -110,7 +110,7 @@ def command(
         write_rows(drawn.numbers.select("number", "unit", value="ours"), output_format)
         note(f"{len(drawn.paths)} files in {out}")
         return
-    if not inside():
+    if not in_namespace():
         sys.exit(run_inside([sys.executable, "-m", "originset", *sys.argv[1:]], os.environ))
     if plan is not None:
         rows = verify_plan(study, plan, out)

@@ -15,7 +15,7 @@ from originset.cli.output import note, progress
 from originset.cli.plan_source import read_plan
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.latency import ROUND_TRIP_MS, Profile
+from originset.crawler.testbed.latency import ROUND_TRIP_MS, LatencyProfile
 from originset.crawler.testbed.page_load import PageLoad, load_page
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.visit_browsers import browser_for
@@ -59,7 +59,7 @@ class _Page:
 
     visit: dict[str, Any]
     scenario: SiteScenario
-    latency: Profile
+    latency: LatencyProfile
 
     @property
     def url(self) -> str:
@@ -214,7 +214,7 @@ def _rebuilt(visit: dict[str, Any], tables: dict[str, pl.LazyFrame], deployed: D
     return _Page(visit, made, latency)
 
 
-def _latency(connections: pl.DataFrame) -> Profile:
+def _latency(connections: pl.DataFrame) -> LatencyProfile:
     """The access network that is nearest to the round trips which the page's connections took."""
     took = connections.select((pl.col("established_ms") - pl.col("opened_ms")).median()).item()
     round_trip = 0.0 if took is None else took / _ROUND_TRIPS_TO_CONNECT

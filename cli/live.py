@@ -13,7 +13,7 @@ import polars as pl
 from originset.analysis.resolution.live_answers import Lacking, Shown, lacking, store
 from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note, progress
-from originset.crawler.probe.live_lookups import Endpoint, Handshake, LookupPolicy, LookupRequest, look_up
+from originset.crawler.probe.live_lookups import CertificateProbe, Endpoint, LookupPolicy, LookupRequest, probe_live
 from originset.crawler.probe.resolver import parse_resolver
 from originset.data.studies.study import Study
 
@@ -104,7 +104,7 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
                 break
             some = hosts[first : first + _AT_ONCE]
             began = datetime.now(UTC)
-            found = look_up([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
+            found = probe_live([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
             counts["unfinished"] += len(found.unfinished)
             for name, count in store(study, wanted, began, found.queries, map(_shown, found.handshakes)).items():
                 counts[name] += count
@@ -137,7 +137,7 @@ def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
     visits = pl.concat([wanted.names, wanted.places.select("visit_id", "host")]).unique()
     for host, count in visits.group_by("host").len().sort("host").iter_rows():
         if resolver is not None:
-            asks = how.asks_for(host)
+            asks = how.may_look_up(host)
             why_not = None if asks else "not a name of the public DNS"
             rows.append((host, "A, AAAA, CNAME, HTTPS", resolver, None, count, asks, why_not))
     places = wanted.places.group_by("host", "server_ip", "port").len().sort("host", "server_ip", "port")
@@ -145,13 +145,13 @@ def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
         if address is not None:
             refusal = how.refusal(address, port)
             rows.append((host, "TLS handshake", address, port, count, refusal is None, refusal))
-        if how.asks_for(host):
+        if how.may_look_up(host):
             where = "as answered, if public and other" if address else "as answered, if public"
             rows.append((host, "TLS handshake", where, port, count, None, None))
     return pl.DataFrame(rows, schema=_PLAN, orient="row")
 
 
-def _shown(found: Handshake) -> Shown:
+def _shown(found: CertificateProbe) -> Shown:
     return Shown(
         found.host,
         found.address,

@@ -14,8 +14,7 @@ from originset.crawler.probe.server_observation import (
     ServerObservation,
     origins_in,
 )
-
-_MISDIRECTED = 421  # RFC 9110 section 15.5.20
+from originset.data.http_status import MISDIRECTED_REQUEST
 
 Code = Literal[
     "no_http2", "no_frame", "empty_frame", "own_name_missing", "frame_too_long", "not_an_origin", "not_covered",
@@ -98,7 +97,7 @@ def _of_set(seen: ServerObservation, planned: Iterable[str] | None) -> Iterator[
 
 def _of_host(seen: ServerObservation, host: HostObservation) -> Iterator[ServerFinding]:
     name = host.host
-    misdirected = any(_status(tried) == _MISDIRECTED for tried in (host.first, host.after))
+    misdirected = any(_status(tried) == MISDIRECTED_REQUEST for tried in (host.first, host.after))
     if not host.promised:
         # Without a frame nothing is taken away from it.
         if any(seen.payloads) and host.covered and not misdirected and host.first.answer is not None:

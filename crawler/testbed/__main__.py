@@ -19,7 +19,7 @@ from pathlib import Path
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.latency import PROFILES
-from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.namespace import in_namespace, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import OriginsetError
 
@@ -33,7 +33,7 @@ def main() -> int:
     arguments = parser.parse_args()
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     try:
-        if not inside():
+        if not in_namespace():
             return run_inside([sys.executable, "-m", "originset.crawler.testbed", *sys.argv[1:]])
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the folder is removed
         scenario = scenario_file.read(arguments.scenario) if arguments.scenario else scenario_file.built_in()

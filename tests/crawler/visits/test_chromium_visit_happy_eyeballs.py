@@ -23,7 +23,7 @@ RULES = ("address-same", "protocol-misdirected", "protocol-http1-both", "credent
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    with healthy_testbed(rule_catalogue.together(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
+    with healthy_testbed(rule_catalogue.combined_scenario(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
         yield lab
 
 
