@@ -20,11 +20,11 @@ from originset.analysis.har.requests import request_rows
 from originset.analysis.har.tables import finished_requests
 from originset.analysis.har.times import parse_timestamp
 from originset.analysis.har.urls import map_distinct, split_authority
-from originset.analysis.registrable_domains import registrable_domain
 from originset.data.captures.capture import Connection, DnsQuery, Extension, decode_extension, decode_raw_extension
 from originset.data.captures.capture import Visit as CapturedVisit
 from originset.data.errors import InputError
 from originset.data.host_names import canonical_ip, normalise_host
+from originset.data.reference.registrable_domains import registrable_domain
 from originset.data.sanitising.url_redaction import redact_url
 from originset.data.schema.study_tables import TABLES
 

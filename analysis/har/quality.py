@@ -22,7 +22,7 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.entry_columns import VisitFacts
-from originset.analysis.registrable_domains import registrable_domain
+from originset.data.reference.registrable_domains import registrable_domain
 
 ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.urls import map_distinct
-from originset.analysis.registrable_domains import host_rows
 from originset.analysis.resolution.addresses import address_rows
 from originset.analysis.resolution.edges import host_edges
+from originset.analysis.resolution.hosts import host_rows
 from originset.data.host_names import canonical_ip
 from originset.data.reference import providers as provider_table
 from originset.data.reference.snapshot import Reference, built_in

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.analysis.registrable_domains import host_rows, registrable_domain
 from originset.analysis.resolution.addresses import address_kinds, address_rows
 from originset.analysis.resolution.edges import host_edges
+from originset.analysis.resolution.hosts import host_rows
 from originset.analysis.resolution.name_resolution import resolve
 from originset.data.reference.providers import edge_ranges, provider_of_as, providers
+from originset.data.reference.registrable_domains import registrable_domain
 from originset.data.reference.snapshot import built_in
 from originset.data.reference.special_purpose import is_public
 from originset.data.schema.study_tables import TABLES
