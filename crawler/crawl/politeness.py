@@ -7,18 +7,18 @@ import ipaddress
 import socket
 import urllib.error
 import urllib.request
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
 import polars as pl
-import tldextract
 
 from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.downloads.public_connection import opener
 from originset.crawler.settings import CrawlSettings
 from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.reference import snapshot
+from originset.data.reference.registrable_domains import registrable_domain
 
 # The name that a robots.txt calls us by.
 PRODUCT = "originset"
@@ -29,15 +29,9 @@ _MINUTE_S = 60.0
 _MOST_RULES = 10_000
 
 
-@cache
-def _suffixes() -> tldextract.TLDExtract:
-    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
-
-
-@lru_cache(maxsize=100_000)
 def site_of(host: str) -> str:
-    """The registrable domain of a host; the host itself where it has none, as an address has."""
-    return _suffixes().extract_str(host).top_domain_under_public_suffix or host
+    """The registrable domain of a host; the host itself where it has none, as an IP address has."""
+    return registrable_domain(host) or host
 
 
 def host_of(row: LedgerRow) -> str:

@@ -110,6 +110,15 @@ def test_sites() -> None:
     assert [site_of(host) for host in hosts] == ["a.co.uk", "a.co.uk", "192.0.2.1", "localhost", "alice.github.io"]
 
 
+def test_sites_are_the_registrable_domains_of_the_tables() -> None:
+    """Also below a top-level domain that is not on the list, and of a private suffix itself."""
+    assert [site_of(host) for host in ("www.a.test", "b.a.test", "s3.amazonaws.com")] == [
+        "a.test",
+        "a.test",
+        "amazonaws.com",
+    ]
+
+
 def test_paces() -> None:
     row = LedgerRow("8.8.8.8", "here", 1, 1)
     assert Politeness(CrawlSettings()).rate_limits(row) == ()
