@@ -10,14 +10,14 @@ import click
 import polars as pl
 
 from originset.analysis.captures.capture_import import read_captures
-from originset.analysis.resolution.name_resolution import resolve
+from originset.analysis.resolution.name_resolution import resolve_names
 from originset.cli.files import FILE
 from originset.cli.model_batches import batch_options, batches_run, side_by_side
 from originset.cli.output import note, progress
 from originset.cli.rebuild import rebuild
 from originset.cli.reference import warn_of_age
 from originset.data.captures.capture_place import captures_folder, confirm_place, fetch_captures, place_of
-from originset.data.reference.snapshot import Reference, current
+from originset.data.reference.snapshot import Reference, current_reference
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
@@ -71,7 +71,7 @@ def command(
     study.manifest()  # an empty folder is a mistake here, not a new study
     if captures is not None:
         confirm_place(study, captures)
-    reference = current() if table is None else current().with_table(table)
+    reference = current_reference() if table is None else current_reference().with_table(table)
     warn_of_age(reference)
     with batches_run(**where) as run_batches:
         counts = analyze(study, reference, run_batches, views=views, jobs=where["jobs"])
@@ -114,6 +114,6 @@ def analyze(
             counts["captures_fetched"] = fetched
         with progress() as display:
             counts.update(read_captures(study, display, reference.suffix_list, jobs))
-        counts.update(resolve(study, reference))
+        counts.update(resolve_names(study, reference))
         counts.update(rebuild(study, Parameters(), run_batches or side_by_side(jobs)))
     return dict(counts)

@@ -16,7 +16,7 @@ from originset.cli.output import FORMATS, note, write_rows
 from originset.cli.plan_source import read_plan
 from originset.cli.writers.origin_set import choose
 from originset.crawler.probe.server_findings import findings
-from originset.crawler.probe.server_observation import DEADLINE_SECONDS, Target, observe
+from originset.crawler.probe.server_observation import DEADLINE_SECONDS, ProbeTarget, observe_server
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
 from originset.data.errors import UsageError
 from originset.data.host_names import address_and_port
@@ -102,15 +102,15 @@ def command(
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
     began = time.monotonic()
     address, port = _place(site or "", connect, timeout)
-    target = Target(site or "", address, port, path, ca_file)
+    target = ProbeTarget(site or "", address, port, path, ca_file)
     ctx.exit(_check_site(target, plan_path, max(0.0, timeout - (time.monotonic() - began)), output_format))
 
 
-def _check_site(target: Target, plan_path: Path | None, timeout: float, output_format: str) -> int:
+def _check_site(target: ProbeTarget, plan_path: Path | None, timeout: float, output_format: str) -> int:
     planned = None
     if plan_path is not None:
         planned = choose(read_plan(plan_path), target.site)[0].origins
-    seen = observe(target, timeout)
+    seen = observe_server(target, timeout)
     found = findings(seen, planned)
     rows = [(one.code, not one.is_note, one.subject, one.detail) for one in found]
     write_rows(pl.DataFrame(rows, schema=_COLUMNS, orient="row"), output_format)

@@ -26,7 +26,7 @@ from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.namespace import in_namespace, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import UsageError
-from originset.data.reference.snapshot import built_in
+from originset.data.reference.snapshot import built_in_reference
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
 from originset.queries.figures.all_figures import draw
@@ -80,7 +80,7 @@ def command(out: Path) -> None:
             "TLS connections with a request": len({r.connection for r in testbed.requests() if r.scheme == "https"}),
             "DNS queries": len(testbed.dns_queries()),
         }
-    analyze(study, built_in())  # a demo is the same everywhere
+    analyze(study, built_in_reference())  # a demo is the same everywhere
     _show(study, out, logged)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from originset.analysis.resolution.live_answers import lacking
+from originset.analysis.resolution.live_answers import missing_answers
 from originset.cli.analyze import analyze
 from originset.cli.live import enrich, live_options, policy, remark, would_contact
 from originset.cli.output import format_option, note, write_rows
 from originset.data.errors import UsageError
-from originset.data.reference.snapshot import current
+from originset.data.reference.snapshot import current_reference
 from originset.data.studies.study import Study
 
 
@@ -44,7 +44,7 @@ def command(
     study.manifest()
     how = policy(resolver, rate, allow_private=allow_private)
     if dry_run:
-        wanted = lacking(study, again=again, refused_too=allow_private)
+        wanted = missing_answers(study, again=again, refused_too=allow_private)
         write_rows(would_contact(wanted, how), output_format)
         note(f"{len(wanted.hosts)} hosts would be asked for; nothing was contacted")
         return
@@ -52,7 +52,7 @@ def command(
         raise UsageError("enrich contacts a resolver and the servers of the study", "say --live, or --dry-run to see")
     counts = enrich(study, how, live_timeout, again=again)
     remark(counts)
-    analyze(study, current())
+    analyze(study, current_reference())
     note(f"database: {study.database_path}")
     if counts["unfinished"]:
         click.get_current_context().exit(1)

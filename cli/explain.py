@@ -15,7 +15,7 @@ from originset.cli.live import enrich, live_options, policy, remark
 from originset.cli.output import note, say
 from originset.cli.scratch_study import study_of
 from originset.cli.study_report import report_contents
-from originset.data.reference.snapshot import current
+from originset.data.reference.snapshot import current_reference
 from originset.queries.report.cause_sentences import recorded
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents
@@ -48,7 +48,7 @@ def command(
     with study_of([har]) as study:
         if live:
             remark(enrich(study, policy(resolver, rate, allow_private=allow_private), live_timeout))
-            analyze(study, current())
+            analyze(study, current_reference())
         made = report_contents(study, har.name, pages=100)
     say("\n".join(_lines(made)))
     if out is not None:

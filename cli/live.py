@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 
-from originset.analysis.resolution.live_answers import Lacking, Shown, lacking, store
+from originset.analysis.resolution.live_answers import LiveHandshake, MissingAnswers, missing_answers, store_answers
 from originset.cli.finite_range import FiniteRange
 from originset.cli.output import note, progress
 from originset.crawler.probe.live_lookups import CertificateProbe, Endpoint, LookupPolicy, LookupRequest, probe_live
@@ -91,7 +91,7 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
     resolver = None if how.resolver is None else how.resolver.name
     facts = {"resolver": resolver, "rate": how.rate, "allow_private": how.allow_private, "again": again}
     with study.changing("enrich", facts) as counts, progress() as display:
-        wanted = lacking(study, again=again, refused_too=how.allow_private)
+        wanted = missing_answers(study, again=again, refused_too=how.allow_private)
         counts.update(names=0, handshakes=0, certificates=0, not_contacted=0, unfinished=0)
         ends = time.monotonic() + seconds
         hosts = wanted.hosts
@@ -106,7 +106,9 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
             began = datetime.now(UTC)
             found = probe_live([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
             counts["unfinished"] += len(found.unfinished)
-            for name, count in store(study, wanted, began, found.queries, map(_shown, found.handshakes)).items():
+            for name, count in store_answers(
+                study, wanted, began, found.queries, map(_shown, found.handshakes)
+            ).items():
                 counts[name] += count
             display.advance(task, len(some))
     return dict(counts)
@@ -122,7 +124,7 @@ def remark(counts: dict[str, int]) -> None:
         note(f"there was no time for {counts['unfinished']} hosts; say --live-timeout with more seconds")
 
 
-def places_of(wanted: Lacking) -> dict[str, tuple[Endpoint, ...]]:
+def places_of(wanted: MissingAnswers) -> dict[str, tuple[Endpoint, ...]]:
     """Each host's distinct places, over all visits."""
     found: dict[str, dict[Endpoint, None]] = {}
     for host, address, port in wanted.places.select("host", "server_ip", "port").iter_rows():
@@ -130,7 +132,7 @@ def places_of(wanted: Lacking) -> dict[str, tuple[Endpoint, ...]]:
     return {host: tuple(places) for host, places in found.items()}
 
 
-def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
+def would_contact(wanted: MissingAnswers, how: LookupPolicy) -> pl.DataFrame:
     """What :func:`enrich` would ask whom for, and what it would refuse to; nothing is contacted."""
     resolver = None if how.resolver is None else how.resolver.name
     rows: list[tuple[object, ...]] = []
@@ -151,8 +153,8 @@ def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_PLAN, orient="row")
 
 
-def _shown(found: CertificateProbe) -> Shown:
-    return Shown(
+def _shown(found: CertificateProbe) -> LiveHandshake:
+    return LiveHandshake(
         found.host,
         found.address,
         found.port,

@@ -8,11 +8,11 @@ import click
 import polars as pl
 
 from originset.cli.output import format_option, note, write_rows
-from originset.crawler.downloads.reference_tables import Sources, update
+from originset.crawler.downloads.reference_tables import ReferenceSources, update_reference
 from originset.data.reference import providers
-from originset.data.reference.snapshot import Reference, current, fetched_folder
+from originset.data.reference.snapshot import Reference, current_reference, fetched_folder
 
-SOURCES = Sources()
+SOURCES = ReferenceSources()
 
 
 @click.group()
@@ -32,7 +32,7 @@ def show(output_format: str) -> None:
 
     Example: originset reference show --format json
     """
-    reference = current()
+    reference = current_reference()
     _write({**reference.facts, "providers": providers.described()}, output_format)
     warn_of_age(reference)
 
@@ -52,8 +52,8 @@ def update_command(day: datetime | None, output_format: str) -> None:
 
     Example: originset reference update --date 2026-10-01
     """
-    update(fetched_folder(), SOURCES, None if day is None else day.date())
-    _write(current().facts, output_format)
+    update_reference(fetched_folder(), SOURCES, None if day is None else day.date())
+    _write(current_reference().facts, output_format)
     note(f"kept in {fetched_folder()}; remove that folder to go back to what is built in")
 
 

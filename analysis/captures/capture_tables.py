@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from originset.analysis.certificates.certificate_rows import Certificate, certificate_tables, from_der
+from originset.analysis.certificates.certificate_rows import Certificate, certificate_from_der, certificate_tables
 from originset.analysis.har.decoding.har_decoder import decode
 from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
 from originset.analysis.har.recorders import ORIGINSET
@@ -184,7 +184,7 @@ class CaptureBatch:
 
 def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) -> Certificate:
     try:
-        certificate = from_der(base64.b64decode(text, validate=True), chain)
+        certificate = certificate_from_der(base64.b64decode(text, validate=True), chain)
     except (binascii.Error, ValueError):
         return Certificate(certificate_id, chain=chain, problem="not base64")
     if certificate.certificate_id == certificate_id:

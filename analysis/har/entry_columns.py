@@ -17,7 +17,7 @@ import polars as pl
 
 from originset.analysis.har.decoding.structs import DnsInfo, Entry, Log, Page, SecurityDetails
 from originset.analysis.har.entry_facts import cached_flags, connection_ids, page_positions
-from originset.analysis.har.initiators import called_by
+from originset.analysis.har.initiators import initiator_url
 from originset.analysis.har.recorders import OTHER, Recorder
 
 # URLs are most of the text, and lie in series of their own: an operation on one column of them touches nothing else.
@@ -121,7 +121,7 @@ class EntryColumns:
             content, cause = response.content, entry.initiator
             # Each in the order of _COLUMNS.
             urls.append(request.url)
-            causes.append(cause if cause is None or isinstance(cause, str) else called_by(cause))
+            causes.append(cause if cause is None or isinstance(cause, str) else initiator_url(cause))
             texts += (
                 entry.started,
                 request.method,

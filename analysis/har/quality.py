@@ -35,7 +35,7 @@ _WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}
 _SITES_OF_A_PROXY = 3
 
 
-def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
+def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
     """A list of words for each visit, in the order of ``visits``.
 
     ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it;

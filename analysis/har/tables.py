@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from originset.analysis.certificates.certificate_rows import certificate_tables, from_details
+from originset.analysis.certificates.certificate_rows import certificate_from_details, certificate_tables
 from originset.analysis.har.connections import connection_rows
 from originset.analysis.har.decoding.har_decoder import decode
 from originset.analysis.har.decoding.structs import Log, Page
 from originset.analysis.har.decoding.truncated import whole_entries
 from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
-from originset.analysis.har.recorders import Recorder, browser, detect, recorder_version
+from originset.analysis.har.recorders import Recorder, browser, detect_recorder, recorder_version
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.visits import visit_rows
 from originset.analysis.har.webpagetest_chains import from_chain
@@ -26,7 +26,7 @@ from originset.data.studies.identity import import_visit_id
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FileSummary:
     """What was taken of a file: ``lost`` says where one that was cut off ends."""
 
     recorder: Recorder
@@ -48,7 +48,7 @@ class HarBatch:
         """How many entries it holds."""
         return self._entry_columns.entries
 
-    def add(self, text: bytes, source: str, sha256: str) -> Taken:
+    def add(self, text: bytes, source: str, sha256: str) -> FileSummary:
         """Take one file; ``source`` is its path within what was imported.
 
         Raises:
@@ -56,7 +56,7 @@ class HarBatch:
         """
         with _cycles_later():
             log, lost = decode_whole_entries(text, source)
-            recorder = detect(log)
+            recorder = detect_recorder(log)
             kind, version = browser(log, recorder)
             pages: list[Page | None] = [*log.pages] if log.pages else [None]
             self.add_log(
@@ -78,7 +78,7 @@ class HarBatch:
                 ],
             )
             del log
-        return Taken(recorder, lost)
+        return FileSummary(recorder, lost)
 
     def add_log(self, log: Log, visits: list[VisitFacts]) -> None:
         """Take a decoded HAR, whose pages are ``visits``."""
@@ -88,7 +88,7 @@ class HarBatch:
         """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
         rows = request_rows(self._entry_columns, keep_secrets=self._keep_secrets)
         chains = [
-            from_chain(found) if isinstance(found, tuple) else [from_details(found)]
+            from_chain(found) if isinstance(found, tuple) else [certificate_from_details(found)]
             for found in self._entry_columns.certificates
         ]
         return {

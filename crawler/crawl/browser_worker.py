@@ -11,7 +11,7 @@ from typing import Any
 from originset.crawler.crawl.internal_links import internal_links
 from originset.crawler.crawl.politeness import Politeness, url_of
 from originset.crawler.failures import port_is_closed
-from originset.crawler.probe.resolver import ask_for_visit
+from originset.crawler.probe.resolver import query_visit_names
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.visits.visit_browsers import Browser, browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
@@ -133,7 +133,7 @@ class BrowserWorker:
         self._visits += 1
         har_log, extension = visit(browser, request)
         if settings.resolver is not None:
-            ask_for_visit(settings.resolver, har_log, extension, allow_private=settings.visit.allow_private)
+            query_visit_names(settings.resolver, har_log, extension, allow_private=settings.visit.allow_private)
         return har_log, extension
 
     def _ready(self) -> Browser:

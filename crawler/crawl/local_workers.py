@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from originset.crawler.browsers.address_families import families
+from originset.crawler.browsers.address_families import reachable_families
 from originset.crawler.browsers.connection_filter import can_filter
 from originset.crawler.browsers.engine import sandbox
 from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker, Captured
@@ -100,7 +100,7 @@ def _require_family(wanted: Family | None) -> None:
     Raises:
         UsageError: they cannot.
     """
-    reached = families()
+    reached = reachable_families()
     if wanted is None or wanted == reached:
         return
     if reached != "both":

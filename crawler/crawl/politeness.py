@@ -14,7 +14,7 @@ from urllib.robotparser import RobotFileParser
 import polars as pl
 
 from originset.crawler.crawl.frontier import RateLimit
-from originset.crawler.downloads.public_connection import opener
+from originset.crawler.downloads.public_connection import url_opener
 from originset.crawler.settings import CrawlSettings
 from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.reference import snapshot
@@ -57,11 +57,11 @@ class Politeness:
         self._settings = settings
         # A site's visits come close to one another, or a fresh look does no harm.
         self._rules = lru_cache(maxsize=_MOST_RULES)(self._fetch)
-        self._opener = opener(allow_private=settings.visit.allow_private)
+        self._opener = url_opener(allow_private=settings.visit.allow_private)
 
     @cached_property
     def _reference(self) -> snapshot.Reference:
-        return snapshot.current()
+        return snapshot.current_reference()
 
     def site(self, row: LedgerRow) -> str:
         """What may be visited by one browser at a time."""

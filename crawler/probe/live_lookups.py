@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from originset.crawler.probe.resolver import Resolver, ask
+from originset.crawler.probe.resolver import Resolver, query_names
 from originset.data.captures.capture import DnsQuery
 from originset.data.host_names import canonical_ip
 from originset.data.reference.special_purpose import is_public
@@ -118,7 +118,9 @@ async def _probe_live(wanted: Sequence[LookupRequest], policy: LookupPolicy, sec
     if policy.resolver is not None:
         try:
             async with asyncio.timeout(seconds):
-                queries = await ask(policy.resolver, [one.host for one in wanted if policy.may_look_up(one.host)])
+                queries = await query_names(
+                    policy.resolver, [one.host for one in wanted if policy.may_look_up(one.host)]
+                )
         except TimeoutError:
             return LookupAnswers([], [], {one.host for one in wanted})
     for query in queries:

@@ -121,10 +121,13 @@ def _contamination(seen: ServerObservation, host: HostObservation) -> Iterator[S
     first, after = host.first.answer, host.after.answer
     page, page_after = seen.page.answer, host.site_after.answer
     if first is not None and after is not None and first.essence != after.essence:
-        detail = f"first on a connection: {_told(host.first)}; after {seen.target.site}: {_told(host.after)}"
+        detail = (
+            f"first on a connection: {_answer_text(host.first)}; after {seen.target.site}: {_answer_text(host.after)}"
+        )
         yield ServerFinding("contaminated", host.host, detail)
     elif page is not None and page_after is not None and page.essence != page_after.essence:
-        detail = f"after {host.host}, {seen.target.site} answers {_told(host.site_after)} instead of {_told(seen.page)}"
+        now, before = _answer_text(host.site_after), _answer_text(seen.page)
+        detail = f"after {host.host}, {seen.target.site} answers {now} instead of {before}"
         yield ServerFinding("contaminated", host.host, detail)
 
 
@@ -135,7 +138,7 @@ def _beside_its_own(host: HostObservation) -> Iterator[ServerFinding]:
             yield ServerFinding("not_compared", host.host, f"not compared with its own server: {why}")
         return
     if host.own.answer.essence != host.first.answer.essence:
-        detail = f"here: {_told(host.first)}; at its own address: {_told(host.own)}"
+        detail = f"here: {_answer_text(host.first)}; at its own address: {_answer_text(host.own)}"
         yield ServerFinding("answers_differ", host.host, detail)
     elif host.own.answer.body_sha256 != host.first.answer.body_sha256:
         yield ServerFinding("body_differs", host.host, "the same kind of answer, another body than at its own address")
@@ -157,7 +160,7 @@ def _status(tried: ProbeResponse) -> int | None:
     return None if tried.answer is None else tried.answer.status
 
 
-def _told(tried: ProbeResponse) -> str:
+def _answer_text(tried: ProbeResponse) -> str:
     """An answer in a few words."""
     if tried.answer is None:
         return tried.problem or "no answer"

@@ -21,7 +21,7 @@ from originset.crawler.visits.devtools_events import (
     WebSocketFrameError,
     WebSocketHandshake,
 )
-from originset.crawler.visits.event_limits import EventBudget, without_data
+from originset.crawler.visits.event_limits import EventBudget, without_data_urls
 
 # RFC 9110 sections 15.3.5 and 15.3.6.
 _BODILESS = frozenset({204, 205})
@@ -86,7 +86,7 @@ class PageLog:
         if method in _ACTIVITY:
             self.activity += 1
         if (entry := _HANDLERS.get(method)) is not None:
-            event = without_data(params)
+            event = without_data_urls(params)
             if self.budget.take(len(event)):
                 decoder, handler = entry
                 handler(self, decoder.decode(event))

@@ -20,7 +20,14 @@ from typing import Any, Literal, Self
 
 from originset.data.files.atomic_files import disk_fault
 from originset.data.ledger.completeness_marker import CompletenessMarker
-from originset.data.ledger.ledger_file import SCHEMA, address, check, connect, require_regular, unusable
+from originset.data.ledger.ledger_file import (
+    SCHEMA,
+    check_content,
+    file_uri,
+    ledger_error,
+    open_ledger_file,
+    require_regular,
+)
 
 State = Literal["queued", "leased", "done", "partial", "failed", "skipped"]
 Outcome = Literal["done", "partial", "failed", "skipped"]
@@ -77,7 +84,7 @@ class Ledger:
         self._path = path
         self._marker = CompletenessMarker(path)
         self._lock = threading.Lock()
-        self._connection = connect(path)
+        self._connection = open_ledger_file(path)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
             # The capture is on the disk before its row says so; a row that a power cut takes is leased again.
@@ -85,7 +92,7 @@ class Ledger:
             self._connection.executescript(SCHEMA)
         except sqlite3.Error as error:
             self._connection.close()
-            raise unusable(path, error) from error
+            raise ledger_error(path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +121,7 @@ class Ledger:
                     if durable:
                         cursor.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
-            raise unusable(self._path, error) from error
+            raise ledger_error(self._path, error) from error
 
     def stored_fact(self, name: str, value: str) -> str:
         """The value that was stored first under this name; ``value`` is stored if there is none yet."""
@@ -218,20 +225,20 @@ class Ledger:
         require_regular(other)
         try:
             with self._lock, closing(self._connection.cursor()) as cursor:
-                cursor.execute("ATTACH ? AS other", (address(other.resolve(), read_only=True),))
+                cursor.execute("ATTACH ? AS other", (file_uri(other.resolve(), read_only=True),))
                 try:
-                    check(self._connection, "other")
+                    check_content(self._connection, "other")
                 except BaseException:
                     cursor.execute("DETACH other")
                     raise
         except sqlite3.Error as error:
-            raise unusable(other, error) from error
+            raise ledger_error(other, error) from error
         try:
             with self._transaction() as cursor:
                 try:
                     cursor.execute(_MERGE_OTHER)
                 except sqlite3.DatabaseError as error:
-                    raise unusable(self._path if disk_fault(error) else other, error) from error
+                    raise ledger_error(self._path if disk_fault(error) else other, error) from error
         finally:
             with self._lock:
                 self._connection.execute("DETACH other")
@@ -245,7 +252,7 @@ class Ledger:
             with self._lock:
                 return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise unusable(self._path, error) from error
+            raise ledger_error(self._path, error) from error
 
 
 def _insert(cursor: sqlite3.Cursor, rows: Iterable[LedgerRow]) -> None:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from originset.crawler.browsers.address_families import families
+from originset.crawler.browsers.address_families import reachable_families
 from originset.crawler.crawl import local_workers
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
@@ -270,14 +270,14 @@ def test_a_machine_without_the_address_family(command: Command) -> None:
     for family, words in alone:
         subprocess.run(["ip", *(words or ["-4"]), "route", "del", "default"], check=True)
         try:
-            assert families() == family
+            assert reachable_families() == family
             code, _, said = command.run("--family", "both")
             assert code == 2
             assert f"this machine reaches IPv{family} alone, not IPv4 and IPv6" in said
         finally:
             destination = "::/0" if words else "default"
             subprocess.run(["ip", *words, "route", "add", destination, "dev", "uplink"], check=True)
-    assert families() == "both"
+    assert reachable_families() == "both"
     assert not command.study.root.exists(), "nothing was begun"
 
 

@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.importing.import_run import import_hars
-from originset.analysis.merging.study_merge import MergeSummary, merge
+from originset.analysis.merging.study_merge import MergeSummary, merge_studies
 from originset.data.captures.capture import Extension, Visit, write_capture
 from originset.data.errors import StudyError, UsageError
 from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
@@ -41,7 +41,7 @@ def crawled(root: Path, *visit_ids: str) -> Study:
 def merged(root: Path, *sources: Study) -> tuple[Study, MergeSummary]:
     study = Study(root)
     with study.changing("merge", {}):
-        return study, merge(study, sources, DISPLAY)
+        return study, merge_studies(study, sources, DISPLAY)
 
 
 def visits(study: Study) -> list[str]:

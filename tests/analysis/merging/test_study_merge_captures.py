@@ -9,7 +9,7 @@ from s3_storage import bucket, keys
 
 from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.merging import study_merge_captures
-from originset.analysis.merging.study_merge import MergeSummary, merge
+from originset.analysis.merging.study_merge import MergeSummary, merge_studies
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
@@ -56,7 +56,7 @@ def visit_id(site: str) -> str:
 
 def merged(study: Study, *sources: Study) -> MergeSummary:
     with study.changing("merge", {}):
-        return merge(study, sources, DISPLAY)
+        return merge_studies(study, sources, DISPLAY)
 
 
 def names(sites: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import Extension, Visit, capture_path, capture_paths, pack_capture
-from originset.data.captures.capture_store import FolderStore, Kept
+from originset.data.captures.capture_store import FolderStore, StoredCapture
 from originset.data.errors import InputError, StudyError
 from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
@@ -89,7 +89,7 @@ class Watched(FolderStore):
 
     listed = 0
 
-    def captures(self) -> Iterator[Kept]:
+    def captures(self) -> Iterator[StoredCapture]:
         self.listed += 1
         return super().captures()
 
