@@ -24,7 +24,7 @@ class ProcessEnded:
     """In place of a result: the process that worked on it ended, and a process for it alone ended too."""
 
 
-def shared_out(
+def run_in_processes(
     jobs: int, function: Callable[..., _R], calls: Sequence[tuple[object, ...]]
 ) -> Iterator[tuple[_R | ProcessEnded, int]]:
     """What ``function`` gives for each of these arguments, in the order in which they are done, and which it was.
@@ -41,10 +41,10 @@ def shared_out(
             yield from _shared_by_one_pool(jobs, function, calls, waiting, under_way)
         except BrokenProcessPool:
             for number in sorted(under_way):
-                yield alone(function, calls[number]), number
+                yield run_in_own_process(function, calls[number]), number
 
 
-def alone(function: Callable[..., _R], arguments: tuple[object, ...]) -> _R | ProcessEnded:
+def run_in_own_process(function: Callable[..., _R], arguments: tuple[object, ...]) -> _R | ProcessEnded:
     """What ``function`` gives in a process of its own."""
     with _single_threaded(), ProcessPoolExecutor(1, _SPAWN, _end_with_parent) as pool:
         try:
@@ -53,7 +53,7 @@ def alone(function: Callable[..., _R], arguments: tuple[object, ...]) -> _R | Pr
             return ProcessEnded()
 
 
-class _Others(Generic[_R]):
+class _WorkerProcesses(Generic[_R]):
     """The processes beside this one, and what they were given of the calls that are ``waiting``."""
 
     def __init__(
@@ -73,7 +73,7 @@ class _Others(Generic[_R]):
 
     def give(self) -> None:
         """One more call: not more than they can begin with, so that all end together."""
-        if (number := _first(self._waiting)) is None:
+        if (number := _next_call(self._waiting)) is None:
             return
         self._under_way.add(number)
         try:
@@ -111,7 +111,7 @@ def _shared_by_one_pool(
     waiting: deque[int],
     under_way: set[int],
 ) -> Iterator[tuple[_R, int]]:
-    """As :func:`shared_out`. ``waiting``: calls not begun; ``under_way``: those that other processes were given.
+    """As :func:`run_in_processes`. ``waiting``: calls not begun; ``under_way``: those that other processes were given.
 
     Raises:
         BrokenProcessPool: a process ended.
@@ -119,12 +119,12 @@ def _shared_by_one_pool(
     count = max(jobs - 1, 1)
     left = len(waiting)
     with _single_threaded(), ProcessPoolExecutor(count, _SPAWN, _end_with_parent) as pool:
-        others = _Others(pool, function, calls, waiting, under_way)
+        others = _WorkerProcesses(pool, function, calls, waiting, under_way)
         try:
             for _ in range(count):
                 others.give()
             while left:
-                if (mine := _first(waiting)) is not None:
+                if (mine := _next_call(waiting)) is not None:
                     yield function(*calls[mine]), mine
                     left -= 1
                 while left and (mine is None or not others.none_finished()):
@@ -139,7 +139,7 @@ def _shared_by_one_pool(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _first(waiting: deque[_T]) -> _T | None:
+def _next_call(waiting: deque[_T]) -> _T | None:
     """Taken out of it; None where nothing is left. Several threads do so at once."""
     try:
         return waiting.popleft()

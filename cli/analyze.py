@@ -9,20 +9,16 @@ from typing import Any
 import click
 import polars as pl
 
-from originset.analysis.captures.capture_import import read_captures
-from originset.analysis.resolution.name_resolution import resolve
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE
-from originset.cli.common.output import note, progress
+from originset.cli.common.output import note
 from originset.cli.common.reference_data import warn_of_age
-from originset.cli.modelling.model_batches import batch_options, batches_run, side_by_side
-from originset.cli.modelling.rebuild import rebuild
-from originset.data.captures.capture_place import captures_folder, confirm_place, fetch_captures, place_of
-from originset.data.reference.snapshot import Reference, current
+from originset.cli.modelling.analysis import analyze
+from originset.cli.modelling.model_batches import batch_options, batches_run
+from originset.data.captures.capture_place import captures_folder, confirm_place, place_of
+from originset.data.reference.snapshot import current_reference
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
-from originset.models.parameters import Parameters
-from originset.models.runner.runner import RunBatches
 
 _SHOWN = 20
 
@@ -74,7 +70,7 @@ def command(
     study.manifest()  # an empty folder is a mistake here, not a new study
     if captures is not None:
         confirm_place(study, captures)
-    reference = current() if table is None else current().with_table(table)
+    reference = current_reference() if table is None else current_reference().with_table(table)
     warn_of_age(reference)
     with batches_run(**where) as run_batches:
         counts = analyze(study, reference, run_batches, views=views, jobs=where["jobs"])
@@ -95,28 +91,3 @@ def _report_refused(study: Study) -> int:
     if refused.height > _SHOWN:
         note(f"and {refused.height - _SHOWN} more; all are in the table rejects")
     return refused.height
-
-
-def analyze(
-    study: Study,
-    reference: Reference,
-    run_batches: RunBatches | None = None,
-    *,
-    views: bool | None = None,
-    jobs: int = 1,
-) -> dict[str, int]:
-    """Bring tables, database and models up to date with what was crawled and imported; says how much there was.
-
-    ``views``: whether the database reads the largest tables from their shards; None for as it was. ``jobs``: processes
-    that read captures, and run batches of the models unless ``run_batches`` does.
-    """
-    with study.changing("analyze", {}) as counts:
-        if views is not None:
-            study.update_manifest(views=views)
-        if fetched := fetch_captures(study):
-            counts["captures_fetched"] = fetched
-        with progress() as display:
-            counts.update(read_captures(study, display, reference.suffix_list, jobs))
-        counts.update(resolve(study, reference))
-        counts.update(rebuild(study, Parameters(), run_batches or side_by_side(jobs)))
-    return dict(counts)

@@ -13,8 +13,8 @@ import polars as pl
 
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.common.scratch_study import study_of
 from originset.cli.common.selection import apply_selection, selection_options
+from originset.cli.modelling.scratch_study import study_of
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 import polars as pl
 
-from originset.cli.analyze import analyze
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import make_folder, write_text
 from originset.cli.common.namespace import enter_namespace
 from originset.cli.common.output import note, progress, write_rows
 from originset.cli.common.study_report import report_contents
+from originset.cli.modelling.analysis import analyze
 from originset.cli.writers import h2o, node
 from originset.cli.writers.origin_set import choose
 from originset.crawler.crawl.pending_visits import CrawlPlan
@@ -25,7 +25,7 @@ from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import UsageError
-from originset.data.reference.snapshot import built_in
+from originset.data.reference.snapshot import built_in_reference
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
 from originset.models.plans.site_plan import site_plan
@@ -69,6 +69,7 @@ def command(out: Path) -> None:
     """
     require("demo")
     enter_namespace()
+    out = out.absolute()  # paths that it prints hold wherever they are pasted
     _make_room(out)
     study = Study(out / "study")
     with Testbed(scenario_file.built_in(), out / "testbed") as testbed:
@@ -80,7 +81,7 @@ def command(out: Path) -> None:
             "TLS connections with a request": len({r.connection for r in testbed.requests() if r.scheme == "https"}),
             "DNS queries": len(testbed.dns_queries()),
         }
-    analyze(study, built_in())  # a demo is the same everywhere
+    analyze(study, built_in_reference())  # a demo is the same everywhere
     _show(study, out, logged)
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import click
 import polars as pl
 
-from originset.cli.analyze import analyze
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import write_text
 from originset.cli.common.live import enrich, live_options, policy, remark
 from originset.cli.common.output import note, say
-from originset.cli.common.scratch_study import study_of
 from originset.cli.common.study_report import report_contents
-from originset.data.reference.snapshot import current
+from originset.cli.modelling.analysis import analyze
+from originset.cli.modelling.scratch_study import study_of
+from originset.data.reference.snapshot import current_reference
 from originset.queries.report.cause_sentences import recorded
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents
@@ -59,7 +59,7 @@ def command(
     with study_of([har]) as study:
         if live:
             remark(enrich(study, policy(resolver, rate, allow_private=allow_private), max_time))
-            analyze(study, current())
+            analyze(study, current_reference())
         made = report_contents(study, har.name, pages=100)
     say("\n".join(_lines(made)))
     if out is not None:

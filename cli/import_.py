@@ -9,7 +9,7 @@ import click
 
 from originset.analysis.importing.import_batch import FileLimits, ImportSettings, ImportSummary
 from originset.analysis.importing.import_run import import_hars
-from originset.analysis.importing.verification import verify
+from originset.analysis.importing.verification import verify_import
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import byte_progress, note
 from originset.data.studies.study import Study
@@ -135,7 +135,7 @@ def _report_together(limits: list[FileLimits]) -> None:
 
 def _verify(study: Study, files: tuple[Path, ...]) -> bool:
     with byte_progress() as display:
-        result = verify(study, files, display)
+        result = verify_import(study, files, display)
     _say([f"differs: {line}" for line in result.differences], "differences", "correct one of the two")
     _say([f"haralyzer fails: {line}" for line in result.failures], "kinds of failure", "they are haralyzer's own")
     note(

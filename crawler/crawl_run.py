@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.browsers.engine import DIFFERENCES, flags
+from originset.crawler.browsers.engine import DIFFERENCES, browser_flags
 from originset.crawler.browsers.scratch import sweep
 from originset.crawler.crawl.coordinator import Coordinator, Progress, Run
 from originset.crawler.crawl.local_workers import require_limits, run_locally
@@ -149,7 +149,7 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, coordi
             browser={
                 "name": browser,
                 "version": coordinator.browser_version,
-                "flags": list(flags(browser, kind, settings.visit.third_party_cookies)),
+                "flags": list(browser_flags(browser, kind, settings.visit.third_party_cookies)),
                 "features": None if coordinator.features is None else msgspec.structs.asdict(coordinator.features),
                 "sandbox": kind,
                 "differs": list(DIFFERENCES[browser]),

@@ -19,7 +19,7 @@ ErrorKind = Literal[
 # The first rule that matches decides. Names: net/base/net_error_list.h.
 _RULES: tuple[tuple[ErrorKind, str], ...] = (
     ("dns", r"NAME_NOT_RESOLVED|NAME_RESOLUTION_FAILED|DNS_.*|ICANN_NAME_COLLISION|HOST_RESOLVER_.*"),
-    ("private", r"NETWORK_ACCESS_DENIED"),  # what connection_filter.py makes of it; nothing else does on Linux
+    ("private", r"NETWORK_ACCESS_DENIED"),  # what filtering_process.py makes of it; nothing else does on Linux
     ("redirect_loop", r"TOO_MANY_REDIRECTS"),
     ("empty", r"EMPTY_RESPONSE"),
     ("tls", r"CERT_.*|SSL_.*|BAD_SSL_.*|ECH_.*|TLS13_.*|CERTIFICATE_.*|QUIC_CERT_.*|CT_.*"),

@@ -23,7 +23,7 @@ from healthy_testbed import healthy_testbed
 from hypothesis import settings
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.namespace import in_namespace, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import MissingDependency
 
@@ -41,7 +41,7 @@ _SLOW_FIXTURES = {"shared", "example_shards", "modelled_example", "sensitivity_e
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    if inside() or _WHY_NOT in os.environ or config.option.help or config.option.version:
+    if in_namespace() or _WHY_NOT in os.environ or config.option.help or config.option.version:
         return None
     try:
         return run_inside([sys.executable, "-P", "-m", "pytest", *config.invocation_params.args])
@@ -59,7 +59,7 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
     """Start each worker in namespaces of its own, as every testbed has the same addresses and replaces /etc/hosts."""
-    if inside():
+    if in_namespace():
         for spec in specs:
             spec.python = shlex.join([sys.executable, "-P", isolated_python.__file__])
 
@@ -72,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _is_slow(item):
             item.add_marker("slow")
     _sort_files(items)
-    if inside() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
+    if in_namespace() or os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
         return
     skip = pytest.mark.skip(reason=os.environ.get(_WHY_NOT, "not in a network namespace"))
     for item in items:

@@ -20,7 +20,7 @@ from rich.progress import Progress
 import originset
 from originset.analysis.captures.capture_tables import CaptureBatch
 from originset.analysis.importing.rejects import reject_rows
-from originset.analysis.processes import ProcessEnded, alone, shared_out
+from originset.analysis.processes import ProcessEnded, run_in_own_process, run_in_processes
 from originset.data.captures.capture import FOLDER, NAME, SUFFIX, read_capture_bytes
 from originset.data.captures.capture_place import captures_folder
 from originset.data.errors import InputError
@@ -70,7 +70,7 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
     calls = [(study, folder, stamp, suffix_list) for folder, stamp in changed]
     size = sum(path.lstat().st_size for folder, _ in changed for path in folder.paths)
     if jobs > 1 and len(calls) > 1 and size > _WORTH_A_PROCESS:
-        done = shared_out(jobs, _read_folder, calls)
+        done = run_in_processes(jobs, _read_folder, calls)
     else:
         done = ((_read_folder(*call), number) for number, call in enumerate(calls))
     for found_refused, number in done:
@@ -92,7 +92,7 @@ def _ending(folder: _Folder) -> dict[Path, InputError]:
     return {
         path: InputError(_source(path), "process-ended", detail)
         for path in folder.paths
-        if isinstance(alone(_tables_of, ([path],)), ProcessEnded)
+        if isinstance(run_in_own_process(_tables_of, ([path],)), ProcessEnded)
     }
 
 

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import polars as pl
 
-from originset.analysis.certificates.certificate_rows import Certificate, certificate_tables, from_der
-from originset.analysis.har.decoding.structs import decode
-from originset.analysis.har.gather import Gathered, VisitFacts
+from originset.analysis.certificates.certificate_rows import Certificate, certificate_from_der, certificate_tables
+from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
 from originset.analysis.har.recorders import ORIGINSET
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.tables import finished_requests
 from originset.analysis.har.times import parse_timestamp
 from originset.analysis.har.urls import map_distinct, split_authority
-from originset.analysis.registrable_domains import registrable_domain
 from originset.data.captures.capture import Connection, DnsQuery, Extension, decode_extension, decode_raw_extension
 from originset.data.captures.capture import Visit as CapturedVisit
 from originset.data.errors import InputError
 from originset.data.host_names import canonical_ip, normalise_host
+from originset.data.reference.registrable_domains import registrable_domain
 from originset.data.sanitising.url_redaction import redact_url
 from originset.data.schema.study_tables import TABLES
 
@@ -38,7 +38,7 @@ class CaptureBatch:
 
     def __init__(self, suffix_list: Path | None = None) -> None:
         self._suffix_list = suffix_list
-        self._gathered = Gathered()
+        self._entry_columns = EntryColumns()
         self._extensions: list[Extension] = []
         self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
 
@@ -71,7 +71,7 @@ class CaptureBatch:
             if entry.credentials in {"include", "omit"}
         ]
         log.pages = None  # a capture is one page
-        self._gathered.add(log, [facts])
+        self._entry_columns.add(log, [facts])
         self._extensions.append(extension)
 
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -96,12 +96,12 @@ class CaptureBatch:
                 "recorder": facts.recorder.name,
                 "recorder_version": facts.recorder_version,
             }
-            for extension, facts in zip(self._extensions, self._gathered.visits, strict=True)
+            for extension, facts in zip(self._extensions, self._entry_columns.visits, strict=True)
         ]
         return _frame("visits", rows)
 
     def _requests(self) -> pl.DataFrame:
-        rows = request_rows(self._gathered)
+        rows = request_rows(self._entry_columns)
         modes = pl.DataFrame(
             [
                 {
@@ -184,7 +184,7 @@ class CaptureBatch:
 
 def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) -> Certificate:
     try:
-        certificate = from_der(base64.b64decode(text, validate=True), chain)
+        certificate = certificate_from_der(base64.b64decode(text, validate=True), chain)
     except (binascii.Error, ValueError):
         return Certificate(certificate_id, chain=chain, problem="not base64")
     if certificate.certificate_id == certificate_id:

@@ -64,7 +64,7 @@ class Certificate:
     problem: str | None = None
 
 
-def from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
+def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
     """What a certificate says; where the library refuses a part, that part is None and ``problem`` says why."""
     certificate_id = hashlib.sha256(der).hexdigest()
     problems: list[str] = []
@@ -108,7 +108,7 @@ def from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
         )
 
 
-class Details(Protocol):
+class CertificateDetails(Protocol):
     """What a recorder that keeps no certificates says of one; times in seconds since 1970."""
 
     @property
@@ -123,7 +123,7 @@ class Details(Protocol):
     def valid_to(self) -> float | None: ...
 
 
-def from_details(details: Details) -> Certificate:
+def certificate_from_details(details: CertificateDetails) -> Certificate:
     """What a HAR's TLS details say; its id is made of them, as the DER is not known."""
     known = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""HAR files of any recorder to columns: decoded into typed structs, gathered as lists, finished as whole columns."""
+"""HAR files of any recorder to columns: decoded into structs, collected as columns, interpreted as whole columns."""

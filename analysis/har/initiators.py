@@ -5,7 +5,7 @@ from __future__ import annotations
 from originset.analysis.har.decoding.structs import Initiator
 
 
-def called_by(initiator: Initiator) -> str | None:
+def initiator_url(initiator: Initiator) -> str | None:
     """The address of the document whose parser asked, or of the innermost script of the stack that has one.
 
     Of each stack (a callback has that of the code that set it up as its parent) the four innermost frames are known.

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.analysis.har.gather import VisitFacts
-from originset.analysis.registrable_domains import registrable_domain
+from originset.analysis.har.entry_columns import VisitFacts
+from originset.data.reference.registrable_domains import registrable_domain
 
 #: What a HAR itself shows.
 QUALITIES = (
@@ -41,7 +41,7 @@ _WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}
 _SITES_OF_A_PROXY = 3
 
 
-def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
+def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
     """A list of words for each visit, in the order of ``visits``.
 
     ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it;
@@ -51,7 +51,7 @@ def quality(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, 
     from_cache = pl.col("from_cache").fill_null(value=False)
     flags = on_network.group_by("visit").agg(
         from_cache.any().alias("cached"),
-        (pl.col("by_worker").fill_null(value=False)).any().alias("service_worker"),
+        (pl.col("by_service_worker").fill_null(value=False)).any().alias("service_worker"),
         pl.col("connection_id").is_null().all().alias("no_connection_ids"),
         pl.col("server_ip").is_null().all().alias("no_addresses"),
         pl.col("started").is_null().any().alias("no_times"),

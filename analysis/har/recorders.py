@@ -72,7 +72,7 @@ _BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
 RECORDERS = (*sorted({recorder.name for _, recorder in _BY_CREATOR}), OTHER.name)
 
 
-def detect(log: Log) -> Recorder:
+def detect_recorder(log: Log) -> Recorder:
     """The recorder of a HAR; ``other`` where nothing tells."""
     name = (log.creator.name or "").strip().lower() if log.creator is not None else ""
     for prefix, recorder in _BY_CREATOR:

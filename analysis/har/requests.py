@@ -1,4 +1,4 @@
-"""Gathered entries to rows of ``requests``: every rule on whole columns, over many files at once."""
+"""EntryColumns entries to rows of ``requests``: every rule on whole columns, over many files at once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 
 import polars as pl
 
-from originset.analysis.har.gather import Gathered
+from originset.analysis.har.entry_columns import EntryColumns
 from originset.analysis.har.protocols import normalise_protocols
 from originset.analysis.har.times import parse_timestamps
 from originset.analysis.har.urls import map_distinct, resolve_reference, url_columns
 from originset.data.host_names import canonical_ip
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
-# Columns of what was gathered that others are made of, and nothing else.
-_READ = ("given_url", "ip", "ip_addr", "told_protocol", "response_protocol", "request_protocol")
+# Columns of what was entry_columns that others are made of, and nothing else.
+_READ = ("given_url", "ip", "ip_addr", "entry_protocol", "response_protocol", "request_protocol")
 _FRAGMENT = r"(?s)#.*"
 _ABSOLUTE = r"^[A-Za-z][A-Za-z0-9+.-]*://"
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_:.-]{0,79}")
@@ -22,20 +22,20 @@ _CODE_WITHIN = re.compile(r"net::ERR_\w+|NS_\w+")
 _SECURE = pl.col("scheme").is_in(["https", "wss"])
 
 
-def request_rows(gathered: Gathered, *, keep_secrets: bool = False) -> pl.DataFrame:
+def request_rows(entry_columns: EntryColumns, *, keep_secrets: bool = False) -> pl.DataFrame:
     """One row per entry, ordered by visit and start, with ``request_id`` from 0 in each visit.
 
     Beside the columns of ``requests`` (without credentials and frame_site) there are ``visit`` (position in
-    ``gathered.visits``), ``started`` (UTC) and ``zero`` (start of the visit's clock), ``security`` and ``tls_version``;
+    ``entry_columns.visits``), ``started`` (UTC), ``zero`` (start of the visit's clock), ``security``, ``tls_version``;
     ``opened_ms`` and ``established_ms`` of its connection, where the recorder gives them as moments.
     """
-    frame = gathered.frame()
+    frame = entry_columns.frame()
     frame = frame.with_columns(
         parse_timestamps(frame["started"]).alias("started"),
         *url_columns(frame["given_url"], keep_secrets=keep_secrets),
         canonical_addresses(frame),
         *_protocols(frame),
-        *_visit_facts(gathered, frame["visit"]),
+        *_visit_facts(entry_columns, frame["visit"]),
     )
     frame = _phases(frame.drop(_READ))
     frame = _ordered(_from_start(frame))
@@ -71,7 +71,7 @@ def canonical_addresses(frame: pl.DataFrame) -> pl.Series:
 
 def _protocols(frame: pl.DataFrame) -> list[pl.Series]:
     """``protocol`` and ``protocol_raw``: the first of three places with a spelling that means something decides."""
-    places = ("told_protocol", "response_protocol", "request_protocol")
+    places = ("entry_protocol", "response_protocol", "request_protocol")
     known = frame.select(normalise_protocols(frame[place]).alias(place) for place in places)
     raw = [pl.when(known[place].is_not_null()).then(pl.col(place)) for place in places]
     spelt = [pl.col(place).replace("", None) for place in places]
@@ -81,9 +81,9 @@ def _protocols(frame: pl.DataFrame) -> list[pl.Series]:
     ]
 
 
-def _visit_facts(gathered: Gathered, visit: pl.Series) -> list[pl.Series]:
+def _visit_facts(entry_columns: EntryColumns, visit: pl.Series) -> list[pl.Series]:
     """What is the same for all entries of a visit, spread over them."""
-    visits = gathered.visits
+    visits = entry_columns.visits
     facts = pl.DataFrame(
         {
             "visit_id": [facts.visit_id for facts in visits],

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from originset.analysis.certificates.certificate_rows import certificate_tables, from_details
+from originset.analysis.certificates.certificate_rows import certificate_from_details, certificate_tables
 from originset.analysis.har.connections import connection_rows
-from originset.analysis.har.decoding.structs import Log, Page, decode
+from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.decoding.structs import Log, Page
 from originset.analysis.har.decoding.truncated import whole_entries
-from originset.analysis.har.gather import Gathered, VisitFacts
-from originset.analysis.har.recorders import Recorder, browser, detect, recorder_version
+from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
+from originset.analysis.har.recorders import Recorder, browser, detect_recorder, recorder_version
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.visits import visit_rows
 from originset.analysis.har.webpagetest_chains import from_chain
@@ -25,7 +26,7 @@ from originset.data.studies.identity import import_visit_id
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FileSummary:
     """What was taken of a file: ``lost`` says where one that was cut off ends."""
 
     recorder: Recorder
@@ -39,15 +40,15 @@ class HarBatch:
     """
 
     def __init__(self, *, keep_secrets: bool = False) -> None:
-        self._gathered = Gathered()
+        self._entry_columns = EntryColumns()
         self._keep_secrets = keep_secrets
 
     @property
     def entries(self) -> int:
         """How many entries it holds."""
-        return self._gathered.entries
+        return self._entry_columns.entries
 
-    def add(self, text: bytes, source: str, sha256: str) -> Taken:
+    def add(self, text: bytes, source: str, sha256: str) -> FileSummary:
         """Take one file; ``source`` is its path within what was imported.
 
         Raises:
@@ -55,7 +56,7 @@ class HarBatch:
         """
         with _cycles_later():
             log, lost = decode_whole_entries(text, source)
-            recorder = detect(log)
+            recorder = detect_recorder(log)
             kind, version = browser(log, recorder)
             pages: list[Page | None] = [*log.pages] if log.pages else [None]
             self.add_log(
@@ -77,24 +78,24 @@ class HarBatch:
                 ],
             )
             del log
-        return Taken(recorder, lost)
+        return FileSummary(recorder, lost)
 
     def add_log(self, log: Log, visits: list[VisitFacts]) -> None:
         """Take a decoded HAR, whose pages are ``visits``."""
-        self._gathered.add(log, visits)
+        self._entry_columns.add(log, visits)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
-        rows = request_rows(self._gathered, keep_secrets=self._keep_secrets)
+        rows = request_rows(self._entry_columns, keep_secrets=self._keep_secrets)
         chains = [
-            from_chain(found) if isinstance(found, tuple) else [from_details(found)]
-            for found in self._gathered.certificates
+            from_chain(found) if isinstance(found, tuple) else [certificate_from_details(found)]
+            for found in self._entry_columns.certificates
         ]
         return {
-            "visits": visit_rows(self._gathered.visits, rows, keep_secrets=self._keep_secrets),
+            "visits": visit_rows(self._entry_columns.visits, rows, keep_secrets=self._keep_secrets),
             "requests": finished_requests(rows),
             "connections": connection_rows(rows, [chain[0].certificate_id if chain else None for chain in chains]),
-            "dns_queries": lookup_rows(self._gathered, rows),
+            "dns_queries": lookup_rows(self._entry_columns, rows),
             **certificate_tables([certificate for chain in chains for certificate in chain]),
         }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.analysis.har.gather import VisitFacts
-from originset.analysis.har.quality import ON_NETWORK, quality
+from originset.analysis.har.entry_columns import VisitFacts
+from originset.analysis.har.quality import ON_NETWORK, quality_words
 from originset.analysis.har.urls import url_columns
 from originset.data.schema.study_tables import TABLES
 
@@ -68,7 +68,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
         .then(pl.lit("no_response"))
         .alias("error"),
         pl.col("document_error").alias("error_code"),
-        quality(visits, requests, frame["asked_url"], frame["title_url"]),
+        quality_words(visits, requests, frame["asked_url"], frame["title_url"]),
     )
     return frame.select(
         pl.col(name).cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)

@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 
-from originset.analysis.certificates.certificate_rows import Certificate, from_der
+from originset.analysis.certificates.certificate_rows import Certificate, certificate_from_der
 
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
@@ -15,7 +15,7 @@ def from_chain(pems: tuple[str, ...]) -> list[Certificate]:
     """The certificates of a chain, leaf first; empty where none of the texts is one."""
     ders = [der for pem in pems if (der := _der(pem)) is not None]
     chain = tuple(hashlib.sha256(der).hexdigest() for der in ders)
-    return [from_der(der, chain if number == 0 else None) for number, der in enumerate(ders)]
+    return [certificate_from_der(der, chain if number == 0 else None) for number, der in enumerate(ders)]
 
 
 def _der(pem: str) -> bytes | None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.decoding.structs import DnsInfo
-from originset.analysis.har.gather import Gathered
+from originset.analysis.har.entry_columns import EntryColumns
 from originset.data.host_names import canonical_ip, normalise_host
 from originset.data.schema.study_tables import TABLES
 
 _FAMILIES = (("A", "."), ("AAAA", ":"))
 
 
-def lookup_rows(gathered: Gathered, requests: pl.DataFrame) -> pl.DataFrame:
+def lookup_rows(entry_columns: EntryColumns, requests: pl.DataFrame) -> pl.DataFrame:
     """One row per visit, host and record type. ``requests`` as request_rows gives them.
 
     What was sent on the wire is not recorded, so ``attempts`` is NULL; nor is what a query that gave no address was
     answered with.
     """
     schema = TABLES["dns_queries"].polars_schema
-    if not gathered.lookups:
+    if not entry_columns.lookups:
         return schema.to_frame()
     asked = requests.select(
         "visit", "place", "visit_id", "host", pl.col("started_ms") + pl.col("blocked_ms").fill_null(0)
@@ -27,7 +27,7 @@ def lookup_rows(gathered: Gathered, requests: pl.DataFrame) -> pl.DataFrame:
     by_place = {(visit, place): facts for visit, place, *facts in asked.iter_rows()}
     rows: list[dict[str, object]] = []
     numbers: dict[int, dict[str, int]] = {}
-    for lookup in gathered.lookups:
+    for lookup in entry_columns.lookups:
         visit_id, host, asked_ms = by_place[lookup.visit, lookup.place]
         known = numbers.setdefault(lookup.visit, {})
         if host is None or host in known or canonical_ip(host) is not None:

@@ -54,7 +54,7 @@ class HarFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class HarText:
     """One HAR's text; of a file whose compression broke off, as much as could be unpacked."""
 
     source: str
@@ -62,7 +62,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class ExportFile:
     """A file that holds rows of HTTP Archive's tables, not a HAR."""
 
     file: HarFile
@@ -111,7 +111,7 @@ def _matches(pattern: Path) -> list[Path]:
     return matches
 
 
-def read_texts(file: HarFile) -> Iterator[Text | Export | InputError]:
+def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
     """The HARs of a file: one, or a zip archive's many; an error in the place of one that fails.
 
     Nothing for a ``maybe`` file that does not begin like a HAR or a table's row.
@@ -128,30 +128,30 @@ def read_texts(file: HarFile) -> Iterator[Text | Export | InputError]:
         yield error
 
 
-def _stdin() -> Iterator[Text | Export | InputError]:
+def _stdin() -> Iterator[HarText | ExportFile | InputError]:
     """What is piped in has no path: its content gives it one, so that the same again is the same."""
     content = _bounded(sys.stdin.buffer, STDIN)
     source = f"stdin-{hashlib.sha256(content).hexdigest()[:16]}"
     for found in _read(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
-        if isinstance(found, Export):
+        if isinstance(found, ExportFile):
             raise InputError(source, "not-har", "rows of a table are read from files; name the file")
         yield found
 
 
-def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[Text | Export | InputError]:
+def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | ExportFile | InputError]:
     beginning = opened.read(4)
     opened.seek(0)
     if beginning == b"PAR1":
-        yield Export(file)
+        yield ExportFile(file)
     elif beginning in {b"PK\x03\x04", _EMPTY_ZIP}:
         yield from _members_or_none(opened, file.source)
-    elif is_rows(opened):
-        yield Export(file)
+    elif is_export(opened):
+        yield ExportFile(file)
     elif not file.maybe or _BEGINNING.match(_head(opened)):
         yield _unpacked(opened, file.source, size)
 
 
-def unpacking(opened: BinaryIO) -> IO[bytes]:
+def open_unpacked(opened: BinaryIO) -> IO[bytes]:
     """A stream of the content, whatever it is packed in."""
     opened.seek(0)
     beginning = opened.read(4)
@@ -173,23 +173,23 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 def _head(opened: BinaryIO) -> bytes:
     try:
-        return unpacking(opened).read(1 << 16)
+        return open_unpacked(opened).read(1 << 16)
     except _DAMAGE:
         return b""
 
 
-def is_rows(opened: BinaryIO) -> bool:
+def is_export(opened: BinaryIO) -> bool:
     """Whether the content is JSON lines with a payload each, as HTTP Archive's tables are exported."""
     head = _head(opened)
     return _ROW.match(head) is not None and b'"payload"' in head
 
 
-def _unpacked(opened: BinaryIO, source: str, packed: int) -> Text:
-    stream = unpacking(opened)
+def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
+    stream = open_unpacked(opened)
     if stream is opened:
         if packed > MAX_BYTES:
             raise InputError(source, "too-large", f"larger than {MAX_BYTES >> 20} MiB")
-        return Text(source, _bounded(opened, source, expected=packed))
+        return HarText(source, _bounded(opened, source, expected=packed))
     parts: list[bytes] = []
     try:
         _gather(stream, source, packed, parts, _told_size(opened))
@@ -198,10 +198,10 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> Text:
             raise InputError(source, "damaged", f"its compression is damaged or cut off ({error})") from error
     if not parts and not isinstance(stream, gzip.GzipFile):  # which would have raised, as zstandard's reader does not
         raise InputError(source, "damaged", "nothing can be unpacked: cut off, or packed from an empty file")
-    return Text(source, b"".join(parts))
+    return HarText(source, b"".join(parts))
 
 
-def _members_or_none(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
+def _members_or_none(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
     found = False
     for member in _members(opened, source):
         found = True
@@ -210,7 +210,7 @@ def _members_or_none(opened: BinaryIO, source: str) -> Iterator[Text | InputErro
         yield InputError(source, "no-har", "no HAR is in this archive")
 
 
-def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
+def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
     try:
         archive = zipfile.ZipFile(opened)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
@@ -240,7 +240,7 @@ def _members(opened: BinaryIO, source: str) -> Iterator[Text | InputError]:
                 yield InputError(inner, "damaged", f"cannot be unpacked ({error})")
             else:
                 if name.endswith(".har") or _BEGINNING.match(text):
-                    yield Text(inner, text)
+                    yield HarText(inner, text)
 
 
 def _told_size(opened: BinaryIO) -> int:

@@ -22,11 +22,12 @@ import zstandard
 from rich.progress import Progress
 
 from originset.analysis.har.decoding.bounds import require_values
-from originset.analysis.har.decoding.structs import Entry, Log, Page, decode_entry, decode_page
-from originset.analysis.har.gather import VisitFacts
-from originset.analysis.har.numbers import Place
+from originset.analysis.har.decoding.har_decoder import decode_entry, decode_page
+from originset.analysis.har.decoding.numbers import Place
+from originset.analysis.har.decoding.structs import Entry, Log, Page
+from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.har.recorders import WEBPAGETEST, named_browser
-from originset.analysis.importing.har_files import HarFile, unpacking
+from originset.analysis.importing.har_files import HarFile, open_unpacked
 from originset.analysis.importing.import_batch import Importer, ImportSettings, ImportSummary
 from originset.data.errors import InputError
 from originset.data.sanitising.url_redaction import redact_url
@@ -41,7 +42,7 @@ _BATCH_ROWS = 200
 _COLUMNS = ("date", "client", "page", "is_root_page", "root_page", "rank", "url", "index", "payload")
 
 
-class Row(msgspec.Struct, kw_only=True, gc=False):
+class ExportRow(msgspec.Struct, kw_only=True, gc=False):
     """What is read of a row; JSON exports write numbers as text, and may hold the payload as JSON instead of text."""
 
     date: str | None = None
@@ -55,7 +56,7 @@ class Row(msgspec.Struct, kw_only=True, gc=False):
     payload: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Kept(msgspec.Struct, kw_only=True, array_like=True, gc=False):
+class _SpilledRow(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     """A row on its way through a temporary file: an entry, or a page."""
 
     key: tuple[str, str, str]
@@ -68,9 +69,9 @@ class _Kept(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     page: Page | None = None
 
 
-_rows = msgspec.json.Decoder(Row, strict=False)
+_rows = msgspec.json.Decoder(ExportRow, strict=False)
 _encoder = msgspec.msgpack.Encoder()
-_kept = msgspec.msgpack.Decoder(_Kept)
+_kept = msgspec.msgpack.Decoder(_SpilledRow)
 
 
 def import_exports(
@@ -120,7 +121,7 @@ def _read_rows(file: HarFile) -> Iterator[dict[str, object] | bytes]:
         if opened.read(4) == b"PAR1":
             yield from _parquet_rows(file)
             return
-        stream = unpacking(opened)
+        stream = open_unpacked(opened)
         number = 0
         while line := stream.readline(_MAX_LINE):
             number += 1
@@ -139,10 +140,10 @@ def _parquet_rows(file: HarFile) -> Iterator[dict[str, object]]:
             yield from batch.to_pylist()
 
 
-def _row_of(values: dict[str, object]) -> Row:
+def _row_of(values: dict[str, object]) -> ExportRow:
     """A row of Parquet, whose payload may be text, bytes or a structure."""
     payload, date = values.pop("payload"), values.pop("date", None)
-    row = msgspec.convert(values, Row, strict=False)
+    row = msgspec.convert(values, ExportRow, strict=False)
     row.date = None if date is None else str(date)
     if isinstance(payload, str):
         payload = payload.encode()
@@ -150,7 +151,7 @@ def _row_of(values: dict[str, object]) -> Row:
     return row
 
 
-def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
+def _kept_row(given: dict[str, object] | bytes, source: str) -> _SpilledRow:
     try:
         row = _rows.decode(given) if isinstance(given, bytes) else _row_of(given)
         payload = bytes(row.payload)
@@ -163,7 +164,7 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
     if row.page is None or not isinstance(value, dict):
         raise InputError(source, "not-har", "a row without a page or a payload")
     entry = decode_entry(payload, value) if "request" in value else None
-    return _Kept(
+    return _SpilledRow(
         key=(row.date or "", row.client or "", row.page),
         digest=hashlib.sha256(payload).digest(),
         is_root_page=row.is_root_page,
@@ -176,7 +177,7 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _Kept:
 
 
 def _import_part(part: BinaryIO, importer: Importer) -> None:
-    pages: dict[tuple[str, str, str], list[_Kept]] = {}
+    pages: dict[tuple[str, str, str], list[_SpilledRow]] = {}
     while size := part.read(4):
         kept = _kept.decode(part.read(int.from_bytes(size, "big")))
         pages.setdefault(kept.key, []).append(kept)
@@ -191,7 +192,7 @@ def _import_part(part: BinaryIO, importer: Importer) -> None:
             importer.take_log(log, _visit(key, root, rows, page))
 
 
-def _visits(rows: list[_Kept]) -> Iterator[tuple[str | None, list[_Kept]]]:
+def _visits(rows: list[_SpilledRow]) -> Iterator[tuple[str | None, list[_SpilledRow]]]:
     """The rows of an address by visit: one that is a root page and linked from others is visited for each of them.
 
     With them the root that it was reached from, where it is another page and there are several.
@@ -205,7 +206,9 @@ def _visits(rows: list[_Kept]) -> Iterator[tuple[str | None, list[_Kept]]]:
         yield (None if any(row.is_root_page for row in of_root) else root), of_root
 
 
-def _visit(key: tuple[str, str, str], root: str | None, rows: list[_Kept], of_page: _Kept | None) -> VisitFacts:
+def _visit(
+    key: tuple[str, str, str], root: str | None, rows: list[_SpilledRow], of_page: _SpilledRow | None
+) -> VisitFacts:
     date, client, address = key
     source = f"httparchive/{date or 'undated'}/{client or 'client'}/{redact_url(address)}"
     if root is not None:

@@ -15,11 +15,11 @@ import msgspec
 import polars as pl
 
 from originset.analysis.har.decoding.structs import Log
-from originset.analysis.har.gather import VisitFacts
+from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.har.recorders import Recorder
 from originset.analysis.har.tables import HarBatch, decode_whole_entries
 from originset.analysis.importing.cut_off_imports import cut_off_sources
-from originset.analysis.importing.har_files import Export, HarFile, Text, read_texts
+from originset.analysis.importing.har_files import ExportFile, HarFile, HarText, read_texts
 from originset.analysis.importing.kept_files import keep_file
 from originset.data.errors import InputError
 from originset.data.studies.shards import IMPORT, write_shard
@@ -112,7 +112,7 @@ class Importer:
     def read(self, file: HarFile) -> None:
         """Take all HARs of a file; rows of HTTP Archive's tables are only noted."""
         for found in read_texts(file):
-            if isinstance(found, Export):
+            if isinstance(found, ExportFile):
                 self.summary.exports.append(found.file)
                 continue
             self.summary.files += 1
@@ -121,7 +121,7 @@ class Importer:
             else:
                 self._take(found)
 
-    def _take(self, har: Text) -> None:
+    def _take(self, har: HarText) -> None:
         self.summary.bytes_read += len(har.text)
         sha256 = hashlib.sha256(har.text).hexdigest()
         if not self._is_new(har.source, sha256, har.text):

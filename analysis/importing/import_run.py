@@ -13,7 +13,7 @@ from originset.analysis.importing.har_files import STDIN, HarFile, find_files
 from originset.analysis.importing.http_archive import import_exports
 from originset.analysis.importing.import_batch import TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
 from originset.analysis.importing.rejects import reject_rows
-from originset.analysis.processes import ProcessEnded, alone, shared_out
+from originset.analysis.processes import ProcessEnded, run_in_own_process, run_in_processes
 from originset.data.errors import InputError
 from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
@@ -67,7 +67,7 @@ def import_hars(
         of_file = _known_by_file(known, files)
         calls = [(study, share, _known_of(of_file, share), settings) for share in shares]
         given_up: list[list[HarFile]] = []
-        for part, number in shared_out(jobs, import_files, calls):
+        for part, number in run_in_processes(jobs, import_files, calls):
             if isinstance(part, ProcessEnded):
                 given_up.append(shares[number])
             else:
@@ -104,7 +104,7 @@ def _import_in_halves(
     summary = ImportSummary()
     of_file = _known_by_file(known, files)
     for half in (files[: len(files) // 2], files[len(files) // 2 :]):
-        part = alone(import_files, (study, half, _known_of(of_file, half), settings))
+        part = run_in_own_process(import_files, (study, half, _known_of(of_file, half), settings))
         summary.add(_import_in_halves(study, half, known, settings) if isinstance(part, ProcessEnded) else part)
     return summary
 

@@ -12,7 +12,7 @@ import msgspec
 import zstandard
 
 from originset.analysis.har.decoding.structs import Initiator, Log
-from originset.analysis.har.initiators import called_by
+from originset.analysis.har.initiators import initiator_url
 from originset.analysis.har.tables import decode_whole_entries
 from originset.data.files.atomic_files import replacing
 from originset.data.sanitising.url_redaction import redact_url
@@ -43,7 +43,7 @@ def _redacted(log: Log) -> Log:
         if isinstance(entry.initiator, str):
             entry.initiator = _url(entry.initiator)
         elif entry.initiator is not None:
-            entry.initiator = Initiator(url=_url(called_by(entry.initiator)))
+            entry.initiator = Initiator(url=_url(initiator_url(entry.initiator)))
         # Free texts of errors quote addresses; content types carry parameters.
         entry.error = _code(entry.error)
         entry.response.error = _code(entry.response.error)

@@ -18,7 +18,7 @@ from haralyzer import HarEntry, HarParser
 from rich.progress import Progress
 
 from originset.analysis.har.requests import mime_type
-from originset.analysis.importing.har_files import HarFile, Text, find_files, read_texts
+from originset.analysis.importing.har_files import HarFile, HarText, find_files, read_texts
 from originset.data.host_names import canonical_ip
 from originset.data.sanitising.url_redaction import redact_url
 from originset.data.studies.shards import scan
@@ -54,7 +54,7 @@ class Verification:
         ]
 
 
-def verify(study: Study, paths: Sequence[Path], progress: Progress) -> Verification:
+def verify_import(study: Study, paths: Sequence[Path], progress: Progress) -> Verification:
     """Compare what a study holds of files with what haralyzer reads in them; files that it does not hold are left out.
 
     Raises:
@@ -66,7 +66,7 @@ def verify(study: Study, paths: Sequence[Path], progress: Progress) -> Verificat
         "haralyzer", total=sum(file.path.stat().st_size for file in files), files=0, all_files=len(files)
     )
     for number, some in enumerate(_chunks(files)):
-        texts = [found for file in some for found in read_texts(file) if isinstance(found, Text)]
+        texts = [found for file in some for found in read_texts(file) if isinstance(found, HarText)]
         held = _held(study, [text.source for text in texts])
         for text in texts:
             if text.source in held:
@@ -95,7 +95,7 @@ def _held(study: Study, sources: list[str]) -> dict[str, list[pl.DataFrame]]:
     return held
 
 
-def _compare_file(text: Text, pages: list[pl.DataFrame], result: Verification) -> None:
+def _compare_file(text: HarText, pages: list[pl.DataFrame], result: Verification) -> None:
     try:
         parser = HarParser(json.loads(text.text.decode("utf-8-sig")))
         theirs = [[page.page_id, page.entries] for page in parser.pages]

@@ -33,7 +33,7 @@ class MergeSummary:
     links_left_out: int = 0
 
 
-def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSummary:
+def merge_studies(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSummary:
     """Bring what other studies hold into one that the caller holds (:meth:`Study.changing`).
 
     The sources are read only. Captures are linked where the file system can, else copied, or put into the S3 storage
@@ -61,7 +61,7 @@ def merge(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSu
         summary.visits_in_both += known
         summary.links_left_out += links
         _imports(study, source, summary)
-        live_answers.merge(study, source)
+        live_answers.merge_answers(study, source)
         _ledger(study, source)
         progress.advance(task)
     _manifest(study, sources)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.ip_to_as import IpToAs
-from originset.data.reference.ranges import NOTHING, Prefixes
+from originset.data.reference.ranges import NO_PREFIX, Prefixes
 from originset.data.reference.special_purpose import address_blocks
 from originset.data.schema.study_tables import TABLES
 
@@ -21,7 +21,7 @@ def address_kinds(addresses: pl.Series) -> pl.Series:
     """
     prefixes, kinds = _special()
     found = prefixes.find(addresses)
-    assert (found != NOTHING).all(), "0.0.0.0/0 and ::/0 hold every address"  # noqa: S101 - no input can break it
+    assert (found != NO_PREFIX).all(), "0.0.0.0/0 and ::/0 hold every address"  # noqa: S101 - no input can break it
     return pl.Series("kind", kinds[found], dtype=pl.String)
 
 

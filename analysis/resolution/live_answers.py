@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import duckdb
 import polars as pl
 
-from originset.analysis.certificates.certificate_rows import certificate_tables, from_der
+from originset.analysis.certificates.certificate_rows import certificate_from_der, certificate_tables
 from originset.data.captures.capture import DnsQuery
 from originset.data.schema.sql_views import view_sql
 from originset.data.schema.study_tables import TABLES, polars_type
@@ -38,7 +38,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingAnswers:
     """``names``: visit_id and host of names without answers; ``places``: with server_ip (NULL: not recorded) and port.
 
     A host is among ``places`` where the recording has no certificate of it, or one without its names.
@@ -54,7 +54,7 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LiveHandshake:
     """One handshake: the columns of ``live_handshakes`` without the visit, and the certificate as DER."""
 
     host: str
@@ -70,7 +70,7 @@ class Shown:
     problem: str | None
 
 
-def lacking(study: Study, *, again: bool = False, refused_too: bool = False) -> Lacking:
+def missing_answers(study: Study, *, again: bool = False, refused_too: bool = False) -> MissingAnswers:
     """What is still to be asked for of the pages' https and wss hosts.
 
     What was asked for before is left out, unless ``again``; ``refused_too`` keeps what was refused without contact.
@@ -82,7 +82,7 @@ def lacking(study: Study, *, again: bool = False, refused_too: bool = False) -> 
     answered = scan(study, "dns_queries").filter(pl.col("rtype").is_in(["A", "AAAA"]))
     answered = answered.filter(pl.col("source") != "live") if again else answered
     names = names.join(answered.select("visit_id", "host").unique().collect(), on=["visit_id", "host"], how="anti")
-    return Lacking(names.sort("visit_id", "host"), _places(study, secure, again=again, refused_too=refused_too))
+    return MissingAnswers(names.sort("visit_id", "host"), _places(study, secure, again=again, refused_too=refused_too))
 
 
 def _secure_hosts(study: Study) -> pl.DataFrame:
@@ -123,15 +123,21 @@ def _places(study: Study, secure: pl.DataFrame, *, again: bool, refused_too: boo
     )
 
 
-def store(
-    study: Study, wanted: Lacking, began: datetime, queries: Iterable[DnsQuery], handshakes: Iterable[Shown]
+def store_answers(
+    study: Study,
+    wanted: MissingAnswers,
+    began: datetime,
+    queries: Iterable[DnsQuery],
+    handshakes: Iterable[LiveHandshake],
 ) -> dict[str, int]:
     """Add the answers to the study, for each visit that lacks them; they replace earlier ones. Counts what came.
 
     ``began``: when the queries' ``asked_ms`` count from. ``queries`` and ``handshakes``: of whole hosts.
     """
     queries, handshakes = list(queries), list(handshakes)
-    leaves = {one.certificate: from_der(one.certificate) for one in handshakes if one.certificate is not None}
+    leaves = {
+        one.certificate: certificate_from_der(one.certificate) for one in handshakes if one.certificate is not None
+    }
     for table, rows in certificate_tables(leaves.values()).items():
         _replace(study, table, rows, _KEYS[table])
     answers = _answers(study, wanted.names, began, queries)
@@ -147,7 +153,7 @@ def store(
     }
 
 
-def merge(study: Study, source: Study) -> None:
+def merge_answers(study: Study, source: Study) -> None:
     """Bring what was asked for in another study into one that the caller holds."""
     for table, key in _KEYS.items():
         path = shard_path(source, table, LIVE)
@@ -179,7 +185,7 @@ def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[D
     )
 
 
-def _handshakes(places: pl.DataFrame, handshakes: list[Shown], ids: dict[bytes, str]) -> pl.DataFrame:
+def _handshakes(places: pl.DataFrame, handshakes: list[LiveHandshake], ids: dict[bytes, str]) -> pl.DataFrame:
     schema = TABLES["live_handshakes"].polars_schema
     shown = pl.DataFrame(
         [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from originset.analysis.har.urls import map_distinct
-from originset.analysis.registrable_domains import host_rows
 from originset.analysis.resolution.addresses import address_rows
 from originset.analysis.resolution.edges import host_edges
+from originset.analysis.resolution.hosts import host_rows
 from originset.data.host_names import canonical_ip
 from originset.data.reference import providers as provider_table
-from originset.data.reference.snapshot import Reference, built_in
+from originset.data.reference.snapshot import Reference, built_in_reference
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.shards import RESOLVED, scan, write_shard
 from originset.data.studies.study import Study
@@ -19,12 +19,12 @@ _PART = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = rf"^(?:{_PART}\.){{3}}{_PART}$"
 
 
-def resolve(study: Study, reference: Reference | None = None) -> dict[str, int]:
+def resolve_names(study: Study, reference: Reference | None = None) -> dict[str, int]:
     """Write the tables anew and the reference data used into the manifest, in a study that the caller holds.
 
     ``reference``: the built-in one by default. Counts: hosts, addresses, addresses without an AS.
     """
-    reference = reference or built_in()
+    reference = reference or built_in_reference()
     providers = provider_table.providers()
     located = _located(study)
     addresses = address_rows(

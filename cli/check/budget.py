@@ -10,7 +10,7 @@ import polars as pl
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE
 from originset.cli.common.output import FORMATS, note, say, write_rows
-from originset.cli.common.scratch_study import study_of
+from originset.cli.modelling.scratch_study import study_of
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study

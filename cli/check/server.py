@@ -15,7 +15,7 @@ from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.writers.origin_set import choose
 from originset.crawler.probe.server_findings import findings
-from originset.crawler.probe.server_observation import DEADLINE_SECONDS, Target, observe
+from originset.crawler.probe.server_observation import DEADLINE_SECONDS, ProbeTarget, observe_server
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
 from originset.data.errors import UsageError
 from originset.data.host_names import address_and_port
@@ -80,15 +80,15 @@ def command(
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
     began = time.monotonic()
     address, port = _place(site, connect, max_time)
-    target = Target(site, address, port, path, ca_file)
+    target = ProbeTarget(site, address, port, path, ca_file)
     ctx.exit(_check(target, plan_path, max(0.0, max_time - (time.monotonic() - began)), output_format))
 
 
-def _check(target: Target, plan_path: Path | None, timeout: float, output_format: str) -> int:
+def _check(target: ProbeTarget, plan_path: Path | None, timeout: float, output_format: str) -> int:
     planned = None
     if plan_path is not None:
         planned = choose(read_plan(plan_path), target.site)[0].origins
-    seen = observe(target, timeout)
+    seen = observe_server(target, timeout)
     found = findings(seen, planned)
     rows = [(one.code, not one.is_note, one.subject, one.detail) for one in found]
     write_rows(pl.DataFrame(rows, schema=_COLUMNS, orient="row"), output_format)

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 
-from originset.analysis.resolution.live_answers import Lacking, Shown, lacking, store
+from originset.analysis.resolution.live_answers import LiveHandshake, MissingAnswers, missing_answers, store_answers
 from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import note, progress
-from originset.crawler.probe.live_lookups import Endpoint, Handshake, LookupPolicy, LookupRequest, look_up
+from originset.crawler.probe.live_lookups import CertificateProbe, Endpoint, LookupPolicy, LookupRequest, probe_live
 from originset.crawler.probe.resolver import parse_resolver
 from originset.data.studies.study import Study
 
@@ -94,7 +94,7 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
     resolver = None if how.resolver is None else how.resolver.name
     facts = {"resolver": resolver, "rate": how.rate, "allow_private": how.allow_private, "again": again}
     with study.changing("enrich", facts) as counts, progress() as display:
-        wanted = lacking(study, again=again, refused_too=how.allow_private)
+        wanted = missing_answers(study, again=again, refused_too=how.allow_private)
         counts.update(names=0, handshakes=0, certificates=0, not_contacted=0, unfinished=0)
         ends = time.monotonic() + seconds
         hosts = wanted.hosts
@@ -107,9 +107,11 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
                 break
             some = hosts[first : first + _AT_ONCE]
             began = datetime.now(UTC)
-            found = look_up([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
+            found = probe_live([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
             counts["unfinished"] += len(found.unfinished)
-            for name, count in store(study, wanted, began, found.queries, map(_shown, found.handshakes)).items():
+            for name, count in store_answers(
+                study, wanted, began, found.queries, map(_shown, found.handshakes)
+            ).items():
                 counts[name] += count
             display.advance(task, len(some))
     return dict(counts)
@@ -128,7 +130,7 @@ def remark(counts: dict[str, int]) -> None:
         note(f"there was no time for {counts['unfinished']} hosts; allow more with --max-time")
 
 
-def places_of(wanted: Lacking) -> dict[str, tuple[Endpoint, ...]]:
+def places_of(wanted: MissingAnswers) -> dict[str, tuple[Endpoint, ...]]:
     """Each host's distinct places, over all visits."""
     found: dict[str, dict[Endpoint, None]] = {}
     for host, address, port in wanted.places.select("host", "server_ip", "port").iter_rows():
@@ -136,14 +138,14 @@ def places_of(wanted: Lacking) -> dict[str, tuple[Endpoint, ...]]:
     return {host: tuple(places) for host, places in found.items()}
 
 
-def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
+def would_contact(wanted: MissingAnswers, how: LookupPolicy) -> pl.DataFrame:
     """What :func:`enrich` would ask whom for, and what it would refuse to; nothing is contacted."""
     resolver = None if how.resolver is None else how.resolver.name
     rows: list[tuple[object, ...]] = []
     visits = pl.concat([wanted.names, wanted.places.select("visit_id", "host")]).unique()
     for host, count in visits.group_by("host").len().sort("host").iter_rows():
         if resolver is not None:
-            asks = how.asks_for(host)
+            asks = how.may_look_up(host)
             why_not = None if asks else "not a name of the public DNS"
             rows.append((host, "A, AAAA, CNAME, HTTPS", resolver, None, count, asks, why_not))
     places = wanted.places.group_by("host", "server_ip", "port").len().sort("host", "server_ip", "port")
@@ -151,14 +153,14 @@ def would_contact(wanted: Lacking, how: LookupPolicy) -> pl.DataFrame:
         if address is not None:
             refusal = how.refusal(address, port)
             rows.append((host, "TLS handshake", address, port, count, refusal is None, refusal))
-        if how.asks_for(host):
+        if how.may_look_up(host):
             where = "as answered, if public and other" if address else "as answered, if public"
             rows.append((host, "TLS handshake", where, port, count, None, None))
     return pl.DataFrame(rows, schema=_PLAN, orient="row")
 
 
-def _shown(found: Handshake) -> Shown:
-    return Shown(
+def _shown(found: CertificateProbe) -> LiveHandshake:
+    return LiveHandshake(
         found.host,
         found.address,
         found.port,

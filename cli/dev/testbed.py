@@ -9,7 +9,7 @@ import click
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE
 from originset.cli.common.namespace import enter_namespace
-from originset.crawler.testbed.latency import PROFILES, Profile
+from originset.crawler.testbed.latency import PROFILES, LatencyProfile
 from originset.crawler.testbed.run_command import run_command
 
 
@@ -31,7 +31,7 @@ from originset.crawler.testbed.run_command import run_command
 )
 @click.pass_context
 def command(
-    ctx: click.Context, *, words: tuple[str, ...], scenario: Path | None, out: Path | None, latency: Profile
+    ctx: click.Context, *, words: tuple[str, ...], scenario: Path | None, out: Path | None, latency: LatencyProfile
 ) -> None:
     """Run a command, or a shell, inside the testbed.
 

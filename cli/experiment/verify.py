@@ -18,7 +18,7 @@ from originset.cli.common.output import format_option, note, progress, write_row
 from originset.cli.experiment.options import out_folder_option
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.latency import ROUND_TRIP_MS, Profile, nearest_profile
+from originset.crawler.testbed.latency import ROUND_TRIP_MS, LatencyProfile, nearest_profile
 from originset.crawler.testbed.page_load import PageLoad, load_page
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.visit_browsers import browser_for
@@ -54,7 +54,7 @@ class _Page:
 
     visit: dict[str, Any]
     scenario: SiteScenario
-    latency: Profile
+    latency: LatencyProfile
 
     @property
     def url(self) -> str:

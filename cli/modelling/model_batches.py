@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from originset.analysis.processes import ProcessEnded, shared_out
+from originset.analysis.processes import ProcessEnded, run_in_processes
 from originset.cli.common.files import FILE
 from originset.cli.modelling.model_cluster import on_workers
 from originset.crawler.settings import Cluster
@@ -106,7 +106,7 @@ def side_by_side(jobs: int) -> RunBatches:
         if min(jobs, len(calls)) <= 1:
             one_after_another(calls)
             return
-        for result, number in shared_out(min(jobs, len(calls)), run_batch, calls):
+        for result, number in run_in_processes(min(jobs, len(calls)), run_batch, calls):
             if isinstance(result, ProcessEnded):
                 problem = f"the process of batch {number + 1} of {len(calls)} ended twice, perhaps as memory ran out"
                 raise UsageError(problem, "run it again, with fewer --jobs")

@@ -13,7 +13,7 @@ import polars as pl
 
 from originset.data.files.nofollow import private_folder
 from originset.data.schema.study_tables import MODEL_SENSITIVITY, TABLES
-from originset.data.studies.database import build
+from originset.data.studies.database import build_database
 from originset.data.studies.shards import require_unchanged
 from originset.data.studies.study import Study
 from originset.data.studies.study_sweep import MODELS_BUILDING
@@ -58,7 +58,7 @@ def rebuild(
         rows = _sensitivity(run, second, run_batches) if sensitivity else MODEL_SENSITIVITY.polars_schema.to_frame()
         modelled["model_sensitivity"] = [folder / "model_sensitivity.parquet"]
         rows.write_parquet(*modelled["model_sensitivity"])
-        counts = build(study, modelled, views=study.manifest().get("views", False))
+        counts = build_database(study, modelled, views=study.manifest().get("views", False))
     study.update_manifest(models=parameters.as_dict())
     return counts
 

@@ -29,7 +29,7 @@ from originset.cli.modelling.rebuild import rebuild
 from originset.cli.pages.schema_page import page as schema_page
 from originset.data.errors import StudyError, UsageError
 from originset.data.files.atomic_files import disk_fault
-from originset.data.sanitising.publication import Stripping, stripped_manifest
+from originset.data.sanitising.publication import StudySanitiser, sanitised_manifest
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import read_shard, scan, shard_paths, write_shard
@@ -106,7 +106,7 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
         visits = dict(run(connection, _VISITS).rows())
         rungs = ladder(connection)
     _strip(study, bare)
-    manifest = stripped_manifest(study.manifest())
+    manifest = sanitised_manifest(study.manifest())
     steps = _rehearse(study, bare, manifest, expected, selection=selection, selected=selected)
     _write(bare.manifest_path, _json(manifest))
     for query in catalogue().values():
@@ -121,12 +121,12 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
 
 def _strip(study: Study, bare: Study) -> None:
     """Write the tables that models read, shard by shard, so that no study is too large for memory."""
-    stripping = Stripping(scan(study, "visits").collect(), scan(study, "rejects").collect())
+    sanitiser = StudySanitiser(scan(study, "visits").collect(), scan(study, "rejects").collect())
     kept: dict[str, Any] = {
-        "visits": stripping.visits,
-        "rejects": stripping.rejects,
-        "requests": stripping.requests,
-        "vantages": stripping.vantages,
+        "visits": sanitiser.visits,
+        "rejects": sanitiser.rejects,
+        "requests": sanitiser.requests,
+        "vantages": sanitiser.vantages,
     }
     names = [name for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)]
     # Visits' addresses are told by those of their requests.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from originset.analysis.resolution.live_answers import lacking
-from originset.cli.analyze import analyze
+from originset.analysis.resolution.live_answers import missing_answers
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.live import enrich, live_options, policy, remark, would_contact
 from originset.cli.common.output import format_option, note, write_rows
+from originset.cli.modelling.analysis import analyze
 from originset.data.errors import UsageError
-from originset.data.reference.snapshot import current
+from originset.data.reference.snapshot import current_reference
 from originset.data.studies.study import Study
 
 
@@ -48,7 +48,7 @@ def command(
     study.manifest()
     how = policy(resolver, rate, allow_private=allow_private)
     if dry_run:
-        wanted = lacking(study, again=again, refused_too=allow_private)
+        wanted = missing_answers(study, again=again, refused_too=allow_private)
         write_rows(would_contact(wanted, how), output_format)
         note(f"{len(wanted.hosts)} hosts would be queried; nothing was contacted")
         return
@@ -58,7 +58,7 @@ def command(
         )
     counts = enrich(study, how, max_time, again=again)
     remark(counts)
-    analyze(study, current())
+    analyze(study, current_reference())
     note(f"database: {study.database_path}")
     if counts["unfinished"]:
         click.get_current_context().exit(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from originset.analysis.merging.study_merge import merge
+from originset.analysis.merging.study_merge import merge_studies
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import note, progress
 from originset.data.captures.capture_place import confirm_place
@@ -37,7 +37,7 @@ def command(study: Study, studies: tuple[Path, ...], places: tuple[str, ...]) ->
     sources = [Study(path) for path in studies]
     _confirm(places, [study, *sources] if study.manifest_path.exists() else sources)
     with study.changing("merge", {"studies": [str(path) for path in studies]}) as counts, progress() as display:
-        summary = merge(study, sources, display)
+        summary = merge_studies(study, sources, display)
         counts.update(vars(summary))
     note(f"{summary.captures} captures and {summary.imported_visits} imported visits are new")
     if summary.visits_in_both:

@@ -18,7 +18,7 @@ from originset.cli.modelling.rebuild import rebuild
 from originset.data.errors import UsageError
 from originset.data.reference import providers
 from originset.data.reference.ip_to_as import IpToAs
-from originset.data.reference.snapshot import current
+from originset.data.reference.snapshot import current_reference
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import scan, shard_paths
 from originset.data.studies.study import Study
@@ -154,4 +154,4 @@ def command(
 def _addresses(study: Study, table: Path) -> pl.DataFrame:
     """The study's addresses by another IP-to-AS table."""
     own = scan(study, "addresses").select("ip").collect()["ip"]
-    return address_rows(own, IpToAs.load(table), current().as_names, providers.provider_of_as())
+    return address_rows(own, IpToAs.load(table), current_reference().as_names, providers.provider_of_as())

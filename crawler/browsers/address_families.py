@@ -8,7 +8,7 @@ import socket
 _FAR = ((socket.AF_INET, "8.8.8.8"), (socket.AF_INET6, "2001:4860:4860::8888"))
 
 
-def families() -> str | None:
+def reachable_families() -> str | None:
     """The address families in which this machine has a way to the internet: 4, 6 or both; None if neither.
 
     It asks the routing table what Chromium asks it before it decides whether to look up IPv6 addresses.

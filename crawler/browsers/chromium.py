@@ -19,13 +19,13 @@ from typing import Self
 import psutil
 
 from originset.crawler.browsers import launch
-from originset.crawler.browsers.connection_filter import filtered
+from originset.crawler.browsers.connection_filter import filter_command
 from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevToolsLost
-from originset.crawler.browsers.engine import Sandbox, command_in, find_binary, flags, sandbox
+from originset.crawler.browsers.engine import Sandbox, browser_flags, find_binary, sandbox, sandbox_command
 from originset.crawler.browsers.scratch import scratch_folder
-from originset.crawler.browsers.watchdog import Deadline, end_family
+from originset.crawler.browsers.watchdog import Deadline, kill_process_tree
 from originset.crawler.machine import own_addresses, private_memory
-from originset.crawler.netlog import reading as netlog
+from originset.crawler.netlog import visit_log
 from originset.crawler.netlog.stream import Event, NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
@@ -59,7 +59,7 @@ class Chromium:
 
     def _start(self, stack: ExitStack) -> None:
         folder = stack.enter_context(scratch_folder())
-        self.netlog = NetLogStream(folder / "netlog", netlog.EVENT_NAMES)
+        self.netlog = NetLogStream(folder / "netlog", visit_log.EVENT_NAMES)
         stack.callback(self.netlog.close)
         answers, commands = self._launch(folder, stack)
         if self._killed.is_set():  # while it was starting
@@ -69,7 +69,7 @@ class Chromium:
             self.product = str(self.devtools.call("Browser.getVersion", timeout_s=_START_S)["product"])
             self._open_barrier()
         except DevToolsLost as error:
-            raise BrowserError(self.settings.browser, f"it did not start ({launch.last_word(folder)})") from error
+            raise BrowserError(self.settings.browser, f"it did not start ({launch.last_message(folder)})") from error
         except DevToolsError as error:
             raise BrowserError(self.settings.browser, str(error)) from error
 
@@ -79,7 +79,7 @@ class Chromium:
         binary = find_binary(settings.browser)
         self.sandbox: Sandbox = sandbox()
         refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
-        within = (*command_in(self.sandbox), *filtered(settings.family, refusal, own_addresses()))
+        within = (*sandbox_command(self.sandbox), *filter_command(settings.family, refusal, own_addresses()))
         words = (*self.flags, *settings.extra_flags, f"--log-net-log={folder / 'netlog'}")
         process = launch.start_with_pipes(settings, binary, within, words, folder)
         if process.stdin is None or process.stdout is None:
@@ -95,7 +95,7 @@ class Chromium:
     @property
     def flags(self) -> tuple[str, ...]:
         """What it is told at the start, settings' own and paths aside."""
-        return flags(self.settings.browser, self.sandbox, self.settings.third_party_cookies)
+        return browser_flags(self.settings.browser, self.sandbox, self.settings.third_party_cookies)
 
     @property
     def version(self) -> str:
@@ -120,7 +120,7 @@ class Chromium:
         """End the browser with all its processes at once; whoever waits for it finds it lost."""
         self._killed.set()
         for browser in self._browsers:
-            end_family(browser)
+            kill_process_tree(browser)
 
     def _end(self) -> None:
         """End the browser, and wait until it is gone."""

@@ -117,7 +117,7 @@ _COOKIES_BLOCKED = "ForceThirdPartyCookieBlockingEnabled"
 _NESTED = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
-def flags(
+def browser_flags(
     browser: BrowserName = "chromium",
     sandbox: Sandbox | None = None,
     third_party_cookies: ThirdPartyCookies = "allowed",
@@ -169,6 +169,6 @@ def sandbox() -> Sandbox:
     return "nested user namespace" if done and done.returncode == 0 else "none"
 
 
-def command_in(kind: Sandbox) -> tuple[str, ...]:
+def sandbox_command(kind: Sandbox) -> tuple[str, ...]:
     """What to put before a browser's command so that it can shut its processes in."""
     return _NESTED if kind == "nested user namespace" else ()

@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, unix_connect
 from originset.crawler.browsers import firefox_socket
 from originset.crawler.browsers.devtools import MAX_MESSAGE
 from originset.crawler.browsers.engine import find_binary
-from originset.crawler.browsers.launch import ends_with_us, last_word, messages
+from originset.crawler.browsers.launch import ending_with_parent, last_message, stderr_file
 from originset.crawler.browsers.scratch import scratch_folder
 from originset.crawler.browsers.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
@@ -52,7 +52,7 @@ _PREFERENCES: Mapping[str, bool | int | str] = {
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedResponse:
     """A response as Firefox reports it. It names neither addresses nor connections: those are in the servers' logs."""
 
     url: str
@@ -91,7 +91,7 @@ class Firefox:
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0
         self._version = ""
-        self._responses: list[Loaded] = []
+        self._responses: list[LoadedResponse] = []
         self._oversized = False  # a message was longer than MAX_MESSAGE, which ends the connection
 
     def __enter__(self) -> Self:
@@ -126,7 +126,7 @@ class Firefox:
         *,
         settled: Callable[[], bool] = lambda: True,
         patience_s: float = 0.0,
-    ) -> list[Loaded]:
+    ) -> list[LoadedResponse]:
         """Load a page in a new context until its load event, and what was received until then.
 
         With ``settled`` the page goes on until that is true, for at most ``patience_s`` after the load event.
@@ -163,11 +163,11 @@ class Firefox:
 
     def _start(self, binary: str, profile: Path, stack: contextlib.ExitStack) -> None:
         """Start the browser; its BiDi then listens on a socket in its profile."""
-        log = messages(profile)
+        log = stderr_file(profile)
         with log.open("wb") as errors:
             process = subprocess.Popen(
                 [
-                    *ends_with_us(binary, self._within),
+                    *ending_with_parent(binary, self._within),
                     *("--headless", "--no-remote", "-profile", str(profile), *firefox_socket.arguments(profile)),
                     *self._arguments,
                 ],
@@ -183,7 +183,7 @@ class Firefox:
         firefox_socket.start_bidi(profile, deadline, lambda: process.poll() is None)
         while "WebDriver BiDi listening" not in log.read_text(errors="replace"):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise BrowserError("firefox", f"did not start: {last_word(profile)}")
+                raise BrowserError("firefox", f"did not start: {last_message(profile)}")
             time.sleep(_POLL_S)
 
     def _call(self, method: str, params: Mapping[str, object], timeout_s: float = 30.0) -> dict[str, Any]:
@@ -230,7 +230,7 @@ class Firefox:
             return
         response = event["response"]
         self._responses.append(
-            Loaded(response["url"], response["status"], response["protocol"], bool(response["fromCache"]))
+            LoadedResponse(response["url"], response["status"], response["protocol"], bool(response["fromCache"]))
         )
 
     def _close(self) -> None:

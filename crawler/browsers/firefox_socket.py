@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from originset.crawler.browsers.launch import last_word
+from originset.crawler.browsers.launch import last_message
 from originset.data.errors import BrowserError
 
 PREFERENCES: Mapping[str, bool | str] = {
@@ -95,7 +95,7 @@ def start_bidi(profile: Path, deadline: float, is_running: Callable[[], bool]) -
             while (refused := connection.connect_ex(str(devtools))) and is_running() and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
             if refused:
-                raise BrowserError("firefox", f"did not start: {last_word(profile)}")
+                raise BrowserError("firefox", f"did not start: {last_message(profile)}")
             _Debugger(connection, deadline).evaluate(_START.replace("PATH", json.dumps(str(bidi_socket(profile)))))
     except OSError as error:
         raise BrowserError("firefox", f"did not start: {error}") from error

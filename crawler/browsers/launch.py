@@ -32,7 +32,7 @@ _PREFERENCES = {
 _COOKIE_CONTROLS = {"allowed": 0, "blocked": 1}
 
 
-def ends_with_us(program: str, within: tuple[str, ...] = ()) -> list[str]:
+def ending_with_parent(program: str, within: tuple[str, ...] = ()) -> list[str]:
     """A way to start ``program`` that the kernel ends when its parent ends, however that comes about."""
     setpriv = shutil.which("setpriv")
     # Within first: a new user namespace would make the kernel forget whose end is ours.
@@ -49,12 +49,12 @@ def start_with_pipes(
     Raises:
         BrowserError: there is no such program, or the folder cannot be written.
     """
-    first, *rest = ends_with_us(_PIPES_AT_3_AND_4[0], within)
+    first, *rest = ending_with_parent(_PIPES_AT_3_AND_4[0], within)
     command = [first, *rest, *_PIPES_AT_3_AND_4[1:], binary, *merged_features(flags)]
     try:
         if settings.browser == "chromium":
             _write_preferences(settings, folder / "profile")
-        with messages(folder).open("wb") as errors:
+        with stderr_file(folder).open("wb") as errors:
             return subprocess.Popen(
                 [*command, f"--user-data-dir={folder / 'profile'}", "--remote-debugging-pipe", "about:blank"],
                 env=_environment(settings, folder),
@@ -69,14 +69,14 @@ def start_with_pipes(
         raise BrowserError(settings.browser, f"it did not start ({error})") from error
 
 
-def messages(folder: Path) -> Path:
+def stderr_file(folder: Path) -> Path:
     """The file for what the browser of this folder says on its stderr."""
     return folder / "stderr.txt"
 
 
-def last_word(folder: Path) -> str:
+def last_message(folder: Path) -> str:
     """The last line that the browser of this folder said."""
-    return (messages(folder).read_text(errors="replace").strip().splitlines() or ["no message"])[-1]
+    return (stderr_file(folder).read_text(errors="replace").strip().splitlines() or ["no message"])[-1]
 
 
 def merged_features(flags: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ _OWN_KB = re.compile(rb"^(?:RssAnon|RssShmem|VmSwap):\s*(\d+) kB$", re.MULTILINE
 _AVAILABLE_KB = re.compile(rb"^(?:MemAvailable|SwapFree):\s*(\d+) kB$", re.MULTILINE)
 
 
-def family_memory(roots: Iterable[int]) -> dict[int, int]:
+def process_tree_memory(roots: Iterable[int]) -> dict[int, int]:
     """Bytes of memory of each of these processes with all below it: what ending them would free, nearly.
 
     Memory that several of them share is counted once for each; program files are not. What is gone has none.
@@ -135,7 +135,7 @@ class _Watch:
             looked, left = now, available
             with self._changed:
                 limits = tuple(self._limits)
-            memory = family_memory({pid for limit in limits for pid in limit.pids})
+            memory = process_tree_memory({pid for limit in limits for pid in limit.pids})
             for limit in limits:
                 limit.look(memory)
 

@@ -15,7 +15,7 @@ _NAMES = {"desktop": "HeadlessChrome", "mobile": "Chrome"}
 _BRANDS = {"desktop": ("Not:A-Brand", "Chromium"), "mobile": ("Not:A-Brand", "Chromium", "Google Chrome")}
 
 
-class Guise:
+class BrowserIdentity:
     """How one browser presents itself. ``product`` is its own word, such as ``Chrome/156.0.8078.79``.
 
     A desktop without a contact is left as it is; with one, nothing but the contact is new.

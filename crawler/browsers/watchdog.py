@@ -98,7 +98,7 @@ def _start() -> subprocess.Popen[bytes]:
     )
 
 
-def end_family(process: psutil.Process) -> None:
+def kill_process_tree(process: psutil.Process) -> None:
     """Kill a process and all below it; what is gone already is passed over."""
     with contextlib.suppress(psutil.Error):
         for one in [process, *process.children(recursive=True)]:
@@ -106,7 +106,7 @@ def end_family(process: psutil.Process) -> None:
                 one.kill()
 
 
-def watch(commands: int) -> None:
+def run_watchdog(commands: int) -> None:
     """End each process at its time, until nobody is left to give commands; then those too that had time left."""
     deadlines: dict[psutil.Process, float] = {}
     while True:
@@ -116,7 +116,7 @@ def watch(commands: int) -> None:
         while select.select([commands], [], [], 0)[0]:  # what was said before now is heard before anything ends
             if not (read := os.read(commands, _MOST_BYTES)):
                 for process in deadlines:
-                    end_family(process)
+                    kill_process_tree(process)
                 return
             for number, at in _COMMAND.iter_unpack(read):
                 with contextlib.suppress(psutil.NoSuchProcess):
@@ -124,10 +124,10 @@ def watch(commands: int) -> None:
         deadlines = {process: at for process, at in deadlines.items() if at}
         for process in [process for process, at in deadlines.items() if at <= now]:
             del deadlines[process]
-            end_family(process)
+            kill_process_tree(process)
 
 
 _WATCHDOG = _Watchdog()
 
 if __name__ == "__main__":
-    watch(sys.stdin.fileno())
+    run_watchdog(sys.stdin.fileno())

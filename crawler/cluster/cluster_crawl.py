@@ -29,7 +29,7 @@ from originset.crawler.crawl.coordinator import Coordinator, Run, VisitResult
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_store import staged_key
 from originset.data.errors import ClusterError
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 
 RESOURCE = "chrome"
@@ -183,7 +183,7 @@ class _RemoteSlot:
             1, min(_MAX_BATCH, math.ceil(self._coordinator.left_over / (2 * max(1, self._cluster_workers.slots))))
         )
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+    def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         """Raises ``ClusterError`` for an answer that is none to these rows."""
         name = uuid.uuid4().hex
         answer = self._ask(name, rows)
@@ -204,7 +204,7 @@ class _RemoteSlot:
     def close(self) -> None:
         """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker is identity."""
 
-    def _ask(self, name: str, rows: list[Row]) -> Answer | None:
+    def _ask(self, name: str, rows: list[LedgerRow]) -> Answer | None:
         """What the worker answers to a batch of this name; None if it does not, or the crawl ended."""
         coordinator = self._coordinator
         place = None if coordinator.store is None else coordinator.store.place

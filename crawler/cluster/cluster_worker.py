@@ -27,7 +27,7 @@ from originset.crawler.machine import give_memory_back, shortage
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture_place import CaptureStore, open_place
 from originset.data.errors import OriginsetError
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 
 # A batch that takes longer ends early: so much is lost at most with a worker, and a visit more.
 BATCH_S = 30.0
@@ -42,7 +42,7 @@ class Order(msgspec.Struct, kw_only=True):
     name: str
     settings: CrawlSettings
     seed: int
-    rows: list[Row]
+    rows: list[LedgerRow]
     captures: str | None = None
 
 

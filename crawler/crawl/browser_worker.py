@@ -11,13 +11,13 @@ from typing import Any
 from originset.crawler.crawl.internal_links import internal_links
 from originset.crawler.crawl.politeness import Politeness, url_of
 from originset.crawler.failures import port_is_closed
-from originset.crawler.probe.resolver import ask_for_visit
+from originset.crawler.probe.resolver import query_visit_names
 from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.visits.visit_browsers import Browser, browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 
 Captured = tuple[dict[str, Any], Extension]
@@ -87,7 +87,7 @@ class BrowserWorker:
         self._browser = None
         self._stack.close()
 
-    def visit(self, row: Row) -> Captured | None:
+    def visit(self, row: LedgerRow) -> Captured | None:
         """Visit a row's page once; None if its robots.txt forbids it.
 
         By https, and by http where nothing listens for https and the list named a bare host.
@@ -105,7 +105,7 @@ class BrowserWorker:
                 return fallback
         return captured
 
-    def _load(self, row: Row, url: str, quality: tuple[str, ...]) -> Captured | None:
+    def _load(self, row: LedgerRow, url: str, quality: tuple[str, ...]) -> Captured | None:
         if not self._politeness.permits(url):
             return None
         settings = self._settings
@@ -133,7 +133,7 @@ class BrowserWorker:
         self._visits += 1
         har_log, extension = visit(browser, request)
         if settings.resolver is not None:
-            ask_for_visit(settings.resolver, har_log, extension, allow_private=settings.visit.allow_private)
+            query_visit_names(settings.resolver, har_log, extension, allow_private=settings.visit.allow_private)
         return har_log, extension
 
     def _ready(self) -> Browser:

@@ -19,7 +19,7 @@ from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import UNNAMED, Features, Visit, write_packed
 from originset.data.captures.capture_place import CaptureStore
 from originset.data.errors import BrowserError
-from originset.data.ledger.crawl_ledger import Key, Ledger, Row
+from originset.data.ledger.crawl_ledger import Key, Ledger, LedgerRow
 from originset.data.studies.study import Study
 
 Progress = Callable[[Visit, int], None]
@@ -53,7 +53,7 @@ class Worker(Protocol):
     disconnected: bool
     """The connection to it was lost, and with it the visits that it did not answer for."""
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+    def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         """Each visit with its result as it ends; None for one that robots.txt forbids."""
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Coordinator:
         finally:
             worker.close()
 
-    def _run_batch(self, worker: Worker, rows: list[Row]) -> None:
+    def _run_batch(self, worker: Worker, rows: list[LedgerRow]) -> None:
         left = {row.key: row for row in rows}
         lost = False
         try:
@@ -143,7 +143,7 @@ class Coordinator:
             for row in left.values():
                 self._requeue(row, lost=lost)
 
-    def _record_result(self, row: Row, made: VisitResult | None) -> Visit | None:
+    def _record_result(self, row: LedgerRow, made: VisitResult | None) -> Visit | None:
         """Record the result of an attempt; it is returned if no other attempt follows."""
         if self.stopped:
             self._retry_later(row, made)
@@ -156,7 +156,7 @@ class Coordinator:
             return made.visit
         return None
 
-    def _pause(self, row: Row, result: Visit) -> float | None:
+    def _pause(self, row: LedgerRow, result: Visit) -> float | None:
         """How long to wait before another attempt; None if this one was the last."""
         if result.status != "failed" or not may_pass(result.error, result.error_code):
             return None
@@ -165,13 +165,13 @@ class Coordinator:
             tries = self._tries[row.key]
         return _RETRY_PAUSE_S * 4 ** (tries - 1) if tries <= self.settings.retries else None
 
-    def _retry_later(self, row: Row, made: VisitResult | None, wait_s: float | None = None) -> None:
+    def _retry_later(self, row: LedgerRow, made: VisitResult | None, wait_s: float | None = None) -> None:
         if made is not None and made.staged is not None and self.store is not None:
             self.store.discard(made.staged)
         self._ledger.requeue(row)
         self._frontier.put(row, wait_s)
 
-    def _requeue(self, row: Row, *, lost: bool) -> None:
+    def _requeue(self, row: LedgerRow, *, lost: bool) -> None:
         self._ledger.requeue(row)
         with self._lock:
             self._losses[row.key] += lost
@@ -181,13 +181,13 @@ class Coordinator:
         else:
             self._frontier.put(row)
 
-    def _skip(self, row: Row) -> None:
+    def _skip(self, row: LedgerRow) -> None:
         self._ledger.finish(row, "skipped", "robots")
         with self._lock:
             self.made["skipped"] += 1
         self._frontier.done(row)
 
-    def _keep(self, row: Row, made: VisitResult) -> None:
+    def _keep(self, row: LedgerRow, made: VisitResult) -> None:
         result = made.visit
         # First the capture, then the ledger: a row that says done has its file.
         self._keep_capture(made)

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 
 # How often a waiting slot looks whether the crawl was told to end.
 _POLL_S = 0.5
 
 
-def shuffled(rows: Iterable[Row], seed: int) -> list[Row]:
+def shuffled(rows: Iterable[LedgerRow], seed: int) -> list[LedgerRow]:
     """Rows in an order that depends on nothing but ``seed`` and themselves, so that what is left keeps its order."""
     return sorted(rows, key=lambda row: _digest(seed, *row.key))
 
@@ -51,9 +51,9 @@ class Frontier:
 
     def __init__(
         self,
-        rows: Iterable[Row],
-        site_of: Callable[[Row], str],
-        rate_limits: Callable[[Row], tuple[RateLimit, ...]] = lambda _row: (),
+        rows: Iterable[LedgerRow],
+        site_of: Callable[[LedgerRow], str],
+        rate_limits: Callable[[LedgerRow], tuple[RateLimit, ...]] = lambda _row: (),
     ) -> None:
         self._ready = deque(rows)
         self._site_of = site_of
@@ -61,8 +61,8 @@ class Frontier:
         self._limits_by_site: dict[str, tuple[RateLimit, ...]] = {}
         self._changed = threading.Condition()
         self._busy: set[str] = set()
-        self._parked: dict[str, deque[Row]] = {}  # their site is being visited
-        self._later: list[tuple[float, int, Row]] = []  # not before a time; the number keeps the order
+        self._parked: dict[str, deque[LedgerRow]] = {}  # their site is being visited
+        self._later: list[tuple[float, int, LedgerRow]] = []  # not before a time; the number keeps the order
         self._pushed = 0
         self._free: dict[Hashable, float] = {}  # when a server may be visited again
         self._given_up = 0
@@ -80,7 +80,7 @@ class Frontier:
         with self._changed:
             return not self._busy and not self._waiting()
 
-    def take(self, ended: Callable[[], bool]) -> Row | None:
+    def take(self, ended: Callable[[], bool]) -> LedgerRow | None:
         """The next visit, once there is one; its site is busy then. None where no more come, or it ``ended``."""
         while not ended():
             with self._changed:
@@ -102,7 +102,7 @@ class Frontier:
                 self._push(row, wait_s)
         return None
 
-    def take_batch(self, ended: Callable[[], bool], most: int) -> list[Row]:
+    def take_batch(self, ended: Callable[[], bool], most: int) -> list[LedgerRow]:
         """As :meth:`take`, with as many more as can be had at once; empty where no more come.
 
         More than one may be asked for only where nothing rate_limits visits: a pace counts from when a visit is taken.
@@ -114,14 +114,14 @@ class Frontier:
                 rows.append(row)
         return rows
 
-    def _limits(self, row: Row) -> tuple[RateLimit, ...]:
+    def _limits(self, row: LedgerRow) -> tuple[RateLimit, ...]:
         # Its site is this slot's alone, so nobody else asks meanwhile.
         rate_limits = self._limits_by_site.get(row.site) or self._rate_limits(row)
         if rate_limits:  # nothing is kept of the many sites that nothing limits
             self._limits_by_site[row.site] = rate_limits
         return rate_limits
 
-    def _pop(self) -> tuple[Row | None, float | None]:
+    def _pop(self) -> tuple[LedgerRow | None, float | None]:
         """A row whose site is free, and takes the site; or how long until one that waits for a time is due."""
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
@@ -142,24 +142,24 @@ class Frontier:
         self._free.update((pace.key, now + pace.seconds) for pace in rate_limits)
         return 0.0
 
-    def _release(self, row: Row) -> None:
+    def _release(self, row: LedgerRow) -> None:
         site = self._site_of(row)
         self._busy.discard(site)
         self._ready.extendleft(reversed(self._parked.pop(site, deque())))
         self._changed.notify_all()
 
-    def _push(self, row: Row, wait_s: float) -> None:
+    def _push(self, row: LedgerRow, wait_s: float) -> None:
         self._pushed += 1
         heapq.heappush(self._later, (time.monotonic() + wait_s, self._pushed, row))
         self._changed.notify_all()
 
-    def done(self, row: Row, further: Iterable[Row] = ()) -> None:
+    def done(self, row: LedgerRow, further: Iterable[LedgerRow] = ()) -> None:
         """A visit that :meth:`take` gave is over; ``further`` ones follow from it."""
         with self._changed:
             self._ready.extend(further)
             self._release(row)
 
-    def put(self, row: Row, wait_s: float | None = None) -> None:
+    def put(self, row: LedgerRow, wait_s: float | None = None) -> None:
         """Give a visit back: to be the next again, or not before ``wait_s`` have passed."""
         with self._changed:
             if wait_s is None:
@@ -168,7 +168,7 @@ class Frontier:
                 self._push(row, wait_s)
             self._release(row)
 
-    def give_up(self, row: Row) -> None:
+    def give_up(self, row: LedgerRow) -> None:
         """A visit that :meth:`take` gave stays to be made, but by another crawl."""
         with self._changed:
             self._given_up += 1

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from originset.crawler.browsers.address_families import families
+from originset.crawler.browsers.address_families import reachable_families
 from originset.crawler.browsers.connection_filter import can_filter
 from originset.crawler.browsers.engine import sandbox
 from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker, Captured
@@ -14,7 +14,7 @@ from originset.crawler.crawl.coordinator import Coordinator, VisitResult
 from originset.crawler.settings import Family, VisitSettings
 from originset.data.captures.capture import pack_capture
 from originset.data.errors import UsageError
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 
 _POLL_S = 1.0
 _FAMILIES = {"4": "IPv4 alone", "6": "IPv6 alone", "both": "IPv4 and IPv6", None: "neither IPv4 nor IPv6"}
@@ -58,7 +58,7 @@ class LocalWorker:
     def __init__(self, browser_worker: BrowserWorker) -> None:
         self._browser_worker = browser_worker
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+    def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         """Raises ``BrowserError`` if no browser can be started."""
         for row in rows:
             captured = self._browser_worker.visit(row)
@@ -100,7 +100,7 @@ def _require_family(wanted: Family | None) -> None:
     Raises:
         UsageError: they cannot.
     """
-    reached = families()
+    reached = reachable_families()
     if wanted is None or wanted == reached:
         return
     if reached != "both":

@@ -23,7 +23,7 @@ from originset.data.captures.capture import (
 from originset.data.captures.capture_place import CaptureStore
 from originset.data.captures.capture_store import capture_name
 from originset.data.errors import InputError, StudyError
-from originset.data.ledger.crawl_ledger import Ledger, Outcome, Row, State
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow, Outcome, State
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
@@ -44,7 +44,7 @@ class CrawlPlan:
     crawl that made them could not say so any more.
     """
 
-    pending: list[Row]
+    pending: list[LedgerRow]
     skipped: dict[str, int]
     seed: int
     excluded: int
@@ -65,7 +65,7 @@ def plan_crawl(
     recovered = recover(study, ledger, store)
     wanted = [site for site in sites.sites if in_shard(site.name, *settings.shard)]
     rows = [
-        Row(site.name, settings.vantage, settings.round_number, repeat, rank=site.rank, address=site.url)
+        LedgerRow(site.name, settings.vantage, settings.round_number, repeat, rank=site.rank, address=site.url)
         for repeat in range(1, settings.repeats + 1)
         for site in wanted
     ]
@@ -74,7 +74,7 @@ def plan_crawl(
     recovered += reconcile(study, ledger, store)
     landing = {(row.site, row.repeat) for row in kept}
     state: State = "failed" if settings.only_failed else "queued"
-    pending: list[Row] = []
+    pending: list[LedgerRow] = []
     skipped: dict[str, int] = {}
     for row, its_state in ledger.rows(settings.vantage, settings.round_number):
         if (row.site, row.repeat) not in landing or is_excluded(host_of(row), settings.excluded):
@@ -89,7 +89,7 @@ def plan_crawl(
 
 def _seed(study: Study, ledger: Ledger, settings: CrawlSettings) -> int:
     wanted = secrets.randbelow(1 << 32) if settings.seed is None else settings.seed
-    seed = int(ledger.fact("seed", str(wanted)))
+    seed = int(ledger.stored_fact("seed", str(wanted)))
     if settings.seed is not None and seed != settings.seed:
         raise StudyError(study.root, f"its crawls are shuffled with seed {seed}", "leave --seed out, or use another")
     return seed
@@ -98,7 +98,7 @@ def _seed(study: Study, ledger: Ledger, settings: CrawlSettings) -> int:
 def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> int:
     """Settle what a crawl that was killed had leased: done if its capture is in place, queued if not. How many done."""
     done = 0
-    for row, since in ledger.leased():
+    for row, since in ledger.leased_rows():
         extension = _captured(study, row, since, store)
         if extension is None:
             ledger.requeue(row)
@@ -124,7 +124,7 @@ def reconcile(study: Study, ledger: Ledger, store: CaptureStore | None = None) -
     learnt, before = 0, -1
     while learnt > before:  # what a visit leads to has its rows from its capture
         before = learnt
-        for row, state, attempts in ledger.every():
+        for row, state, attempts in ledger.all_rows():
             visit_id = _visit_id(row)
             unknown.discard(visit_id)
             if state in FINISHED and visit_id not in there:
@@ -141,7 +141,7 @@ def reconcile(study: Study, ledger: Ledger, store: CaptureStore | None = None) -
 
 def _make_again(ledger: Ledger, removed: set[str]) -> None:
     if removed:
-        for row, state, _ in ledger.every():
+        for row, state, _ in ledger.all_rows():
             if state in FINISHED and _visit_id(row) in removed:
                 ledger.requeue(row)
 
@@ -159,17 +159,17 @@ def _visit_ids(study: Study, store: CaptureStore | None) -> set[str]:
     return {path.name.removesuffix(SUFFIX) for path in capture_paths(study.captures)}
 
 
-def _visit_id(row: Row) -> str:
+def _visit_id(row: LedgerRow) -> str:
     return crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat)
 
 
-def _settle(ledger: Ledger, row: Row, extension: Extension) -> None:
+def _settle(ledger: Ledger, row: LedgerRow, extension: Extension) -> None:
     visit = extension.visit
     rows = internal_pages(row, visit.status, extension.links)
     ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, rows)
 
 
-def _captured(study: Study, row: Row, since: str, store: CaptureStore | None) -> Extension | None:
+def _captured(study: Study, row: LedgerRow, since: str, store: CaptureStore | None) -> Extension | None:
     visit_id = _visit_id(row)
     path = capture_path(study.captures, visit_id)
     try:
@@ -187,8 +187,11 @@ def _captured(study: Study, row: Row, since: str, store: CaptureStore | None) ->
     return extension if made else None
 
 
-def internal_pages(row: Row, status: str, links: Iterable[str]) -> list[Row]:
+def internal_pages(row: LedgerRow, status: str, links: Iterable[str]) -> list[LedgerRow]:
     """The visits that follow from one: to the links that were chosen, unless what they stand on is an error's page."""
     if status == "failed":
         return []
-    return [Row(row.site, row.vantage, row.round, row.repeat, page=link, rank=row.rank, address=link) for link in links]
+    return [
+        LedgerRow(row.site, row.vantage, row.round, row.repeat, page=link, rank=row.rank, address=link)
+        for link in links
+    ]

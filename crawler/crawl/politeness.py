@@ -7,18 +7,18 @@ import ipaddress
 import socket
 import urllib.error
 import urllib.request
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
 import polars as pl
-import tldextract
 
 from originset.crawler.crawl.frontier import RateLimit
-from originset.crawler.downloads.public_connection import opener
+from originset.crawler.downloads.public_connection import url_opener
 from originset.crawler.settings import CrawlSettings
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.reference import snapshot
+from originset.data.reference.registrable_domains import registrable_domain
 
 # The name that a robots.txt calls us by.
 PRODUCT = "originset"
@@ -29,23 +29,17 @@ _MINUTE_S = 60.0
 _MOST_RULES = 10_000
 
 
-@cache
-def _suffixes() -> tldextract.TLDExtract:
-    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
-
-
-@lru_cache(maxsize=100_000)
 def site_of(host: str) -> str:
-    """The registrable domain of a host; the host itself where it has none, as an address has."""
-    return _suffixes().extract_str(host).top_domain_under_public_suffix or host
+    """The registrable domain of a host; the host itself where it has none, as an IP address has."""
+    return registrable_domain(host) or host
 
 
-def host_of(row: Row) -> str:
+def host_of(row: LedgerRow) -> str:
     """The host that a visit asks first."""
     return urlsplit(url_of(row)).hostname or row.site
 
 
-def url_of(row: Row) -> str:
+def url_of(row: LedgerRow) -> str:
     """What a visit opens first."""
     return row.address or f"https://{row.site}/"
 
@@ -63,17 +57,17 @@ class Politeness:
         self._settings = settings
         # A site's visits come close to one another, or a fresh look does no harm.
         self._rules = lru_cache(maxsize=_MOST_RULES)(self._fetch)
-        self._opener = opener(allow_private=settings.visit.allow_private)
+        self._opener = url_opener(allow_private=settings.visit.allow_private)
 
     @cached_property
     def _reference(self) -> snapshot.Reference:
-        return snapshot.current()
+        return snapshot.current_reference()
 
-    def site(self, row: Row) -> str:
+    def site(self, row: LedgerRow) -> str:
         """What may be visited by one browser at a time."""
         return site_of(host_of(row))
 
-    def rate_limits(self, row: Row) -> tuple[RateLimit, ...]:
+    def rate_limits(self, row: LedgerRow) -> tuple[RateLimit, ...]:
         """What bounds the visits to a row's servers. It asks the system's resolver, so only where a bound is set."""
         per_address, per_as = self._settings.per_address, self._settings.per_as
         if per_address is None and per_as is None:

@@ -58,7 +58,7 @@ def read_site_list(source: str, column: str | None = None) -> SiteList:
     if source.startswith(tranco.PREFIX):
         if column is not None:
             raise InputError(source, "no-columns", "a Tranco list has no columns to choose from")
-        listed = tranco.fetch(source)
+        listed = tranco.fetch_ranking(source)
         digest = hashlib.sha256(listed.data).hexdigest()
         lines = listed.data.decode("utf-8", "replace").splitlines()[: listed.count]
         return parse_site_list(source, enumerate(lines, start=1), digest, {"id": listed.id, "url": listed.url})

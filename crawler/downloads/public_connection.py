@@ -49,6 +49,6 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         return self.do_open(_PublicHttps, request)
 
 
-def opener(*, allow_private: bool) -> urllib.request.OpenerDirector:
+def url_opener(*, allow_private: bool) -> urllib.request.OpenerDirector:
     """What opens URLs, redirects included; to addresses that are not public only with ``allow_private``."""
     return urllib.request.build_opener(*([] if allow_private else [_Handler()]))

@@ -29,7 +29,7 @@ _ORGANISATIONS = re.compile(r"(\d{8})\.as-org2info\.txt\.gz")
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class ReferenceSources:
     """Addresses of the three publishers' files; folders end in a slash."""
 
     routes: str = "https://publicdata.caida.org/datasets/routing/routeviews-prefix2as/"
@@ -46,7 +46,7 @@ class _Fetched:
     content: bytes
 
 
-def update(folder: Path, sources: Sources, day: date | None) -> dict[str, dict[str, object]]:
+def update_reference(folder: Path, sources: ReferenceSources, day: date | None) -> dict[str, dict[str, object]]:
     """Fetch everything, look at it, and only then put it in place of what ``folder`` held; gives the new index.
 
     ``day``: the routes of that day, and the newest names from before its end; None for the newest of both. The public
@@ -119,7 +119,7 @@ def _checked(address: str, read: Callable[[bytes, str], object]) -> bytes:
 
 
 def _get(address: str) -> bytes:
-    request = urllib.request.Request(address, headers={"User-Agent": "originset"})  # noqa: S310 - http(s), from Sources
+    request = urllib.request.Request(address, headers={"User-Agent": "originset"})  # noqa: S310 - http(s), from ReferenceSources
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - as above
             content: bytes = response.read(_MAX_BYTES + 1)

@@ -38,7 +38,7 @@ class Ranking:
     data: bytes
 
 
-def fetch(source: str, server: str | None = None, cache: Path | None = None) -> Ranking:
+def fetch_ranking(source: str, server: str | None = None, cache: Path | None = None) -> Ranking:
     """The list that ``tranco:ID[:N]`` names, from the cache where it was downloaded before.
 
     Raises:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Set as AbstractSet
 
-from originset.crawler.netlog.reading import VisitLog
 from originset.crawler.netlog.resolver_jobs import Lookup
 from originset.crawler.netlog.sockets import Socket, certificate_id
+from originset.crawler.netlog.visit_log import VisitLog
 from originset.data.captures.capture import Connection, DnsQuery
 
 
@@ -61,7 +61,7 @@ def _connection(
         privacy_mode=socket.privacy_mode,
         partition_key=socket.partition_key,
         origin_set=socket.origin_set,
-        origin_ms=_ms(socket.origin_told, zero_ms),
+        origin_ms=_ms(socket.origin_received, zero_ms),
         misdirected=socket.misdirected,
         pooled_by_ip=socket.pooled_by_ip,
         pooled_by_origin=socket.pooled_by_origin,

@@ -7,7 +7,9 @@ import binascii
 import hashlib
 import ipaddress
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 # Prefixes of a socket group's name (net/socket/client_socket_pool.cc); the names are those that NetLog uses elsewhere.
 _PRIVACY_MODES = {
@@ -52,7 +54,7 @@ class Socket:
     closed: int | None = None
     used: bool = False
     origin_set: list[str] | None = None
-    origin_told: int | None = None  # when the first ORIGIN frame came
+    origin_received: int | None = None  # when the first ORIGIN frame came
     misdirected: list[str] = field(default_factory=list)  # hosts for which it answered 421
     pooled_by_ip: list[str] = field(default_factory=list)  # hosts that joined it because their addresses name its own
     pooled_by_origin: list[str] = field(default_factory=list)  # hosts that joined it because of its ORIGIN frame
@@ -119,3 +121,29 @@ def pem_to_der(pem: str) -> list[bytes]:
 def certificate_id(der: bytes) -> str:
     """A certificate's identity in a study: SHA-256 of its DER."""
     return hashlib.sha256(der).hexdigest()
+
+
+def host_of(url: str) -> str | None:
+    """The host of a URL; None where it has none."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def note_pooled_hosts(sockets: Mapping[int, Socket], requests: Iterable[SentRequest]) -> None:
+    """Note for each connection which other hosts joined it, and why.
+
+    Over HTTP/2 there is one reason: their addresses lead there. Over HTTP/3 the log names the hosts that joined for
+    that reason; an ORIGIN frame explains the others.
+    """
+    carried = [(sockets.get(request.socket or -1), host_of(request.url)) for request in requests]
+    # A request that is retried elsewhere no longer names the connection that it joined first.
+    refused = [(socket, host) for socket in sockets.values() for host in socket.misdirected]
+    for socket, host in (*carried, *refused):
+        if socket is None or host is None or host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
+            continue
+        if socket.protocol == "h2":
+            socket.pooled_by_ip.append(host)
+        elif any(host_of(origin) == host for origin in socket.origin_set or ()):
+            socket.pooled_by_origin.append(host)

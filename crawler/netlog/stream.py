@@ -1,7 +1,7 @@
 """The NetLog of a running browser, read from a named pipe by a thread: nothing is written to disk, nothing grows.
 
 The file's form: one line with the constants (names and numbers of events), ``"events": [``, then one event a line. Only
-events that :mod:`originset.crawler.netlog.reading` understands are kept, their parameters undecoded.
+events that :mod:`originset.crawler.netlog.visit_log` understands are kept, their parameters undecoded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Names and servers of a recording asked again today: what a resolver says of them, and which certificates they show.
+"""Live lookups of the names in a recording, and TLS handshakes with their servers, for what the recording lacks.
 
-Whoever made the recording chose the names and addresses in it. So nothing but the public internet is contacted unless
-that is allowed: a name is resolved once, its answer is judged, and the connection goes to exactly the judged address.
+Whoever made the recording chose its names and addresses. So only public addresses are contacted, unless others are
+allowed: a name is resolved once, its answer is checked, and the connection goes to exactly the checked address.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from originset.crawler.probe.resolver import Resolver, ask
+from originset.crawler.probe.resolver import Resolver, query_names
 from originset.data.captures.capture import DnsQuery
 from originset.data.host_names import canonical_ip
 from originset.data.reference.special_purpose import is_public
 
 _TIMEOUT_S = 10.0
 
-# Ports that a server of the web has. On others a recording could have us knock at anything.
+# Ports of web servers. On other ports, a recording could make us contact servers of any kind.
 PORTS = frozenset({443, 8443})
 
 
@@ -35,15 +35,15 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class LookupRequest:
-    """A host to ask for; of ``places`` the certificates, there and at the address that it has today."""
+    """A host to look up; a handshake is made at each of ``places``, or at the address that the host has today."""
 
     host: str
     places: tuple[Endpoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Handshake:
-    """What one handshake showed, or why there was none (``problem``).
+class CertificateProbe:
+    """The result of one handshake, or why there was none (``problem``).
 
     ``certificate``: the leaf's DER, of a server that proved to be the host's; ``recorded``: the address is the
     recording's; ``asked_at``: None where nothing was contacted; ``changed``: the name leads elsewhere than to
@@ -65,14 +65,14 @@ class Handshake:
 
 @dataclass(slots=True)
 class LookupPolicy:
-    """Whom to ask for names (None: nobody), how many handshakes to begin a second at most, and what is allowed."""
+    """The resolver (None: names are not looked up), the most handshakes to begin a second, and what is allowed."""
 
     resolver: Resolver | None
     rate: float
     allow_private: bool = False
     _next: float = field(default=0.0, init=False)
 
-    async def turn(self) -> None:
+    async def wait_turn(self) -> None:
         """Wait until the next handshake may begin."""
         now = time.monotonic()
         begin = max(now, self._next)
@@ -89,43 +89,45 @@ class LookupPolicy:
             return "not contacted: not a port of the web"
         return None
 
-    def asks_for(self, host: str) -> bool:
-        """Whether a name is asked for: not addresses, and not names of somebody's own network."""
+    def may_look_up(self, host: str) -> bool:
+        """Whether a name is looked up: IP addresses and names of private networks are not."""
         return self.resolver is not None and self.resolver.may_be_asked(host, allow_private=self.allow_private)
 
 
 @dataclass(frozen=True, slots=True)
 class LookupAnswers:
-    """What came of hosts for which there was time; ``unfinished`` are the others."""
+    """The results of the hosts for which there was time; ``unfinished`` are the other hosts."""
 
     queries: list[DnsQuery]
-    handshakes: list[Handshake]
+    handshakes: list[CertificateProbe]
     unfinished: set[str]
 
 
-def look_up(wanted: Sequence[LookupRequest], policy: LookupPolicy, seconds: float) -> LookupAnswers:
-    """Ask for all names at once, then shake hands at the allowed rate; never raises.
+def probe_live(wanted: Sequence[LookupRequest], policy: LookupPolicy, seconds: float) -> LookupAnswers:
+    """Look up all names at once, then make handshakes at the allowed rate; never raises.
 
     Takes at most ``seconds``, whatever resolver and servers do. A server is asked for a host's certificate once,
     whatever places lead to it. What is refused is among the handshakes, with its problem.
     """
-    return asyncio.run(_look_up(wanted, policy, seconds))
+    return asyncio.run(_probe_live(wanted, policy, seconds))
 
 
-async def _look_up(wanted: Sequence[LookupRequest], policy: LookupPolicy, seconds: float) -> LookupAnswers:
+async def _probe_live(wanted: Sequence[LookupRequest], policy: LookupPolicy, seconds: float) -> LookupAnswers:
     ends = time.monotonic() + seconds
     queries: list[DnsQuery] = []
     if policy.resolver is not None:
         try:
             async with asyncio.timeout(seconds):
-                queries = await ask(policy.resolver, [one.host for one in wanted if policy.asks_for(one.host)])
+                queries = await query_names(
+                    policy.resolver, [one.host for one in wanted if policy.may_look_up(one.host)]
+                )
         except TimeoutError:
             return LookupAnswers([], [], {one.host for one in wanted})
     for query in queries:
         query.source = "live"
-    planned = [handshake for one in wanted for handshake in _planned(one, queries, policy)]
+    planned = [handshake for one in wanted for handshake in _planned_probes(one, queries, policy)]
     servers = {(one.host, one.address, one.port): one for one in planned}
-    tasks = {server: asyncio.create_task(_shake_hands(one, policy)) for server, one in servers.items()}
+    tasks = {server: asyncio.create_task(_make_handshake(one, policy)) for server, one in servers.items()}
     if tasks:
         await asyncio.wait(tasks.values(), timeout=max(0.0, ends - time.monotonic()))
     unfinished = {host for (host, _, _), task in tasks.items() if not task.done()}
@@ -133,17 +135,21 @@ async def _look_up(wanted: Sequence[LookupRequest], policy: LookupPolicy, second
         task.cancel()
     return LookupAnswers(
         [query for query in queries if query.host not in unfinished],
-        [_as(one, tasks[one.host, one.address, one.port].result()) for one in planned if one.host not in unfinished],
+        [
+            _result_at(one, tasks[one.host, one.address, one.port].result())
+            for one in planned
+            if one.host not in unfinished
+        ],
         unfinished,
     )
 
 
-def _as(planned: Handshake, shown: Handshake) -> Handshake:
-    """What a server showed, for a place that leads to it."""
+def _result_at(planned: CertificateProbe, shown: CertificateProbe) -> CertificateProbe:
+    """The result of a server's handshake, for a place that leads to it."""
     return replace(shown, recorded_address=planned.recorded_address, changed=planned.changed, recorded=planned.recorded)
 
 
-def _planned(wanted: LookupRequest, queries: list[DnsQuery], policy: LookupPolicy) -> list[Handshake]:
+def _planned_probes(wanted: LookupRequest, queries: list[DnsQuery], policy: LookupPolicy) -> list[CertificateProbe]:
     own = [query for query in queries if query.host == wanted.host and query.rtype in {"A", "AAAA"}]
     today = list(dict.fromkeys(filter(None, (canonical_ip(text) for query in own for text in query.answers))))
     literal = canonical_ip(wanted.host)
@@ -155,33 +161,33 @@ def _planned(wanted: LookupRequest, queries: list[DnsQuery], policy: LookupPolic
         changed = place.address not in today if known else None
         if place.address is not None:
             planned.append(
-                Handshake(wanted.host, place.address, place.port, place.address, changed=changed, recorded=True)
+                CertificateProbe(wanted.host, place.address, place.port, place.address, changed=changed, recorded=True)
             )
         if place.address is None or changed:
-            address = _preferred(today, place, policy)
+            address = _preferred_address(today, place, policy)
             problem = None if today else "its name was not asked for, or has no address"
             planned.append(
-                Handshake(
+                CertificateProbe(
                     wanted.host, address, place.port, place.address, changed=changed, recorded=False, problem=problem
                 )
             )
     return planned
 
 
-def _preferred(today: list[str], place: Endpoint, policy: LookupPolicy) -> str | None:
+def _preferred_address(today: list[str], place: Endpoint, policy: LookupPolicy) -> str | None:
     """The first address that may be contacted, of the recorded one's family if there is one; else the first."""
     sixth = ":" in (place.address or "")
     order = sorted(today, key=lambda one: (policy.refusal(one, place.port) is not None, (":" in one) != sixth))
     return order[0] if order else None
 
 
-async def _shake_hands(planned: Handshake, policy: LookupPolicy) -> Handshake:
+async def _make_handshake(planned: CertificateProbe, policy: LookupPolicy) -> CertificateProbe:
     if planned.address is None or planned.problem is not None:
         return planned
     refusal = policy.refusal(planned.address, planned.port)
     if refusal is not None:
         return replace(planned, problem=refusal)
-    await policy.turn()
+    await policy.wait_turn()
     asked_at = datetime.now(UTC)
     context = ssl.create_default_context()
     context.set_alpn_protocols(["h2", "http/1.1"])

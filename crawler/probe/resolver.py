@@ -92,7 +92,7 @@ def _of_system() -> Resolver:
         ) from error
 
 
-def ask_for_visit(
+def query_visit_names(
     resolver: Resolver, har_log: dict[str, Any], extension: Extension, *, allow_private: bool = False
 ) -> None:
     """Ask for every name of a visit, and add what came to its ``dns``; takes at most some seconds, never raises.
@@ -103,7 +103,7 @@ def ask_for_visit(
     hosts |= {host for entry in har_log["entries"] if (host := _host(entry["request"]["url"])) is not None}
     started = time.time() - _timestamp(extension.visit.started_at)
     wanted = sorted(host for host in hosts if resolver.may_be_asked(host, allow_private=allow_private))
-    answers = asyncio.run(ask(resolver, wanted))
+    answers = asyncio.run(query_names(resolver, wanted))
     last = max((query.lookup_id for query in extension.dns), default=0)
     for query in answers:
         query.lookup_id += last
@@ -111,7 +111,7 @@ def ask_for_visit(
     extension.dns = [*extension.dns, *answers]
 
 
-async def ask(resolver: Resolver, hosts: Iterable[str]) -> list[DnsQuery]:
+async def query_names(resolver: Resolver, hosts: Iterable[str]) -> list[DnsQuery]:
     """All record types of all names at once: status, answers, aliases, lowest TTL and time of each.
 
     The status is that of the answer (NODATA where the name exists without the type), TIMEOUT, UNREACHABLE where nobody

@@ -14,8 +14,7 @@ from originset.crawler.probe.server_observation import (
     ServerObservation,
     origins_in,
 )
-
-_MISDIRECTED = 421  # RFC 9110 section 15.5.20
+from originset.data.http_status import MISDIRECTED_REQUEST
 
 Code = Literal[
     "no_http2", "no_frame", "empty_frame", "own_name_missing", "frame_too_long", "not_an_origin", "not_covered",
@@ -98,7 +97,7 @@ def _of_set(seen: ServerObservation, planned: Iterable[str] | None) -> Iterator[
 
 def _of_host(seen: ServerObservation, host: HostObservation) -> Iterator[ServerFinding]:
     name = host.host
-    misdirected = any(_status(tried) == _MISDIRECTED for tried in (host.first, host.after))
+    misdirected = any(_status(tried) == MISDIRECTED_REQUEST for tried in (host.first, host.after))
     if not host.promised:
         # Without a frame nothing is taken away from it.
         if any(seen.payloads) and host.covered and not misdirected and host.first.answer is not None:
@@ -122,10 +121,13 @@ def _contamination(seen: ServerObservation, host: HostObservation) -> Iterator[S
     first, after = host.first.answer, host.after.answer
     page, page_after = seen.page.answer, host.site_after.answer
     if first is not None and after is not None and first.essence != after.essence:
-        detail = f"first on a connection: {_told(host.first)}; after {seen.target.site}: {_told(host.after)}"
+        detail = (
+            f"first on a connection: {_answer_text(host.first)}; after {seen.target.site}: {_answer_text(host.after)}"
+        )
         yield ServerFinding("contaminated", host.host, detail)
     elif page is not None and page_after is not None and page.essence != page_after.essence:
-        detail = f"after {host.host}, {seen.target.site} answers {_told(host.site_after)} instead of {_told(seen.page)}"
+        now, before = _answer_text(host.site_after), _answer_text(seen.page)
+        detail = f"after {host.host}, {seen.target.site} answers {now} instead of {before}"
         yield ServerFinding("contaminated", host.host, detail)
 
 
@@ -136,7 +138,7 @@ def _beside_its_own(host: HostObservation) -> Iterator[ServerFinding]:
             yield ServerFinding("not_compared", host.host, f"not compared with its own server: {why}")
         return
     if host.own.answer.essence != host.first.answer.essence:
-        detail = f"here: {_told(host.first)}; at its own address: {_told(host.own)}"
+        detail = f"here: {_answer_text(host.first)}; at its own address: {_answer_text(host.own)}"
         yield ServerFinding("answers_differ", host.host, detail)
     elif host.own.answer.body_sha256 != host.first.answer.body_sha256:
         yield ServerFinding("body_differs", host.host, "the same kind of answer, another body than at its own address")
@@ -158,7 +160,7 @@ def _status(tried: ProbeResponse) -> int | None:
     return None if tried.answer is None else tried.answer.status
 
 
-def _told(tried: ProbeResponse) -> str:
+def _answer_text(tried: ProbeResponse) -> str:
     """An answer in a few words."""
     if tried.answer is None:
         return tried.problem or "no answer"

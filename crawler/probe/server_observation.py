@@ -14,13 +14,13 @@ from cryptography import x509
 from originset.crawler.probe import origin_frame
 from originset.crawler.probe.http3_origin_frames import read_origin_payloads
 from originset.crawler.probe.system_lookup import addresses_of
-from originset.crawler.probe.tls_client import Answer, Connection
+from originset.crawler.probe.tls_client import ProbeAnswer, ProbeConnection
 from originset.data.errors import ProbeError
 from originset.data.host_names import covers
 from originset.data.reference.special_purpose import is_public
 
 # Hosts that are tried, each over some five connections. A larger set is checked in part, and that is said.
-MOST_HOSTS = 50
+MAX_HOSTS = 50
 
 # For everything together: a usual set takes some seconds. Connections and lookups have shorter ones of their own.
 DEADLINE_SECONDS = 120.0
@@ -29,7 +29,7 @@ _HTTPS, _ALTERNATIVE = 443, 8443
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProbeTarget:
     """Whom to ask: the site's server at an address. ``trust``: a PEM file of authorities, None for the system's."""
 
     site: str
@@ -43,7 +43,7 @@ class Target:
 class ProbeResponse:
     """An answer, or why there was none."""
 
-    answer: Answer | None
+    answer: ProbeAnswer | None
     problem: str | None = None
 
 
@@ -83,10 +83,10 @@ class HostObservation:
 class ServerObservation:
     """All that was seen. ``payloads``: of the ORIGIN frames over HTTP/2; ``http3_payloads``: None where it has none.
 
-    ``not_tried``: hosts beyond :data:`MOST_HOSTS`. ``unfinished``: hosts that the deadline left no time for.
+    ``not_tried``: hosts beyond :data:`MAX_HOSTS`. ``unfinished``: hosts that the deadline left no time for.
     """
 
-    target: Target
+    target: ProbeTarget
     protocol: str
     payloads: tuple[bytes, ...]
     longest_frame: int
@@ -110,7 +110,7 @@ def origins_in(payloads: Iterable[bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(origin for payload in payloads for origin in origin_frame.decode(payload)))
 
 
-def observe(target: Target, seconds: float = DEADLINE_SECONDS) -> ServerObservation:
+def observe_server(target: ProbeTarget, seconds: float = DEADLINE_SECONDS) -> ServerObservation:
     """Look at a server. Connects to it, and to the promised hosts' own addresses where these are public.
 
     Takes at most ``seconds``, whatever the servers and the resolver do; what was seen of whole hosts until then counts.
@@ -121,7 +121,7 @@ def observe(target: Target, seconds: float = DEADLINE_SECONDS) -> ServerObservat
     return asyncio.run(_observe(target, seconds))
 
 
-async def _observe(target: Target, seconds: float) -> ServerObservation:
+async def _observe(target: ProbeTarget, seconds: float) -> ServerObservation:
     seen: ServerObservation | None = None
     try:
         async with asyncio.timeout(seconds):
@@ -136,10 +136,10 @@ async def _observe(target: Target, seconds: float) -> ServerObservation:
     return seen
 
 
-async def _stages(target: Target) -> AsyncIterator[ServerObservation]:
+async def _stages(target: ProbeTarget) -> AsyncIterator[ServerObservation]:
     """What has been seen so far: of the server alone, then with one host more each time."""
-    async with Connection(target.address, target.port, target.site, target.trust) as connection:
-        page = await _tried(connection, target.site, target.path)
+    async with ProbeConnection(target.address, target.port, target.site, target.trust) as connection:
+        page = await _response_or_problem(connection, target.site, target.path)
         security = await _security(target, connection)
     payloads = tuple(connection.origin_frames.payloads)
     names = _names(connection.certificate)
@@ -161,7 +161,7 @@ async def _stages(target: Target) -> AsyncIterator[ServerObservation]:
     yield replace(seen, unfinished=len(promised))
     sharing = await _sharing(target, names, promised)
     every = [(host, port, True) for host, port in promised] + [(host, target.port, False) for host in sharing]
-    chosen = every[:MOST_HOSTS]
+    chosen = every[:MAX_HOSTS]
     seen = replace(seen, not_tried=len(every) - len(chosen), unfinished=len(chosen))
     yield seen
     for host, port, of_set in chosen:
@@ -171,18 +171,18 @@ async def _stages(target: Target) -> AsyncIterator[ServerObservation]:
 
 
 async def _host_seen(
-    target: Target, host: str, port: int, security: Security, *, promised: bool, covered: bool
+    target: ProbeTarget, host: str, port: int, security: Security, *, promised: bool, covered: bool
 ) -> HostObservation:
     addresses = await addresses_of(host)
-    first, site_after = await _two(target, host, target.site)
-    _, after = await _two(target, target.site, host)
+    first, site_after = await _answers_in_turn(target, host, target.site)
+    _, after = await _answers_in_turn(target, target.site, host)
     own: ProbeResponse | None = None
     own_security: Security | None = None
     not_compared: str | None = None
     if target.address in addresses and port == target.port:
         not_compared = "its name leads to this server"
     else:
-        own, own_security, not_compared = await _at_home(target, host, port, addresses)
+        own, own_security, not_compared = await _own_answer(target, host, port, addresses)
     return HostObservation(
         host,
         port,
@@ -199,17 +199,19 @@ async def _host_seen(
     )
 
 
-async def _two(target: Target, host: str, other: str) -> tuple[ProbeResponse, ProbeResponse]:
+async def _answers_in_turn(target: ProbeTarget, host: str, other: str) -> tuple[ProbeResponse, ProbeResponse]:
     """The answers for two hosts over one new connection of the site's, one after the other."""
     try:
-        async with Connection(target.address, target.port, target.site, target.trust) as connection:
-            return await _tried(connection, host, target.path), await _tried(connection, other, target.path)
+        async with ProbeConnection(target.address, target.port, target.site, target.trust) as connection:
+            return await _response_or_problem(connection, host, target.path), await _response_or_problem(
+                connection, other, target.path
+            )
     except ProbeError as error:
         return ProbeResponse(None, error.problem), ProbeResponse(None, error.problem)
 
 
-async def _at_home(
-    target: Target, host: str, port: int, addresses: list[str]
+async def _own_answer(
+    target: ProbeTarget, host: str, port: int, addresses: list[str]
 ) -> tuple[ProbeResponse | None, Security | None, str | None]:
     """The host at its own address; otherwise why not."""
     if not addresses:
@@ -221,44 +223,44 @@ async def _at_home(
     if not allowed:
         return None, None, f"its address {addresses[0]} is not a public one"
     address = min(allowed, key=lambda one: (":" in one) != (":" in target.address))
-    own = Target(host, address, port, target.path, target.trust)
+    own = ProbeTarget(host, address, port, target.path, target.trust)
     try:
-        async with Connection(address, port, host, target.trust) as connection:
-            return await _tried(connection, host, target.path), await _security(own, connection), None
+        async with ProbeConnection(address, port, host, target.trust) as connection:
+            return await _response_or_problem(connection, host, target.path), await _security(own, connection), None
     except ProbeError as error:
         return None, None, f"its own server at {address} cannot be asked ({error.problem})"
 
 
-async def _tried(connection: Connection, host: str, path: str) -> ProbeResponse:
+async def _response_or_problem(connection: ProbeConnection, host: str, path: str) -> ProbeResponse:
     try:
         return ProbeResponse(await connection.get(host, path))
     except ProbeError as error:
         return ProbeResponse(None, error.problem)
 
 
-async def _security(target: Target, connection: Connection) -> Security:
+async def _security(target: ProbeTarget, connection: ProbeConnection) -> Security:
     takes_tls_1_2 = connection.tls_version == "TLSv1.2"
     if not takes_tls_1_2:
         try:
             older = ssl.TLSVersion.TLSv1_2
-            async with Connection(target.address, target.port, target.site, target.trust, latest=older):
+            async with ProbeConnection(target.address, target.port, target.site, target.trust, latest=older):
                 takes_tls_1_2 = True
         except ProbeError:
             takes_tls_1_2 = False
     return Security(connection.tls_version, takes_tls_1_2, connection.asks_for_client_certificate)
 
 
-async def _over_http3(target: Target) -> tuple[tuple[bytes, ...] | None, str | None]:
+async def _over_http3(target: ProbeTarget) -> tuple[tuple[bytes, ...] | None, str | None]:
     try:
         return tuple(await read_origin_payloads(target.address, target.port, target.site, target.trust)), None
     except ProbeError as error:
         return None, error.problem
 
 
-async def _sharing(target: Target, names: tuple[str, ...], promised: list[tuple[str, int]]) -> list[str]:
+async def _sharing(target: ProbeTarget, names: tuple[str, ...], promised: list[tuple[str, int]]) -> list[str]:
     """The certificate's other names that lead to the server's address: browsers share its connections with them now."""
     known = {target.site, *(host for host, _ in promised)}
-    others = [name for name in names if "*" not in name and name not in known and not _is_address(name)][:MOST_HOSTS]
+    others = [name for name in names if "*" not in name and name not in known and not _is_address(name)][:MAX_HOSTS]
     found = await asyncio.gather(*map(addresses_of, others))
     return [name for name, addresses in zip(others, found, strict=True) if target.address in addresses]
 

@@ -34,7 +34,7 @@ _USER_AGENT = f"originset/{originset.__version__}"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeAnswer:
     """A response, as far as it tells one server's content from another's. Bodies are hashed, never kept."""
 
     status: int
@@ -85,7 +85,7 @@ class OriginFrames:
                 self.payloads.append(payload)
 
 
-class Connection:
+class ProbeConnection:
     """A TLS connection to ``address`` for ``server_name``: HTTP/2 where the server speaks it, else HTTP/1.1.
 
     An asynchronous context manager. All that happens between its ``__aenter__`` and its end takes at most
@@ -142,7 +142,7 @@ class Connection:
     ) -> None:
         self._writer.transport.abort()
 
-    async def get(self, host: str, path: str) -> Answer:
+    async def get(self, host: str, path: str) -> ProbeAnswer:
         """Ask for a page of a host over this connection.
 
         Raises:
@@ -167,7 +167,7 @@ class Connection:
                 raise self._problem(error) from error
             # An ORIGIN frame that is too long ends the connection, as it does in browsers; it was seen nevertheless.
 
-    async def _get_h2(self, connection: h2.connection.H2Connection, host: str, path: str) -> Answer:
+    async def _get_h2(self, connection: h2.connection.H2Connection, host: str, path: str) -> ProbeAnswer:
         stream = connection.get_next_available_stream_id()
         fields = [(":method", "GET"), (":scheme", "https"), (":authority", self._authority(host)), (":path", path)]
         connection.send_headers(stream, [*fields, ("user-agent", _USER_AGENT), ("accept", "*/*")], end_stream=True)
@@ -204,7 +204,7 @@ class Connection:
             for event in connection.receive_data(data):
                 yield event
 
-    async def _get_h1(self, host: str, path: str) -> Answer:
+    async def _get_h1(self, host: str, path: str) -> ProbeAnswer:
         if self._h1.our_state is not h11.IDLE:
             self._h1.start_next_cycle()
         fields = [("Host", self._authority(host)), ("User-Agent", _USER_AGENT), ("Accept", "*/*")]
@@ -267,5 +267,5 @@ def _text(value: bytes | str) -> str:
     return value if isinstance(value, str) else value.decode("latin-1")
 
 
-def _answer(status: int, headers: Mapping[str, str], digest: str) -> Answer:
-    return Answer(status, headers.get("location"), headers.get("content-type"), headers.get("alt-svc"), digest)
+def _answer(status: int, headers: Mapping[str, str], digest: str) -> ProbeAnswer:
+    return ProbeAnswer(status, headers.get("location"), headers.get("content-type"), headers.get("alt-svc"), digest)

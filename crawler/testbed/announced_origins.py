@@ -1,4 +1,4 @@
-"""What a connection's client is told by ORIGIN frames (RFC 8336, RFC 9412), and when."""
+"""The origins that a testbed's server announces on a connection by ORIGIN frames (RFC 8336, RFC 9412), and when."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from originset.crawler.testbed.scenario import Host
 
 
 @dataclass(frozen=True)
-class Promise:
-    """Frames' payloads in order, sent right after our SETTINGS or ``delay_s`` after the handshake; () for no frame."""
+class OriginAnnouncement:
+    """Payloads of ORIGIN frames in order, sent after SETTINGS or ``delay_s`` after the handshake; () for no frame."""
 
     payloads: tuple[bytes, ...] = ()
     delay_s: float = 0.0
@@ -19,7 +19,7 @@ class Promise:
 
     @classmethod
     def of(cls, host: Host | None) -> Self:
-        """The promise of a host to connections that were opened for it."""
+        """What a host announces on connections that were opened for it."""
         if host is None:
             return cls()
         payloads = (origin_frame.pack(entry.encode("ascii") for entry in frame) for frame in host.origin_frames)

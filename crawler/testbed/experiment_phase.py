@@ -12,7 +12,7 @@ import msgspec
 
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.scenario import Scenario
-from originset.crawler.testbed.server_logs import Handshake, Request
+from originset.crawler.testbed.server_logs import LoggedRequest, TlsHandshake
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.visit_browsers import browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
@@ -23,7 +23,7 @@ from originset.data.studies.identity import crawl_visit_id
 _QUIET_S = 0.2
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
+class ExperimentLoad(msgspec.Struct, frozen=True, kw_only=True):
     """A page load: connections that were opened for the shared host and carried a request of the page to it."""
 
     site: str
@@ -32,7 +32,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     load_ms: float | None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
     """A request as a server logs it: seconds since 1970, the site whose page asked, its connection, the host asked."""
 
     time: float
@@ -47,8 +47,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     began: float
     ended: float
     browser_version: str
-    loads: list[Load]
-    lines: list[Line]
+    loads: list[ExperimentLoad]
+    lines: list[LogLine]
 
 
 def run_phase(
@@ -89,17 +89,18 @@ def run_phase(
         ended=ended,
         browser_version=version,
         loads=[
-            Load(site=site, status=status, new_connections=len(opened[site]), load_ms=load_ms)
+            ExperimentLoad(site=site, status=status, new_connections=len(opened[site]), load_ms=load_ms)
             for site, (status, load_ms) in results.items()
         ],
         lines=[
-            Line(time=one.time, site=_asking(one, shared), connection=one.connection, host=one.host) for one in requests
+            LogLine(time=one.time, site=_asking(one, shared), connection=one.connection, host=one.host)
+            for one in requests
         ],
     )
 
 
 def new_connections(
-    handshakes: Sequence[Handshake], requests: Sequence[Request], shared: str
+    handshakes: Sequence[TlsHandshake], requests: Sequence[LoggedRequest], shared: str
 ) -> defaultdict[str, set[int]]:
     """By site, the connections that were opened for the shared host and carried a request of its page to it."""
     opened_for = {one.connection: one.server_name for one in handshakes}
@@ -110,5 +111,5 @@ def new_connections(
     return found
 
 
-def _asking(request: Request, shared: str) -> str:
+def _asking(request: LoggedRequest, shared: str) -> str:
     return request.path.split("/")[1] if request.host == shared else request.host

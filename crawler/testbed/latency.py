@@ -7,12 +7,12 @@ import shutil
 import subprocess
 from typing import Literal, get_args
 
-Profile = Literal["none", "cable", "lte"]
-PROFILES: tuple[Profile, ...] = get_args(Profile)
-Means = Literal["none", "netem", "relay"]
+LatencyProfile = Literal["none", "cable", "lte"]
+PROFILES: tuple[LatencyProfile, ...] = get_args(LatencyProfile)
+LatencyMeans = Literal["none", "netem", "relay"]
 
 # Round trips of WebPageTest's profiles Cable and LTE. Bandwidth is not limited.
-ROUND_TRIP_MS: dict[Profile, int] = {"none": 0, "cable": 28, "lte": 70}
+ROUND_TRIP_MS: dict[LatencyProfile, int] = {"none": 0, "cable": 28, "lte": 70}
 
 # Loopback's own addresses carry what steers the browsers, which is to stay quick: all else goes through band 4.
 _NETEM = """\
@@ -22,12 +22,12 @@ filter add dev lo parent 1: protocol ip prio 1 u32 match ip dst 127.0.0.0/8 flow
 """
 
 
-def nearest_profile(round_trip_ms: float) -> Profile:
+def nearest_profile(round_trip_ms: float) -> LatencyProfile:
     """The access network whose round trips are nearest to these."""
     return min(ROUND_TRIP_MS, key=lambda profile: abs(ROUND_TRIP_MS[profile] - round_trip_ms))
 
 
-def delay_by_kernel(stack: contextlib.ExitStack, profile: Profile) -> bool:
+def delay_by_kernel(stack: contextlib.ExitStack, profile: LatencyProfile) -> bool:
     """Delay every packet on the namespace's loopback by half a round trip until the stack ends; False if it cannot."""
     if shutil.which("tc") is None:
         return False

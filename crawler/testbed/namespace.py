@@ -39,7 +39,7 @@ route add ::/0 dev uplink
 """
 
 
-def inside() -> bool:
+def in_namespace() -> bool:
     """Whether this process is in a namespace that ``run_inside`` made."""
     return os.environ.get(_MARK) == _network_namespace()
 

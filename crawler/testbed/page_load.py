@@ -1,4 +1,4 @@
-"""A page loaded in a testbed, as its servers saw it: for whom the connections were opened that carried each host."""
+"""A page loaded in a testbed: which connections carried each host, by the host that each was opened for."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Sequence
 import msgspec
 
 from originset.crawler.testbed.scenario import Scenario
-from originset.crawler.testbed.server_logs import Handshake, Request
+from originset.crawler.testbed.server_logs import LoggedRequest, TlsHandshake
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.visit_browsers import Browser, visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.errors import BrowserError
+from originset.data.http_status import MISDIRECTED_REQUEST
 from originset.data.studies.identity import crawl_visit_id
-
-_MISDIRECTED = 421
 
 
 class PageLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """One load. ``served``: of each host that was asked, how many connections carried it, by whom they were opened for.
+    """One load. ``served``: for each host, how many connections carried its requests, by the host each was opened for.
 
     ``error`` says what failed; None: nothing.
     """
@@ -42,21 +41,21 @@ def load_page(testbed: Testbed, browser: Browser, site: str, number: int = 1) ->
     seen = extension.visit
     return PageLoad(
         error=None if seen.status == "ok" else f"{seen.status}: {seen.error_code or seen.error or 'not complete'}",
-        served=served(testbed.scenario, testbed.handshakes()[shaken:], testbed.requests()[asked:]),
+        served=connections_by_host(testbed.scenario, testbed.handshakes()[shaken:], testbed.requests()[asked:]),
     )
 
 
-def served(
-    scenario: Scenario, handshakes: Sequence[Handshake], requests: Sequence[Request]
+def connections_by_host(
+    scenario: Scenario, handshakes: Sequence[TlsHandshake], requests: Sequence[LoggedRequest]
 ) -> dict[str, dict[str, int]]:
-    """By host, how many connections carried requests of the scenario's pages for it, by the name that each opened with.
+    """For each host, how many connections carried its requests, by the host that each connection was opened for.
 
-    What a server sent elsewhere (421) it did not carry, and what no page asks for, such as an icon, is not counted.
+    A request that was answered 421 was not carried. Requests that no page makes, such as for an icon, do not count.
     """
     opened_for = {(one.server, one.connection): one.server_name for one in handshakes}
     carried: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
     for one in requests:
-        if one.scheme in ("https", "wss") and one.status != _MISDIRECTED and _is_of_pages(scenario, one):
+        if one.scheme in ("https", "wss") and one.status != MISDIRECTED_REQUEST and _is_of_pages(scenario, one):
             carried[one.host].add((one.server, one.connection))
     return {
         host: dict(Counter(opened_for.get(one) or "no name" for one in connections))
@@ -64,6 +63,6 @@ def served(
     }
 
 
-def _is_of_pages(scenario: Scenario, request: Request) -> bool:
+def _is_of_pages(scenario: Scenario, request: LoggedRequest) -> bool:
     host = scenario.hosts.get(request.host)
     return (request.host, request.path) in scenario.served or (host is not None and host.redirect is not None)

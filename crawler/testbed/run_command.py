@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.latency import Profile
+from originset.crawler.testbed.latency import LatencyProfile
 from originset.crawler.testbed.testbed import Testbed
 
 
-def run_command(command: Sequence[str], scenario_path: Path | None, folder: Path | None, latency: Profile) -> int:
+def run_command(
+    command: Sequence[str], scenario_path: Path | None, folder: Path | None, latency: LatencyProfile
+) -> int:
     """Bring a testbed up, run a command in it, and give its exit code. Called inside a namespace of the testbed.
 
     The command sees the scenario's names, addresses and servers and nothing else of the network. Its environment has

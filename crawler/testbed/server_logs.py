@@ -1,4 +1,4 @@
-"""What the testbed's servers saw: the records of their logs, one JSON line each."""
+"""The logs of the testbed's servers: records of handshakes, requests, messages and DNS queries, one JSON line each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 
-class Handshake(msgspec.Struct, frozen=True, kw_only=True):
+class TlsHandshake(msgspec.Struct, frozen=True, kw_only=True):
     """A completed TLS handshake. ``connection`` numbers the server's connections; times are seconds since 1970.
 
     ``alpn`` "h3" and ``tls_version`` "QUIC" for QUIC. ``origins``: those of the ORIGIN frame that was sent; None: none.
@@ -27,8 +27,8 @@ class Handshake(msgspec.Struct, frozen=True, kw_only=True):
     origins: list[str] | None = None
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as answered. ``host`` is what it asked for (``:authority``, ``Host``), ``server`` where it came in.
+class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """An answered request. ``host``: its ``:authority`` or ``Host``; ``server``: the address that it was sent to.
 
     ``protocol`` is "websocket" where the connection became one. ``status`` 0: it is never answered. ``cookies``: names.
     """
@@ -46,7 +46,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     cookies: list[str] = []
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class WebSocketMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A WebSocket message from the browser, which the server sent back; ``length`` in characters or bytes."""
 
     time: float
@@ -54,8 +54,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     length: int
 
 
-class DnsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query as answered; ``name`` in lower case without the final dot."""
+class LoggedDnsQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """An answered query; ``name`` in lower case without the final dot."""
 
     time: float
     name: str
@@ -65,23 +65,23 @@ class DnsQuery(msgspec.Struct, frozen=True, kw_only=True):
     rcode: str
 
 
-Record = Handshake | Request | Message | DnsQuery
-_Record = TypeVar("_Record", Handshake, Request, Message, DnsQuery)
+Record = TlsHandshake | LoggedRequest | WebSocketMessage | LoggedDnsQuery
+_Record = TypeVar("_Record", TlsHandshake, LoggedRequest, WebSocketMessage, LoggedDnsQuery)
 _FILES: dict[type[Record], str] = {
-    Handshake: "handshakes.jsonl",
-    Request: "requests.jsonl",
-    Message: "messages.jsonl",
-    DnsQuery: "dns.jsonl",
+    TlsHandshake: "handshakes.jsonl",
+    LoggedRequest: "requests.jsonl",
+    WebSocketMessage: "messages.jsonl",
+    LoggedDnsQuery: "dns.jsonl",
 }
 
 
-def path(folder: Path, kind: type[Record]) -> Path:
-    """The file that has the records of a kind."""
+def log_path(folder: Path, kind: type[Record]) -> Path:
+    """The file with the records of a kind."""
     return folder / _FILES[kind]
 
 
-class Log:
-    """The servers' side: one ``write`` per record, so that a reader sees whole lines only."""
+class ServerLog:
+    """Writes the logs: one ``write`` a record, so that a reader sees whole lines only."""
 
     def __init__(self, folder: Path) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -92,7 +92,7 @@ class Log:
         os.write(self._files[type(record)], self._encoder.encode(record) + b"\n")
 
 
-def read(folder: Path, kind: type[_Record]) -> list[_Record]:
+def read_records(folder: Path, kind: type[_Record]) -> list[_Record]:
     """All records of a kind so far, in the order they were written."""
     decoder = msgspec.json.Decoder(kind)
-    return decoder.decode_lines(path(folder, kind).read_bytes())
+    return decoder.decode_lines(log_path(folder, kind).read_bytes())

@@ -18,7 +18,7 @@ from originset.crawler.browsers.trust import trust_in_home
 from originset.crawler.probe.resolver import Resolver
 from originset.crawler.programs import require_programs
 from originset.crawler.testbed import namespace, server_logs
-from originset.crawler.testbed.latency import ROUND_TRIP_MS, Means, Profile, delay_by_kernel
+from originset.crawler.testbed.latency import ROUND_TRIP_MS, LatencyMeans, LatencyProfile, delay_by_kernel
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.servers import web_server
 from originset.crawler.testbed.servers.certificate_authority import Authority, Issued
@@ -50,17 +50,17 @@ class Testbed:
 
     __test__ = False  # pytest would collect the name
 
-    def __init__(self, scenario: Scenario, folder: Path, latency: Profile = "none") -> None:
+    def __init__(self, scenario: Scenario, folder: Path, latency: LatencyProfile = "none") -> None:
         self.scenario = scenario
         self.folder = folder.absolute()
         self.latency = latency
-        self.latency_means: Means = "none"
+        self.latency_means: LatencyMeans = "none"
         self._stack = contextlib.ExitStack()
         self._servers: subprocess.Popen[bytes] | None = None
         self._authority: Authority | None = None
 
     def __enter__(self) -> Self:
-        if not namespace.inside():
+        if not namespace.in_namespace():
             raise TestbedError("a testbed needs a network namespace: start it through namespace.run_inside")
         require_programs("ip", "mount", "certutil")
         with contextlib.ExitStack() as stack:
@@ -108,31 +108,31 @@ class Testbed:
     def certificate_of(self, host: str) -> Issued:
         """Chain and key of a host of the scenario, for a server that the test itself puts at an external host."""
         name = self.scenario.hosts[host].certificate
-        return web_server.certificates_in(self.folder / CERTIFICATES, self.scenario)[name or ""]
+        return web_server.certificate_folder(self.folder / CERTIFICATES, self.scenario)[name or ""]
 
-    def handshakes(self) -> list[server_logs.Handshake]:
+    def handshakes(self) -> list[server_logs.TlsHandshake]:
         """All TLS handshakes that the servers completed so far."""
-        return server_logs.read(self._written_logs(), server_logs.Handshake)
+        return server_logs.read_records(self._written_logs(), server_logs.TlsHandshake)
 
-    def requests(self) -> list[server_logs.Request]:
+    def requests(self) -> list[server_logs.LoggedRequest]:
         """All requests that the servers answered so far."""
-        return server_logs.read(self._written_logs(), server_logs.Request)
+        return server_logs.read_records(self._written_logs(), server_logs.LoggedRequest)
 
-    def messages(self) -> list[server_logs.Message]:
+    def messages(self) -> list[server_logs.WebSocketMessage]:
         """All WebSocket messages that the servers received so far."""
-        return server_logs.read(self._written_logs(), server_logs.Message)
+        return server_logs.read_records(self._written_logs(), server_logs.WebSocketMessage)
 
     @property
     def resolver(self) -> Resolver:
         """The testbed's DNS for those who ask beside the browser: from an address by which their queries are told."""
         return Resolver(self.scenario.dns_address, source=_ASKS_BESIDE)
 
-    def dns_queries(self, *, background: bool = False, beside: bool = False) -> list[server_logs.DnsQuery]:
+    def dns_queries(self, *, background: bool = False, beside: bool = False) -> list[server_logs.LoggedDnsQuery]:
         """All DNS queries so far for the scenario's names; with ``background`` for the browsers' own names too.
 
         Those of :attr:`resolver` are left out; with ``beside`` they are all that is given.
         """
-        queries = server_logs.read(self._written_logs(), server_logs.DnsQuery)
+        queries = server_logs.read_records(self._written_logs(), server_logs.LoggedDnsQuery)
         queries = [query for query in queries if (query.client == _ASKS_BESIDE) == beside]
         return [query for query in queries if background or query.name in self.scenario.names]
 
@@ -155,7 +155,7 @@ class Testbed:
             (self.folder / name).mkdir(parents=True)
         (self.folder / SCENARIO).write_bytes(msgspec.json.encode(self.scenario))
         self._authority = Authority(self.folder / "authority")
-        for name, place in web_server.certificates_in(self.folder / CERTIFICATES, self.scenario).items():
+        for name, place in web_server.certificate_folder(self.folder / CERTIFICATES, self.scenario).items():
             certificate = self.scenario.certificates[name]
             issued = self._authority.issue(certificate.names, expired=certificate.expired)
             issued.chain.rename(place.chain)

@@ -14,17 +14,23 @@ import msgspec
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevToolsLost, DevToolsOversized, DevToolsSilent
 from originset.crawler.browsers.memory_limit import MemoryLimit
-from originset.crawler.browsers.user_agent import Guise
+from originset.crawler.browsers.user_agent import BrowserIdentity
 from originset.crawler.failures import ErrorKind, error_kind
-from originset.crawler.netlog import reading as netlog
 from originset.crawler.netlog import records as netlog_records
+from originset.crawler.netlog import visit_log
 from originset.crawler.netlog.stream import Event
-from originset.crawler.visits.consent import accept
+from originset.crawler.visits.consent import accept_all
 from originset.crawler.visits.har import har_log
-from originset.crawler.visits.page_facts import look
+from originset.crawler.visits.page_facts import read_page_facts
 from originset.crawler.visits.page_log import PageLog
 from originset.crawler.visits.recorded_page import RecordedPage, recorded_page
-from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.crawler.visits.visit_record import (
+    VisitOutcome,
+    VisitRequest,
+    links_to_follow,
+    main_failure,
+    visit_record,
+)
 from originset.data.captures.capture import UNNAMED, Extension
 
 #: What may limit a recording of Chromium's, besides what its HAR shows.
@@ -39,7 +45,7 @@ _DOWNLOAD_NEWS_S = 0.25
 
 
 @dataclass(slots=True)
-class _Seen(Outcome):
+class _ChromiumOutcome(VisitOutcome):
     """How loading went, and what NetLog told meanwhile."""
 
     seen: list[Event] = field(default_factory=list)
@@ -54,7 +60,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     is ``partial`` with error ``hang``, one that makes more requests than are recorded with error ``oversized``; they
     harm no other.
     """
-    outcome = _Seen()
+    outcome = _ChromiumOutcome()
     page = PageLog("")
     started = time.time()
     chromium.take_events()  # what came between visits is nobody's
@@ -63,12 +69,12 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     memory = MemoryLimit(chromium.pids, settings.most_memory, chromium.kill)
     with chromium.deadline(settings.timeout_s + settings.grace_s) as deadline, memory:
         try:
-            with _context(chromium.devtools) as context:
+            with _fresh_context(chromium.devtools) as context:
                 page = _open_page(chromium, context)
-                _load(chromium, page, request.url, outcome)
+                _load_page(chromium, page, request.url, outcome)
                 # What ends from here on ends because we end it.
                 chromium.devtools.on_event = None
-            _settle(chromium, page, outcome)
+            _read_to_end(chromium, page, outcome)
         except (DevToolsLost, DevToolsError) as error:
             killed, oversized = chromium.killed or deadline.passed, isinstance(error, DevToolsOversized)
             outcome.lose(memory, killed=killed, oversized=oversized, problem=str(error))
@@ -76,11 +82,11 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
         finally:
             chromium.devtools.on_event = None
     outcome.seen += chromium.take_events()
-    return _capture(chromium, request, page, outcome, started)
+    return _make_capture(chromium, request, page, outcome, started)
 
 
 @contextmanager
-def _context(devtools: DevTools) -> Iterator[str]:
+def _fresh_context(devtools: DevTools) -> Iterator[str]:
     """A browser context of its own: cold caches, no cookies, no sockets, no resolver cache, no HSTS."""
     context = devtools.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
     try:
@@ -91,19 +97,19 @@ def _context(devtools: DevTools) -> Iterator[str]:
             devtools.call("Target.disposeBrowserContext", browserContextId=context)
 
 
-class _Attached(msgspec.Struct, rename="camel"):
+class _AttachedToTarget(msgspec.Struct, rename="camel"):
     session_id: str
     waiting_for_debugger: bool = False
 
 
-_attached_decoder = msgspec.json.Decoder(_Attached)
+_attached_decoder = msgspec.json.Decoder(_AttachedToTarget)
 _ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
 def _open_page(chromium: Chromium, context: str) -> PageLog:
     """A blank page that tells everything from its first request on, and the log that listens."""
     devtools = chromium.devtools
-    guise = Guise(chromium.product, chromium.settings.device, chromium.settings.contact)
+    guise = BrowserIdentity(chromium.product, chromium.settings.device, chromium.settings.contact)
     devtools.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context, eventsEnabled=True)
     target = devtools.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
     session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -114,7 +120,7 @@ def _open_page(chromium: Chromium, context: str) -> PageLog:
             # Frames of other processes and workers: armed before they may run, so that no request of theirs is missed.
             child = _attached_decoder.decode(params).session_id
             if child != session:
-                _listen(devtools, child)
+                _subscribe(devtools, child)
                 guise.put_on(devtools, child)
                 devtools.send("Runtime.runIfWaitingForDebugger", child)
         elif method == "Page.javascriptDialogOpening":
@@ -123,7 +129,7 @@ def _open_page(chromium: Chromium, context: str) -> PageLog:
             page.add(method, params)
 
     devtools.on_event = on_event
-    _listen(devtools, session)
+    _subscribe(devtools, session)
     guise.put_on(devtools, session)
     guise.measure(devtools, session)
     devtools.send("Inspector.enable", session)
@@ -132,35 +138,35 @@ def _open_page(chromium: Chromium, context: str) -> PageLog:
     return page
 
 
-def _listen(devtools: DevTools, session: str) -> None:
+def _subscribe(devtools: DevTools, session: str) -> None:
     devtools.send("Network.enable", session, maxTotalBufferSize=0, maxResourceBufferSize=0)
     devtools.send("Page.enable", session)  # workers have none and say so: nobody waits for the answer
     devtools.send("Target.setAutoAttach", session, **_ATTACH)
 
 
-def _load(chromium: Chromium, page: PageLog, url: str, outcome: Outcome) -> None:
+def _load_page(chromium: Chromium, page: PageLog, url: str, outcome: VisitOutcome) -> None:
     """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
     settings, devtools = chromium.settings, chromium.devtools
     deadline = time.monotonic() + settings.timeout_s
     # Not waited for: the answer comes when the document does. What it says, the events say too.
     devtools.send("Page.navigate", page.session, url=url)
-    if not _wait(chromium, page, outcome, deadline):
+    if not _wait_until_loaded(chromium, page, outcome, deadline):
         return
-    _look(devtools, page, outcome)
+    _read_facts(devtools, page, outcome)
     if settings.consent == "accept" and outcome.facts is not None and outcome.facts.banner:
-        _accept(devtools, page, outcome)
-        if outcome.accepted and not _wait(chromium, page, outcome, deadline):
+        _accept_consent(devtools, page, outcome)
+        if outcome.accepted and not _wait_until_loaded(chromium, page, outcome, deadline):
             return
-    _judge(page, outcome)
+    _judge_load(page, outcome)
 
 
-def _wait(chromium: Chromium, page: PageLog, outcome: Outcome, deadline: float) -> bool:
+def _wait_until_loaded(chromium: Chromium, page: PageLog, outcome: VisitOutcome, deadline: float) -> bool:
     """Wait until the page has loaded and the network is quiet, or the deadline; False if it failed before."""
     settings, devtools = chromium.settings, chromium.devtools
     quiet_since: float | None = None
     while True:
         now = time.monotonic()
-        if _failed(devtools, page, outcome):
+        if _has_failed(devtools, page, outcome):
             return False
         if now >= deadline or page.budget.exceeded:
             return True
@@ -178,7 +184,7 @@ def _wait(chromium: Chromium, page: PageLog, outcome: Outcome, deadline: float) 
             quiet_since = None
 
 
-def _failed(devtools: DevTools, page: PageLog, outcome: Outcome) -> bool:
+def _has_failed(devtools: DevTools, page: PageLog, outcome: VisitOutcome) -> bool:
     """Whether the page failed in a way that needs no more waiting; sets the outcome."""
     if page.crashed:
         outcome.fail("crash")
@@ -189,27 +195,27 @@ def _failed(devtools: DevTools, page: PageLog, outcome: Outcome) -> bool:
     return outcome.status == "failed"
 
 
-def _look(devtools: DevTools, page: PageLog, outcome: Outcome) -> None:
+def _read_facts(devtools: DevTools, page: PageLog, outcome: VisitOutcome) -> None:
     """What the page shows when it has loaded, and whether it still answers."""
     try:
-        outcome.facts = look(devtools, page.session, page.main_frame)
+        outcome.facts = read_page_facts(devtools, page.session, page.main_frame)
     except DevToolsSilent:
         outcome.silent = True
     except DevToolsError:
         return  # on its way elsewhere: what it shows is not known
 
 
-def _accept(devtools: DevTools, page: PageLog, outcome: Outcome) -> None:
+def _accept_consent(devtools: DevTools, page: PageLog, outcome: VisitOutcome) -> None:
     """Click what the page asks for, so that what it loads then is seen too."""
     try:
-        outcome.accepted = accept(devtools, page.session, page.main_frame)
+        outcome.accepted = accept_all(devtools, page.session, page.main_frame)
     except DevToolsSilent:
         outcome.silent = True
     except DevToolsError:
         return  # on its way elsewhere
 
 
-def _judge(page: PageLog, outcome: Outcome) -> None:
+def _judge_load(page: PageLog, outcome: VisitOutcome) -> None:
     """A page whose loading ended, or whose time did."""
     if page.crashed:
         outcome.fail("crash")
@@ -230,31 +236,31 @@ def _aborted_kind(devtools: DevTools, page: PageLog) -> ErrorKind | None:
     return "download" if page.download else None
 
 
-def _settle(chromium: Chromium, page: PageLog, outcome: _Seen) -> None:
+def _read_to_end(chromium: Chromium, page: PageLog, outcome: _ChromiumOutcome) -> None:
     """Read the NetLog to where the context ended, sockets included: they close a moment after it."""
     for _ in range(_SETTLE_ROUNDS):
         chromium.settle()
         outcome.seen += chromium.take_events()
-        log = _read(chromium, page, outcome)
+        log = _read_visit_log(chromium, page, outcome)
         if all(socket.closed is not None or socket.established is None for socket in log.sockets.values()):
             return
         time.sleep(_SETTLE_PAUSE_S)
 
 
-def _read(chromium: Chromium, page: PageLog, outcome: _Seen) -> netlog.VisitLog:
+def _read_visit_log(chromium: Chromium, page: PageLog, outcome: _ChromiumOutcome) -> visit_log.VisitLog:
     urls = {exchange.sent.request.url.partition("#")[0] for exchange in page.main_exchanges()}
     named = {
         int(exchange.response.connection_id)
         for exchange in page.exchanges
         if exchange.response is not None and exchange.response.connection_id > 0
     }
-    return netlog.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
+    return visit_log.read_visit(outcome.seen, chromium.netlog.constants, urls, named)
 
 
-def _capture(
-    chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _Seen, started: float
+def _make_capture(
+    chromium: Chromium, request: VisitRequest, page: PageLog, outcome: _ChromiumOutcome, started: float
 ) -> tuple[dict[str, Any], Extension]:
-    log = _read(chromium, page, outcome)
+    log = _read_visit_log(chromium, page, outcome)
     recorded = recorded_page(page, log, request.url)
     carried = {one.connection for one in recorded.requests if one.connection is not None}
     connections, certificates = netlog_records.connections(log, recorded.zero_ms, carried)
@@ -280,11 +286,11 @@ def _capture(
     return har_log(recorded, "Chromium", chromium.version), extension
 
 
-def _quality(recorded: RecordedPage, log: netlog.VisitLog, *, cut: bool) -> list[str]:
+def _quality(recorded: RecordedPage, log: visit_log.VisitLog, *, cut: bool) -> list[str]:
     """What limits the recording: Chromium drops its connections when the machine's addresses change.
 
     ``cut``: the page made it tell more than is taken in. A connection whose host is not known is one that a way of
-    Chromium's led to which :mod:`originset.crawler.netlog.reading` does not know, such as a new feature's.
+    Chromium's led to which :mod:`originset.crawler.netlog.visit_log` does not know, such as a new feature's.
     """
     found = (
         any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),

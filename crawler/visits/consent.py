@@ -74,7 +74,7 @@ _SCRIPT = """\
 _CALL = f"{_SCRIPT}({json.dumps([pair for pair in PLATFORMS if pair[1] is not None])})"
 
 
-def accept(devtools: DevTools, session: str, frame: str) -> bool:
+def accept_all(devtools: DevTools, session: str, frame: str) -> bool:
     """Click the button of the known banner that a page shows; False if there is none that can be reached.
 
     Raises:

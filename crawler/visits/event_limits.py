@@ -11,10 +11,10 @@ import re
 import msgspec
 
 # Requests of one visit, redirects included: the largest pages make some thousands.
-MOST_REQUESTS = 10_000
+MAX_REQUESTS = 10_000
 # Bytes of events of one visit that are taken in, and of one event, data: URLs cut.
-MOST_BYTES = 128 << 20
-LONGEST_EVENT = 8 << 20
+MAX_BYTES = 128 << 20
+MAX_EVENT_BYTES = 8 << 20
 
 # Shorter ones are left as they are: there is nothing to gain. Nor is there with ever more URLs in one event.
 _LONG = 4 << 10
@@ -25,20 +25,20 @@ _PATTERN = r'"(data:[^",\\]{0,255}+)[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _IN_BYTES, _IN_TEXT = re.compile(_PATTERN.encode(), re.DOTALL), re.compile(_PATTERN, re.DOTALL)
 
 
-def without_data(event: msgspec.Raw) -> bytes | msgspec.Raw:
+def without_data_urls(event: msgspec.Raw) -> bytes | msgspec.Raw:
     """An event's JSON with each ``data:`` URL cut after its media type; other strings stay as they are."""
     return event if len(event) < _LONG else _IN_BYTES.sub(rb'"\1,"', bytes(event), _MOST_URLS)
 
 
-def text_without_data(event: str) -> str:
-    """:func:`without_data` of text."""
+def text_without_data_urls(event: str) -> str:
+    """:func:`without_data_urls` of text."""
     return event if len(event) < _LONG or '"data:' not in event else _IN_TEXT.sub(r'"\1,"', event, _MOST_URLS)
 
 
 class EventBudget:
     """What one visit may still take in. ``exceeded`` once something was passed over."""
 
-    def __init__(self, most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_requests: int = MAX_REQUESTS, most_bytes: int = MAX_BYTES) -> None:
         self._requests = most_requests
         self._bytes = most_bytes
         self.exceeded = False
@@ -46,7 +46,7 @@ class EventBudget:
     def take(self, size: int) -> bool:
         """Whether an event of so many bytes is taken in."""
         self._bytes -= size
-        if self._bytes < 0 or size > LONGEST_EVENT:
+        if self._bytes < 0 or size > MAX_EVENT_BYTES:
             self.exceeded = True
         return not self.exceeded
 

@@ -1,7 +1,7 @@
-"""What Firefox tells over WebDriver BiDi while a page loads, in the records that DevTools makes of Chromium's visits.
+"""WebDriver BiDi's events of a page load in Firefox, collected in the structs of DevTools' events.
 
-It names no addresses, connections or certificates. The times that it gives for looking names up and for connecting are
-kept only where they are whole: those of a name that was looked up ahead of need are not.
+BiDi names no IP addresses, connections or certificates. Its times of lookups and connects are kept only where they are
+complete: those of a name that was looked up ahead of time are not.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from originset.crawler.visits.page_log import Exchange, Initiator, PageLog, Request, Response, Timing, WillBeSent
+from originset.crawler.visits.devtools_events import Initiator, Request, RequestWillBeSent, ResourceTiming, Response
+from originset.crawler.visits.page_log import Exchange, PageLog
 
 # Fetch's destinations (fetch.spec.whatwg.org) by DevTools' names, which captures have.
-_TYPES = {
+_DESTINATIONS = {
     "audio": "Media",
     "document": "Document",
     "embed": "Document",
@@ -33,12 +34,12 @@ _TYPES = {
     "worker": "Script",
     "xslt": "Stylesheet",
 }
-_INITIATED = {"fetch": "Fetch", "xmlhttprequest": "XHR", "beacon": "Ping"}
+_INITIATORS = {"fetch": "Fetch", "xmlhttprequest": "XHR", "beacon": "Ping"}
 # What DevTools calls the causes that BiDi names.
-_CAUSES = {"css": "parser", "img": "parser", "link": "parser", "script": "parser", "fetch": "script"}
+_INITIATOR_TYPES = {"css": "parser", "img": "parser", "link": "parser", "script": "parser", "fetch": "script"}
 
-# Where NSS has a word of its own for what went wrong.
-_SECURITY = re.compile(r"NS_ERROR_GENERATE_FAILURE\(\w+, (\w+)\)")
+# An error of NSS within one of Firefox.
+_NSS_ERROR = re.compile(r"NS_ERROR_GENERATE_FAILURE\(\w+, (\w+)\)")
 
 
 class FirefoxLog:
@@ -62,16 +63,18 @@ class FirefoxLog:
         if (handler := _HANDLERS.get(method)) is not None:
             handler(self, event)
 
-    def sent(self, event: dict[str, Any]) -> None:
-        """A request, or the next hop of one."""
+    def request_sent(self, event: dict[str, Any]) -> None:
+        """A request goes out, or the next hop of a redirect."""
         if not self.page.budget.take_request():
             return
         request, context = event["request"], event["context"]
         number, url = str(request["request"]), str(request["url"])
         before = self._latest.get(number)
-        kind = _INITIATED.get(str(request.get("initiatorType"))) or _TYPES.get(str(request.get("destination")), "Other")
+        kind = _INITIATORS.get(str(request.get("initiatorType"))) or _DESTINATIONS.get(
+            str(request.get("destination")), "Other"
+        )
         started = float(request["timings"]["requestTime"] or event["timestamp"]) / 1000
-        sent = WillBeSent(
+        sent = RequestWillBeSent(
             request_id=number,
             request=Request(url, str(request["method"]), _headers(request["headers"])),
             timestamp=started,
@@ -79,7 +82,7 @@ class FirefoxLog:
             # As DevTools: the request for a document and what it loads have one number.
             loader_id=number if event.get("navigation") else "",
             document_url="" if kind == "Document" else self._documents.get(context or "", ""),
-            initiator=Initiator(_CAUSES.get(str(request.get("initiatorType")), "other")),
+            initiator=Initiator(_INITIATOR_TYPES.get(str(request.get("initiatorType")), "other")),
             type=kind,
             frame_id=context,
         )
@@ -90,8 +93,8 @@ class FirefoxLog:
         if not url.startswith(("data:", "blob:")):
             self._open.add(number)
 
-    def started(self, event: dict[str, Any]) -> None:
-        """Response headers."""
+    def response_started(self, event: dict[str, Any]) -> None:
+        """Response headers arrive."""
         self.activity += 1
         number = str(event["request"]["request"])
         self._open.discard(number)
@@ -102,27 +105,27 @@ class FirefoxLog:
         exchange.sent.request.headers = _headers(event["request"]["headers"])
         exchange.response = _response(event)
 
-    def completed(self, event: dict[str, Any]) -> None:
-        """The whole response has come."""
-        self.started(event)
+    def response_completed(self, event: dict[str, Any]) -> None:
+        """The response is complete."""
+        self.response_started(event)
         if (exchange := self._latest.get(str(event["request"]["request"]))) is not None:
             ended = float(event["request"]["timings"]["responseEnd"] or event["timestamp"]) / 1000
             exchange.ended = max(ended, exchange.sent.timestamp)
             exchange.finished_bytes = float(event["response"]["bytesReceived"] or 0)
 
-    def failed(self, event: dict[str, Any]) -> None:
-        """It failed, or was given up or blocked."""
+    def fetch_failed(self, event: dict[str, Any]) -> None:
+        """A request fails, is cancelled or is blocked."""
         self.activity += 1
         number = str(event["request"]["request"])
         self._open.discard(number)
         if (exchange := self._latest.get(number)) is not None and exchange.ended is None:
             exchange.ended = max(float(event["timestamp"]) / 1000, exchange.sent.timestamp)
             error = str(event.get("errorText") or "failed")
-            within = _SECURITY.fullmatch(error)
+            within = _NSS_ERROR.fullmatch(error)
             exchange.error = within[1] if within else error
 
-    def loaded(self, event: dict[str, Any]) -> None:
-        """The page's load event."""
+    def page_loaded(self, event: dict[str, Any]) -> None:
+        """The page's load event fires."""
         if self._is_page(event):
             self.page.loaded = float(event["timestamp"]) / 1000
 
@@ -131,22 +134,22 @@ class FirefoxLog:
         if self._is_page(event):
             self.page.dom_content_loaded = float(event["timestamp"]) / 1000
 
-    def navigated(self, event: dict[str, Any]) -> None:
-        """The page goes elsewhere: it is to load again."""
+    def navigation_started(self, event: dict[str, Any]) -> None:
+        """The page navigates elsewhere, and so is loading again."""
         if self._is_page(event):
             self.page.loaded = self.page.dom_content_loaded = None
 
-    def frame(self, event: dict[str, Any]) -> None:
-        """A frame within another."""
+    def context_created(self, event: dict[str, Any]) -> None:
+        """A frame is attached to its parent."""
         if event.get("parent"):
             self.page.parents[event["context"]] = event["parent"]
 
-    def download(self, _event: dict[str, Any]) -> None:
-        """The address is a file to keep, not a page."""
+    def download_begins(self, _event: dict[str, Any]) -> None:
+        """The URL is a download, not a page."""
         self.page.download = True
 
-    def prompt(self, _event: dict[str, Any]) -> None:
-        """The page waits for somebody to answer a dialog."""
+    def prompt_opened(self, _event: dict[str, Any]) -> None:
+        """The page opens a dialog, and waits for its answer."""
         self.dialog = True
 
     def _is_page(self, event: dict[str, Any]) -> bool:
@@ -168,7 +171,7 @@ def _response(event: dict[str, Any]) -> Response:
     )
 
 
-def _timing(said: dict[str, float]) -> Timing | None:
+def _timing(said: dict[str, float]) -> ResourceTiming | None:
     """Phases as DevTools gives them: ms from the request's start, -1 where a phase did not happen or is not known."""
     start, sent, first = (float(said[name] or 0) for name in ("requestTime", "requestStart", "responseStart"))
     if not start or not sent or not first:
@@ -179,7 +182,7 @@ def _timing(said: dict[str, float]) -> Timing | None:
 
     connected = 0 < said["connectStart"] <= said["connectEnd"] <= sent
     secured = connected and said["connectStart"] <= said["tlsStart"] <= said["tlsEnd"] <= said["connectEnd"]
-    return Timing(
+    return ResourceTiming(
         request_time=start / 1000,
         connect_start=since("connectStart") if connected else -1,
         connect_end=since("connectEnd") if connected else -1,
@@ -201,16 +204,16 @@ def _headers(said: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 
 _HANDLERS = {
-    "network.beforeRequestSent": FirefoxLog.sent,
-    "network.responseStarted": FirefoxLog.started,
-    "network.responseCompleted": FirefoxLog.completed,
-    "network.fetchError": FirefoxLog.failed,
-    "browsingContext.load": FirefoxLog.loaded,
+    "network.beforeRequestSent": FirefoxLog.request_sent,
+    "network.responseStarted": FirefoxLog.response_started,
+    "network.responseCompleted": FirefoxLog.response_completed,
+    "network.fetchError": FirefoxLog.fetch_failed,
+    "browsingContext.load": FirefoxLog.page_loaded,
     "browsingContext.domContentLoaded": FirefoxLog.dom_content_loaded,
-    "browsingContext.navigationStarted": FirefoxLog.navigated,
-    "browsingContext.contextCreated": FirefoxLog.frame,
-    "browsingContext.downloadWillBegin": FirefoxLog.download,
-    "browsingContext.userPromptOpened": FirefoxLog.prompt,
+    "browsingContext.navigationStarted": FirefoxLog.navigation_started,
+    "browsingContext.contextCreated": FirefoxLog.context_created,
+    "browsingContext.downloadWillBegin": FirefoxLog.download_begins,
+    "browsingContext.userPromptOpened": FirefoxLog.prompt_opened,
 }
 
 EVENTS = tuple(_HANDLERS)

@@ -20,20 +20,26 @@ from typing import Any
 import psutil
 from websockets.exceptions import WebSocketException
 
-from originset.crawler.browsers.connection_filter import filtered
+from originset.crawler.browsers.connection_filter import filter_command
 from originset.crawler.browsers.firefox import Firefox
 from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.watchdog import Deadline
 from originset.crawler.failures import error_kind
 from originset.crawler.machine import own_addresses, private_memory
-from originset.crawler.netlog.reading import VisitLog
+from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.settings import VisitSettings
-from originset.crawler.visits.event_limits import text_without_data
+from originset.crawler.visits.event_limits import text_without_data_urls
 from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog
 from originset.crawler.visits.har import har_log
-from originset.crawler.visits.page_facts import QUESTION, answered
+from originset.crawler.visits.page_facts import PAGE_FACTS_EXPRESSION, decode_page_facts
 from originset.crawler.visits.recorded_page import recorded_page
-from originset.crawler.visits.visit_record import Outcome, VisitRequest, links_to_follow, main_failure, visit_record
+from originset.crawler.visits.visit_record import (
+    VisitOutcome,
+    VisitRequest,
+    links_to_follow,
+    main_failure,
+    visit_record,
+)
 from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError, UsageError
 
@@ -70,7 +76,7 @@ class VisitingFirefox(Firefox):
             preferences={"network.cookie.cookieBehavior": _COOKIES[settings.third_party_cookies]},
         )
         refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
-        self._within = filtered(settings.family, refusal, own_addresses())
+        self._within = filter_command(settings.family, refusal, own_addresses())
         self.settings = settings
         self._killed = threading.Event()
         self._log: FirefoxLog | None = None
@@ -103,7 +109,7 @@ class VisitingFirefox(Firefox):
 
         A page that fails is a result. So is a browser that is lost on the way; it cannot be used again.
         """
-        outcome = Outcome()
+        outcome = VisitOutcome()
         log = FirefoxLog("")
         started = time.time()
         settings, pids = self.settings, self.pids
@@ -137,7 +143,7 @@ class VisitingFirefox(Firefox):
 
     def _admitted(self, message: str) -> str:
         """A message without what :mod:`event_limits` leaves out; an empty one for an event that goes beyond them."""
-        message = text_without_data(message)
+        message = text_without_data_urls(message)
         if self._log is None or not message.startswith(_EVENT) or self._log.page.budget.take(len(message)):
             return message
         return "{}"
@@ -171,7 +177,7 @@ class VisitingFirefox(Firefox):
         target = {"context": window["context"]}
         self._call("script.evaluate", {"expression": _FORGET_HSTS, "target": target, "awaitPromise": False})
 
-    def _load(self, context: str, url: str, log: FirefoxLog, outcome: Outcome) -> None:
+    def _load(self, context: str, url: str, log: FirefoxLog, outcome: VisitOutcome) -> None:
         """Navigate, wait for the load event and then for the network to go quiet; sets the outcome."""
         deadline = time.monotonic() + self.settings.timeout_s
         # Its answer comes when the navigation has begun, or failed to; what it says, the events say too.
@@ -199,13 +205,13 @@ class VisitingFirefox(Firefox):
         self._look(context, outcome)
         return outcome.judge(log.page, in_flight=log.in_flight > 0, timeout_code=None)
 
-    def _look(self, context: str, outcome: Outcome) -> None:
+    def _look(self, context: str, outcome: VisitOutcome) -> None:
         try:
-            text = self._evaluate(context, QUESTION)
+            text = self._evaluate(context, PAGE_FACTS_EXPRESSION)
         except BrowserError:
             outcome.silent = True
         else:
-            outcome.facts = None if text is None else answered(text)
+            outcome.facts = None if text is None else decode_page_facts(text)
 
     def _evaluate(self, context: str, expression: str) -> str | None:
         """A page's answer, asked from a world of our own."""
@@ -215,7 +221,7 @@ class VisitingFirefox(Firefox):
         return answer.get("value") if answer.get("type") == "string" else None
 
     def _capture(
-        self, request: VisitRequest, log: FirefoxLog, outcome: Outcome, started: float
+        self, request: VisitRequest, log: FirefoxLog, outcome: VisitOutcome, started: float
     ) -> tuple[dict[str, Any], Extension]:
         page = log.page
         recorded = recorded_page(page, _NOTHING, request.url)

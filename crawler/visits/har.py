@@ -27,7 +27,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import originset
-from originset.crawler.visits.page_log import Response
+from originset.crawler.visits.devtools_events import Response
 from originset.crawler.visits.recorded_page import Phases, RecordedPage, RecordedRequest
 from originset.data.sanitising.header_redaction import redact_headers, redact_reason
 from originset.data.sanitising.url_redaction import redact_url

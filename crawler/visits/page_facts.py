@@ -47,7 +47,9 @@ _SCRIPT = """\
   });
 })"""
 _BOUNDS = f"{_MOST_LINKS}, {_LONGEST_LINK}"
-QUESTION = f"{_SCRIPT}({json.dumps([banner for banner, _ in PLATFORMS])}, {json.dumps(_CHALLENGES)}, {_BOUNDS})"
+PAGE_FACTS_EXPRESSION = (
+    f"{_SCRIPT}({json.dumps([banner for banner, _ in PLATFORMS])}, {json.dumps(_CHALLENGES)}, {_BOUNDS})"
+)
 
 
 class PageFacts(msgspec.Struct):
@@ -63,7 +65,7 @@ class PageFacts(msgspec.Struct):
 _decoder = msgspec.json.Decoder(PageFacts)
 
 
-def look(devtools: DevTools, session: str, frame: str) -> PageFacts | None:
+def read_page_facts(devtools: DevTools, session: str, frame: str) -> PageFacts | None:
     """Look at the page of ``frame`` as it is now; None if its document cannot be looked at.
 
     It is looked at from a world of our own, so the page notices nothing and changes nothing of what is seen.
@@ -74,13 +76,13 @@ def look(devtools: DevTools, session: str, frame: str) -> PageFacts | None:
         DevToolsLost: the browser is gone.
     """
     world = devtools.call("Page.createIsolatedWorld", session, _TIMEOUT_S, frameId=frame)["executionContextId"]
-    answer = devtools.call("Runtime.evaluate", session, _TIMEOUT_S, expression=QUESTION, contextId=world)
+    answer = devtools.call("Runtime.evaluate", session, _TIMEOUT_S, expression=PAGE_FACTS_EXPRESSION, contextId=world)
     text = answer["result"].get("value")
-    return None if text is None else answered(text)
+    return None if text is None else decode_page_facts(text)
 
 
-def answered(text: str) -> PageFacts:
-    """What a page answered to ``QUESTION``."""
+def decode_page_facts(text: str) -> PageFacts:
+    """What a page answered to ``PAGE_FACTS_EXPRESSION``."""
     return _decoder.decode(text)
 
 

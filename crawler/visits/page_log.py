@@ -1,7 +1,4 @@
-"""What DevTools tells while a page loads: requests with their redirects, frames, and the page's own milestones.
-
-Times are DevTools' monotonic seconds. Only what the HAR needs is decoded; unknown fields are passed over.
-"""
+"""DevTools' events of a page load, collected: requests with their redirects, frames, and the page's milestones."""
 
 from __future__ import annotations
 
@@ -10,137 +7,24 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.visits.event_limits import EventBudget, without_data
+from originset.crawler.visits.devtools_events import (
+    FrameAttached,
+    LifecycleEvent,
+    LoadingFailed,
+    LoadingFinished,
+    Request,
+    RequestServedFromCache,
+    RequestWillBeSent,
+    Response,
+    ResponseReceived,
+    WebSocketCreated,
+    WebSocketFrameError,
+    WebSocketHandshake,
+)
+from originset.crawler.visits.event_limits import EventBudget, without_data_urls
 
 # RFC 9110 sections 15.3.5 and 15.3.6.
 _BODILESS = frozenset({204, 205})
-
-
-class Struct(msgspec.Struct, rename="camel", gc=False):
-    """DevTools spells its fields in camel case."""
-
-
-class Timing(Struct):
-    """ResourceTiming: ``request_time`` in s, the others in ms from it, -1 where a phase did not happen."""
-
-    request_time: float
-    dns_start: float = -1
-    dns_end: float = -1
-    connect_start: float = -1
-    connect_end: float = -1
-    ssl_start: float = -1
-    ssl_end: float = -1
-    send_start: float = -1
-    send_end: float = -1
-    receive_headers_end: float = -1
-
-
-class Response(Struct):
-    """Network.Response."""
-
-    url: str = ""
-    status: int = 0
-    status_text: str = ""
-    headers: dict[str, str] = {}
-    mime_type: str = ""
-    connection_id: float = 0
-    connection_reused: bool = False
-    remote_ip_address: str | None = msgspec.field(name="remoteIPAddress", default=None)
-    remote_port: int | None = None
-    from_disk_cache: bool = False
-    from_service_worker: bool = False
-    from_prefetch_cache: bool = False
-    encoded_data_length: float = 0
-    timing: Timing | None = None
-    protocol: str | None = None
-    security_details: dict[str, Any] | None = None
-
-
-class Request(Struct):
-    url: str
-    method: str = ""
-    headers: dict[str, str] = {}
-    initial_priority: str | None = None
-
-
-class Initiator(Struct):
-    """Network.Initiator."""
-
-    type: str = "other"
-    url: str | None = None
-    request_id: str | None = None
-    stack: dict[str, Any] | None = None
-
-
-class WillBeSent(Struct):
-    request_id: str
-    request: Request
-    timestamp: float
-    wall_time: float = 0
-    loader_id: str = ""
-    document_url: str = msgspec.field(name="documentURL", default="")
-    initiator: Initiator = msgspec.field(default_factory=Initiator)
-    redirect_response: Response | None = None
-    type: str | None = None
-    frame_id: str | None = None
-
-
-class _Received(Struct):
-    request_id: str
-    timestamp: float
-    response: Response
-    type: str | None = None
-
-
-class _Finished(Struct):
-    request_id: str
-    timestamp: float
-    encoded_data_length: float = 0
-
-
-class _Failed(Struct):
-    request_id: str
-    timestamp: float
-    error_text: str = ""
-    canceled: bool = False
-    blocked_reason: str | None = None
-    type: str | None = None
-
-
-class _Served(Struct):
-    request_id: str
-
-
-class _SocketCreated(Struct):
-    request_id: str
-    url: str
-    initiator: Initiator = msgspec.field(default_factory=Initiator)
-
-
-class _SocketHandshake(Struct):
-    request_id: str
-    timestamp: float
-    wall_time: float = 0
-    request: dict[str, Any] = {}
-    response: dict[str, Any] = {}
-
-
-class _SocketError(Struct):
-    request_id: str
-    timestamp: float
-    error_message: str = ""
-
-
-class _Lifecycle(Struct):
-    frame_id: str
-    loader_id: str
-    name: str
-    timestamp: float
-
-
-class _Frame(Struct):
-    frame_id: str
-    parent_frame_id: str
 
 
 class Exchange:
@@ -157,7 +41,7 @@ class Exchange:
         "type",
     )
 
-    def __init__(self, sent: WillBeSent, first_hop: Exchange | None) -> None:
+    def __init__(self, sent: RequestWillBeSent, first_hop: Exchange | None) -> None:
         self.sent = sent
         self.first_hop = first_hop  # the hop before this one
         self.type = sent.type
@@ -183,7 +67,7 @@ class PageLog:
         self.dom_content_loaded: float | None = None
         self.crashed = False
         self.download = False
-        self.activity = 0  # grows with everything that the network does
+        self.activity = 0  # counts events of the network
         self.parents: dict[str, str] = {}
         self.budget = EventBudget()
         self._open: dict[str, Exchange] = {}
@@ -193,7 +77,7 @@ class PageLog:
     def in_flight(self) -> int:
         """Requests that nothing has answered yet.
 
-        Bodies are not waited for as such: nobody tells of the end of one that the page does not read.
+        The end of a body does not matter: DevTools sends no event for the end of a body that the page does not read.
         """
         return len(self._open)
 
@@ -202,14 +86,14 @@ class PageLog:
         if method in _ACTIVITY:
             self.activity += 1
         if (entry := _HANDLERS.get(method)) is not None:
-            event = without_data(params)
+            event = without_data_urls(params)
             if self.budget.take(len(event)):
                 decoder, handler = entry
                 handler(self, decoder.decode(event))
 
     @property
     def shows_document(self) -> bool:
-        """Whether its milestones are of the document that was asked for last, not still of the one before."""
+        """Whether the milestones belong to the document that was requested last, and not to the one before."""
         documents = self.main_exchanges()
         return bool(documents) and documents[-1].sent.loader_id == self.loader
 
@@ -223,15 +107,15 @@ class PageLog:
             and exchange.sent.loader_id == exchange.sent.request_id
         ]
 
-    def sent(self, event: WillBeSent) -> None:
-        """A request, or the next hop of one."""
+    def request_sent(self, event: RequestWillBeSent) -> None:
+        """A request goes out, or the next hop of a redirect."""
         before = self._latest.get(event.request_id)
         if before is not None and event.redirect_response is not None and before.response is None:
             before.response = event.redirect_response
             before.ended = event.timestamp
             before.finished_bytes = event.redirect_response.encoded_data_length
         elif before is not None and before.sent.request.url == event.request.url:
-            return  # told a second time, by the frame's new process
+            return  # reported twice: the second time by the frame's new process
         if not self.budget.take_request():
             return
         exchange = Exchange(event, before)
@@ -240,47 +124,49 @@ class PageLog:
         if not event.request.url.startswith(("data:", "blob:")):
             self._open[event.request_id] = exchange
 
-    def received(self, event: _Received) -> None:
-        """Response headers."""
+    def response_received(self, event: ResponseReceived) -> None:
+        """Response headers arrive."""
         self._open.pop(event.request_id, None)
         if (exchange := self._latest.get(event.request_id)) is not None:
             exchange.response = event.response
             exchange.type = event.type or exchange.type
 
-    def finished(self, event: _Finished) -> None:
-        """The whole response has come."""
+    def loading_finished(self, event: LoadingFinished) -> None:
+        """The response is complete."""
         self._open.pop(event.request_id, None)
         if (exchange := self._latest.get(event.request_id)) is not None:
             exchange.ended = event.timestamp
             exchange.finished_bytes = event.encoded_data_length
 
-    def failed(self, event: _Failed) -> None:
-        """It failed, or was given up or blocked."""
+    def loading_failed(self, event: LoadingFailed) -> None:
+        """A request fails, is cancelled or is blocked."""
         self._open.pop(event.request_id, None)
         if (exchange := self._latest.get(event.request_id)) is not None and exchange.ended is None:
             exchange.ended = event.timestamp
             response = exchange.response
             if event.canceled and exchange.type != "Document" and response is not None and response.status in _BODILESS:
                 exchange.finished_bytes = response.encoded_data_length
-                return  # there was nothing more to come: no failure, whatever DevTools calls it
+                return  # a response without a body is complete: no failure, whatever DevTools calls it
             exchange.type = exchange.type or event.type
             exchange.error = (
                 event.error_text or (event.blocked_reason and f"blocked: {event.blocked_reason}") or "failed"
             )
 
-    def served(self, event: _Served) -> None:
-        """Answered from the renderer's memory."""
+    def served_from_memory(self, event: RequestServedFromCache) -> None:
+        """The renderer's memory cache answers a request."""
         if (exchange := self._latest.get(event.request_id)) is not None:
             exchange.from_memory = True
 
-    def socket_created(self, event: _SocketCreated) -> None:
-        """A WebSocket is made; its request has no time yet."""
+    def web_socket_created(self, event: WebSocketCreated) -> None:
+        """A WebSocket is created; its request has no time yet."""
         if not self.budget.take_request():
             return
-        sent = WillBeSent(event.request_id, Request(event.url, "GET"), 0, initiator=event.initiator, type="WebSocket")
+        sent = RequestWillBeSent(
+            event.request_id, Request(event.url, "GET"), 0, initiator=event.initiator, type="WebSocket"
+        )
         self._latest[event.request_id] = Exchange(sent, None)
 
-    def socket_handshake(self, event: _SocketHandshake) -> None:
+    def web_socket_handshake(self, event: WebSocketHandshake) -> None:
         """A WebSocket's handshake goes out, or is answered."""
         if (exchange := self._latest.get(event.request_id)) is None:
             return
@@ -298,15 +184,15 @@ class PageLog:
             exchange.sent.request.headers = {str(k): str(v) for k, v in (event.request.get("headers") or {}).items()}
             self.exchanges.append(exchange)
 
-    def socket_error(self, event: _SocketError) -> None:
-        """A WebSocket failed; only before its handshake was answered is that the request's failure."""
+    def web_socket_failed(self, event: WebSocketFrameError) -> None:
+        """A WebSocket fails. The request fails with it only if its handshake was not answered yet."""
         exchange = self._latest.get(event.request_id)
         if exchange is not None and exchange.ended is None:
             exchange.ended = event.timestamp
             exchange.error = event.error_message
 
-    def lifecycle(self, event: _Lifecycle) -> None:
-        """Milestones of the page."""
+    def lifecycle_event(self, event: LifecycleEvent) -> None:
+        """The page reaches a milestone."""
         if event.frame_id != self.main_frame:
             return
         if event.name == "init":
@@ -316,16 +202,16 @@ class PageLog:
         elif event.name == "load":
             self.loaded = event.timestamp
 
-    def frame_attached(self, event: _Frame) -> None:
-        """A frame within another."""
+    def frame_attached(self, event: FrameAttached) -> None:
+        """A frame is attached to its parent."""
         self.parents[event.frame_id] = event.parent_frame_id
 
-    def crash(self, _event: object) -> None:
+    def target_crashed(self, _event: object) -> None:
         """The page's process died."""
         self.crashed = True
 
     def download_begins(self, _event: object) -> None:
-        """The address is a file to keep, not a page."""
+        """The URL is a download, not a page."""
         self.download = True
 
 
@@ -342,18 +228,18 @@ def _handler(type_: type, handler: Callable[[PageLog, Any], None]) -> _Handler:
 
 
 _HANDLERS: dict[str, _Handler] = {
-    "Network.requestWillBeSent": _handler(WillBeSent, PageLog.sent),
-    "Network.responseReceived": _handler(_Received, PageLog.received),
-    "Network.loadingFinished": _handler(_Finished, PageLog.finished),
-    "Network.loadingFailed": _handler(_Failed, PageLog.failed),
-    "Network.requestServedFromCache": _handler(_Served, PageLog.served),
-    "Network.webSocketCreated": _handler(_SocketCreated, PageLog.socket_created),
-    "Network.webSocketWillSendHandshakeRequest": _handler(_SocketHandshake, PageLog.socket_handshake),
-    "Network.webSocketHandshakeResponseReceived": _handler(_SocketHandshake, PageLog.socket_handshake),
-    "Network.webSocketFrameError": _handler(_SocketError, PageLog.socket_error),
-    "Page.lifecycleEvent": _handler(_Lifecycle, PageLog.lifecycle),
-    "Page.frameAttached": _handler(_Frame, PageLog.frame_attached),
+    "Network.requestWillBeSent": _handler(RequestWillBeSent, PageLog.request_sent),
+    "Network.responseReceived": _handler(ResponseReceived, PageLog.response_received),
+    "Network.loadingFinished": _handler(LoadingFinished, PageLog.loading_finished),
+    "Network.loadingFailed": _handler(LoadingFailed, PageLog.loading_failed),
+    "Network.requestServedFromCache": _handler(RequestServedFromCache, PageLog.served_from_memory),
+    "Network.webSocketCreated": _handler(WebSocketCreated, PageLog.web_socket_created),
+    "Network.webSocketWillSendHandshakeRequest": _handler(WebSocketHandshake, PageLog.web_socket_handshake),
+    "Network.webSocketHandshakeResponseReceived": _handler(WebSocketHandshake, PageLog.web_socket_handshake),
+    "Network.webSocketFrameError": _handler(WebSocketFrameError, PageLog.web_socket_failed),
+    "Page.lifecycleEvent": _handler(LifecycleEvent, PageLog.lifecycle_event),
+    "Page.frameAttached": _handler(FrameAttached, PageLog.frame_attached),
     "Page.downloadWillBegin": _handler(dict, PageLog.download_begins),
     "Browser.downloadWillBegin": _handler(dict, PageLog.download_begins),
-    "Inspector.targetCrashed": _handler(dict, PageLog.crash),
+    "Inspector.targetCrashed": _handler(dict, PageLog.target_crashed),
 }

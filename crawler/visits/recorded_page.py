@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from originset.crawler.netlog.reading import VisitLog
-from originset.crawler.visits.page_log import Exchange, PageLog, Response, Timing
+from originset.crawler.netlog.visit_log import VisitLog
+from originset.crawler.visits.devtools_events import ResourceTiming, Response
+from originset.crawler.visits.page_log import Exchange, PageLog
 from originset.crawler.visits.request_links import (
     Frames,
     Initiators,
@@ -192,7 +193,7 @@ def _phases(exchange: Exchange, *, cached: bool) -> Phases:
     return _network_phases(timing, started, ended)
 
 
-def _network_phases(timing: Timing, started: float, ended: float | None) -> Phases:
+def _network_phases(timing: ResourceTiming, started: float, ended: float | None) -> Phases:
     dns = timing.dns_end - timing.dns_start if timing.dns_start >= 0 else None
     connect = timing.connect_end - timing.connect_start if timing.connect_start >= 0 else None
     # Blocked is all of the way to sending that was neither: the queue before, and the gaps between the phases.

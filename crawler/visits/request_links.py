@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from originset.crawler.netlog.sockets import SentRequest
-from originset.crawler.visits.page_log import Exchange, Response
+from originset.crawler.visits.devtools_events import Response
+from originset.crawler.visits.page_log import Exchange
 from originset.data.sanitising.url_redaction import redact_url
 
 
@@ -28,7 +29,7 @@ def connection_ids(exchanges: Sequence[Exchange], sent: Sequence[SentRequest]) -
     ]
     if not nameless:
         return found
-    spare = _Spare(sent)
+    spare = _UnnamedConnections(sent)
     for exchange in networked:
         if (number := found.get(id(exchange))) is not None:
             spare.use_up(exchange, number)
@@ -64,7 +65,7 @@ def credentials(
     return found
 
 
-class _Spare:
+class _UnnamedConnections:
     """Connections of sent requests that no response has named."""
 
     def __init__(self, sent: Sequence[SentRequest]) -> None:

@@ -38,7 +38,7 @@ class VisitRequest:
 
 
 @dataclass(slots=True)
-class Outcome:
+class VisitOutcome:
     """How loading went. ``facts`` is what the page showed, None if that is not known; ``silent``: it did not answer."""
 
     status: str = "ok"
@@ -94,7 +94,7 @@ def main_failure(page: PageLog) -> str | None:
 def visit_record(
     request: VisitRequest,
     page: PageLog,
-    outcome: Outcome,
+    outcome: VisitOutcome,
     settings: VisitSettings,
     recorded: RecordedPage,
     *,
@@ -146,7 +146,7 @@ def links_to_follow(request: VisitRequest, page: PageLog, facts: PageFacts | Non
     return request.follow(documents[-1].sent.request.url, facts.links) if documents and facts is not None else []
 
 
-def _consent_banner(outcome: Outcome) -> str:
+def _consent_banner(outcome: VisitOutcome) -> str:
     if outcome.facts is None:
         return "unknown"
     return "accepted" if outcome.accepted else "seen" if outcome.facts.banner else "none"

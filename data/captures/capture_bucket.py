@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import obstore
 
 from originset.data.captures.capture import MAX_BYTES, SUFFIX
-from originset.data.captures.capture_store import INCOMING, Kept, capture_name, require_staged, staged_key
+from originset.data.captures.capture_store import INCOMING, StoredCapture, capture_name, require_staged, staged_key
 from originset.data.errors import ClusterError
 from originset.data.files.bucket import AT_ONCE, open_bucket, remove_below, storage_errors
 
@@ -56,12 +56,12 @@ class BucketStore:
                 raise ClusterError(self.place, f"{_place_of(visit_id)} is larger than any capture")
             return found.bytes().to_bytes()
 
-    def captures(self) -> Iterator[Kept]:
+    def captures(self) -> Iterator[StoredCapture]:
         with storage_errors(self.place):
             for batch in obstore.list(self._store, chunk_size=AT_ONCE):
                 for entry in batch:
                     if (visit_id := capture_name(entry["path"])) is not None:
-                        yield Kept(visit_id, entry["size"], int(entry["last_modified"].timestamp()))
+                        yield StoredCapture(visit_id, entry["size"], int(entry["last_modified"].timestamp()))
 
 
 def _place_of(visit_id: str) -> str:

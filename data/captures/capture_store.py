@@ -33,7 +33,7 @@ _CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]+){re.escape(SUFFIX)})", re
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCapture:
     """A capture in its place: its size in bytes, and when it was last changed, in whole seconds since 1970."""
 
     visit_id: str
@@ -102,13 +102,13 @@ class FolderStore:
         except (FileNotFoundError, NotRegularError):
             return None
 
-    def captures(self) -> Iterator[Kept]:
+    def captures(self) -> Iterator[StoredCapture]:
         """All captures that are in their place."""
         for path in capture_paths(self._folder):
             if _CAPTURE.fullmatch(f"{path.parent.name}/{path.name}"):
                 with contextlib.suppress(FileNotFoundError):
                     status = path.lstat()
-                    yield Kept(path.name.removesuffix(SUFFIX), status.st_size, int(status.st_mtime))
+                    yield StoredCapture(path.name.removesuffix(SUFFIX), status.st_size, int(status.st_mtime))
 
 
 def staged_key(name: str, visit_id: str) -> str:

@@ -50,7 +50,7 @@ LIMIT 1
 """
 
 
-def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+def open_ledger_file(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open or make a ledger's file, in SQLite's autocommit mode; any thread may use the connection.
 
     Raises:
@@ -58,22 +58,22 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """
     require_regular(path)
     try:
-        connection = sqlite3.connect(address(path, read_only=read_only), uri=True, check_same_thread=False)
+        connection = sqlite3.connect(file_uri(path, read_only=read_only), uri=True, check_same_thread=False)
         try:
             connection.isolation_level = None
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            check(connection, "main")
+            check_content(connection, "main")
         except BaseException:
             connection.close()
             raise
     except sqlite3.Error as error:
-        raise unusable(path, error) from error
+        raise ledger_error(path, error) from error
     return connection
 
 
-def address(path: Path, *, read_only: bool) -> str:
+def file_uri(path: Path, *, read_only: bool) -> str:
     """The file's URI, as SQLite opens it."""
     return f"file:{quote(str(path.absolute()))}" + ("?mode=ro" if read_only else "")
 
@@ -104,7 +104,7 @@ def _end_of(journal: Path) -> bytes:
         return file.read()
 
 
-def check(connection: sqlite3.Connection, schema: str) -> None:
+def check_content(connection: sqlite3.Connection, schema: str) -> None:
     """See that a ledger, ``main`` or one that is attached, is whole and holds only what this program writes.
 
     Raises:
@@ -144,15 +144,15 @@ def copy_ledger(ledger: Path, to: Path) -> None:
     except (OSError, OverflowError):
         beside = None
     try:
-        with closing(connect(ledger, read_only=True)) as whole, closing(sqlite3.connect(to)) as copy:
+        with closing(open_ledger_file(ledger, read_only=True)) as whole, closing(sqlite3.connect(to)) as copy:
             whole.backup(copy)
     except sqlite3.Error as error:
-        raise unusable(ledger, error) from error
+        raise ledger_error(ledger, error) from error
     if beside is not None:
         to.with_suffix(".leases").write_bytes(beside)
 
 
-def unusable(path: Path, error: sqlite3.Error) -> StudyError:
+def ledger_error(path: Path, error: sqlite3.Error) -> StudyError:
     """What is in its place is no ledger, or a damaged one: a new one takes what was visited from the captures."""
     if (fault := disk_fault(error)) is not None:
         return StudyError(path.parent, f"ledger.sqlite cannot be used ({fault[0]})", fault[1])

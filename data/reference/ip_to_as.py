@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.errors import InputError, UsageError
-from originset.data.reference.ranges import NOTHING, Prefixes
+from originset.data.reference.ranges import NO_PREFIX, Prefixes
 from originset.data.reference.table_files import TableFile, read_table_file
 
 
@@ -60,7 +60,7 @@ class IpToAs:
             ValueError: something is NULL or no address.
         """
         positions = self._prefixes.find(addresses)
-        known = pl.Series(positions != NOTHING)
+        known = pl.Series(positions != NO_PREFIX)
         asn = pl.Series("asn", self._asn[positions]).set(~known, None)
         return pl.DataFrame([asn, self._asns.gather(positions % len(self._asns)).alias("asns")])
 
@@ -78,7 +78,7 @@ class IpToAs:
             )
         positions = pl.Series(self._prefixes.find(addresses))
         texts = self._rows.select(pl.format("{}/{}", "network", "length").alias("prefix")).to_series()
-        return texts.gather(positions.set(positions == NOTHING, None))
+        return texts.gather(positions.set(positions == NO_PREFIX, None))
 
     def described(self) -> dict[str, str]:
         """Source, date (where known) and SHA-256."""

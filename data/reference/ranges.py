@@ -17,7 +17,7 @@ from originset.data.reference.address_text import Numbers, parse
 Keys = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
-NOTHING = -1
+NO_PREFIX = -1
 
 
 class Prefixes:
@@ -43,7 +43,7 @@ class Prefixes:
             self._families.append(_flatten(first, given, chosen, bits))
 
     def find(self, addresses: pl.Series) -> Ints:
-        """Per address the position of its longest prefix, :data:`NOTHING` where none holds it.
+        """Per address the position of its longest prefix, :data:`NO_PREFIX` where none holds it.
 
         Raises:
             ValueError: something is NULL or no address.
@@ -51,13 +51,13 @@ class Prefixes:
         if addresses.has_nulls():
             raise ValueError("no address: NULL")
         is_v6 = addresses.str.contains(":", literal=True)
-        found = np.full(len(addresses), NOTHING, dtype=np.int64)
+        found = np.full(len(addresses), NO_PREFIX, dtype=np.int64)
         for bits, (starts, owners), wanted in zip((32, 128), self._families, (~is_v6, is_v6), strict=True):
             if wanted.any():
                 chosen = wanted.to_numpy()
                 numbers = parse(addresses.filter(wanted), bits)
                 place = _places(starts, numbers)
-                found[chosen] = np.where(place >= 0, owners[place], NOTHING) if len(starts) else NOTHING
+                found[chosen] = np.where(place >= 0, owners[place], NO_PREFIX) if len(starts) else NO_PREFIX
         return found
 
 
@@ -120,7 +120,7 @@ def _flatten(first: Numbers, lengths: Ints, positions: Ints, bits: int) -> tuple
     longest = np.append(opened[1:] != opened[:-1], True)  # the last of those that start at one address
     closed = _keys(nexts)
     keys = np.concatenate([opened[longest], closed[~carried]])
-    heirs = np.where(after >= 0, positions[after], NOTHING)
+    heirs = np.where(after >= 0, positions[after], NO_PREFIX)
     owners = np.concatenate([positions[longest], heirs[~carried]])
     # A prefix that starts where another ends comes first, and np.unique keeps the first. Prefixes that end at one
     # address have one heir.

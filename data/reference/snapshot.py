@@ -61,23 +61,23 @@ def fetched_folder() -> Path:
     return platformdirs.user_cache_path("originset") / "reference"
 
 
-def current() -> Reference:
+def current_reference() -> Reference:
     """What was fetched, if anything was, else what is built in.
 
     Raises:
         InputError: a file that was fetched is not as its index says.
     """
     folder = fetched_folder()
-    return load(folder) if (folder / INDEX).is_file() else built_in()
+    return load_reference(folder) if (folder / INDEX).is_file() else built_in_reference()
 
 
 @cache
-def built_in() -> Reference:
+def built_in_reference() -> Reference:
     """What the program carries; a first run needs no network."""
-    return load(_BUILT_IN)
+    return load_reference(_BUILT_IN)
 
 
-def load(folder: Traversable) -> Reference:
+def load_reference(folder: Traversable) -> Reference:
     """The reference data of a folder.
 
     Raises:

@@ -26,7 +26,7 @@ _PERSONAL = {"contact"}
 _NO_TOKENS = pl.DataFrame(schema=dict.fromkeys(("visit_id", "url", "token"), pl.String))
 
 
-class Stripping:
+class StudySanitiser:
     """One study's. Requests come first, a whole visit at a time, then the visits that they belong to."""
 
     def __init__(self, visits: pl.DataFrame, rejects: pl.DataFrame) -> None:
@@ -83,7 +83,7 @@ class Stripping:
         )
 
 
-def stripped_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def sanitised_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest without the folders of the machine that it was made on, and without who to write to."""
     return {key: _stripped(key, value) for key, value in manifest.items()}
 

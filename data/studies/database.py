@@ -57,7 +57,7 @@ def ddl(table: Table, select: str | None = None, *, temporary: bool = False) -> 
     return statements
 
 
-def build(study: Study, modelled: Mapping[str, Sequence[Path]], *, views: bool = False) -> dict[str, int]:
+def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, views: bool = False) -> dict[str, int]:
     """Build study.duckdb from the study's shards, the manifest's runs and the modelled tables.
 
     ``modelled`` maps each table of stage MODELLED to the Parquet files of its rows. ``views``: the tables of

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from originset.data.http_status import MISDIRECTED_REQUEST
 from originset.models.browsers.batch import Ints, Part, group_numbers, places
 from originset.models.browsers.lifetimes import with_lifetimes
-
-MISDIRECTED = 421
 
 # What a request is; a document's is one of the first two.
 _NAVIGATION, _SUBDOCUMENT, _SOCKET, _FONT, _PREFLIGHT, _FETCH, _OTHER = range(7)
@@ -93,7 +92,7 @@ def modes_of(part: Part) -> pl.DataFrame:
     phases = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
     ended = requests.select((looked_up + pl.sum_horizontal(phases)).alias("ended"))["ended"]
     refused, phase = (np.zeros(firsts.size, np.bool_) for _ in range(2))
-    refused[group[(requests["status"] == MISDIRECTED).fill_null(value=False).to_numpy()]] = True
+    refused[group[(requests["status"] == MISDIRECTED_REQUEST).fill_null(value=False).to_numpy()]] = True
     phase[group[(requests["dns_ms"] > 0).fill_null(value=False).to_numpy()]] = True
     alike = requests.select(
         *("visit_id", "host", "port", "protocol", "connection_id", "started_ms"),

@@ -26,10 +26,10 @@ import zstandard
 from haralyzer import HarParser
 
 from originset.analysis.har import urls
-from originset.analysis.har.gather import Gathered
+from originset.analysis.har.entry_columns import EntryColumns
 from originset.analysis.har.requests import request_rows
 from originset.analysis.har.tables import HarBatch, finished_requests
-from originset.analysis.importing.har_files import HarFile, Text, read_texts
+from originset.analysis.importing.har_files import HarFile, HarText, read_texts
 from originset.data.sanitising import url_redaction
 from originset.data.schema.study_tables import TABLES
 
@@ -61,16 +61,16 @@ def forget() -> None:
             clear()
 
 
-def gathered(hars: Iterable[bytes]) -> Gathered:
+def entry_columns(hars: Iterable[bytes]) -> EntryColumns:
     forget()
     batch = HarBatch()
     for number, text in enumerate(hars):
         batch.add(text, str(number), "")
-    return batch._gathered
+    return batch._entry_columns
 
 
 def requests_table(hars: Iterable[bytes]) -> int:
-    rows = finished_requests(request_rows(gathered(hars)))
+    rows = finished_requests(request_rows(entry_columns(hars)))
     assert rows.columns == COLUMNS
     return rows.height
 
@@ -86,7 +86,7 @@ def all_tables(hars: list[bytes]) -> int:
 def files_table(files: list[HarFile]) -> int:
     """From files, one after another, as an import reads them."""
     found = (text for file in files for text in read_texts(file))
-    return requests_table(text.text for text in found if isinstance(text, Text))
+    return requests_table(text.text for text in found if isinstance(text, HarText))
 
 
 def with_orjson(hars: list[bytes]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pyasn
 
-from originset.data.reference.snapshot import built_in
+from originset.data.reference.snapshot import built_in_reference
 
 COUNTS = {4: 1_000_000, 6: 200_000}
 
@@ -41,7 +41,7 @@ def best(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def main() -> None:
-    table = built_in().ip_to_as
+    table = built_in_reference().ip_to_as
     with resources.as_file(resources.files("originset.data.reference").joinpath("ip_to_as.dat.gz")) as path:
         oracle = pyasn.pyasn(str(path))
         with gzip.open(path, "rt") as lines:

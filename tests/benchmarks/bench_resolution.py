@@ -19,8 +19,8 @@ from typing import Any
 import polars as pl
 from generated_study import generate
 
-from originset.analysis.resolution.name_resolution import resolve
-from originset.data.reference.snapshot import built_in
+from originset.analysis.resolution.name_resolution import resolve_names
+from originset.data.reference.snapshot import built_in_reference
 from originset.data.studies.shards import scan, shard_paths
 from originset.data.studies.study import Study
 
@@ -63,7 +63,7 @@ def main() -> None:
         # In a process of its own, so that its memory is not counted here.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             requests = pool.apply(generate, (study, PAGES))
-        reference = built_in()
+        reference = built_in_reference()
         before = peak()
         took = []
         for count in (requests, requests * TIMES):
@@ -71,7 +71,7 @@ def main() -> None:
                 repeat_requests(study)
             reading, _ = measured(lambda: read(study))
             with study.changing("analyze", {}):
-                resolving, counts = measured(lambda: resolve(study, reference))
+                resolving, counts = measured(lambda: resolve_names(study, reference))
             took.append((reading, resolving))
             say(
                 f"{PAGES:,} pages, {count:,} requests: {counts['hosts']:,} hosts and {counts['addresses']:,} addresses"

@@ -29,7 +29,7 @@ import polars as pl
 sys.path.append(str(Path(__file__).parents[1] / "fixtures"))
 from generated_hars import generated_har
 
-from originset.data.reference.snapshot import built_in
+from originset.data.reference.snapshot import built_in_reference
 
 SIZES = [int(size) for size in os.environ.get("ORIGINSET_BENCH_SIZES", "1000,10000,100000").split(",")]
 REQUESTS, MANY, START = 10, 100, 10
@@ -58,7 +58,7 @@ class Pages:
         weights = np.arange(1, _HOSTS + 1) ** -_EXPONENT
         self._cumulative = np.cumsum(weights / weights.sum())
         networks = pl.Series([f"{first}.{second}.7.7" for first in range(1, 224) for second in range(0, 256, 5)])
-        announced = built_in().ip_to_as.origins(networks)["asn"].is_not_null()
+        announced = built_in_reference().ip_to_as.origins(networks)["asn"].is_not_null()
         self._networks = networks.filter(announced).str.extract(r"(\d+\.\d+)\.").to_list()
         random.Random(0).shuffle(self._networks)  # noqa: S311 - the same in every run
 

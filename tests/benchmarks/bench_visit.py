@@ -25,7 +25,7 @@ from pathlib import Path
 from originset.crawler.browsers.engine import find_binary
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.namespace import inside, run_inside
+from originset.crawler.testbed.namespace import in_namespace, run_inside
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.visit_browsers import browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
@@ -207,7 +207,7 @@ def main() -> int:
         kind: BrowserName = "headless-shell" if sys.argv[2] == "headless-shell" else "chromium"
         ours(kind, Path(sys.argv[3]), sys.argv[4:])
         return 0
-    if inside():
+    if in_namespace():
         bench()
         return 0
     with tempfile.TemporaryDirectory() as folder:

@@ -116,7 +116,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     files = {name: [folder / f"{name}.parquet"] for name in modelled}
     for name, frame in modelled.items():
         frame.write_parquet(*files[name])
-    database.build(made, files)
+    database.build_database(made, files)
     return made
 
 

@@ -35,7 +35,7 @@ from faulted_study import (
 )
 from whole_tables import digests, tables_of_database, tables_of_shards
 
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.study import Study
 
 _FULL = os.environ.get("ORIGINSET_SOAK") == "full"
@@ -266,7 +266,7 @@ def cut_ledger(world: World, study: Path, command: str, share: float, tmp_path: 
     shutil.copytree(world.folder / "other", other)
     shutil.copytree(world.folder / "study", study)
     with Ledger(other / "ledger.sqlite") as ledger:
-        ledger.add(Row(f"site{number}.example", "default", 1, 1) for number in range(2000))
+        ledger.add(LedgerRow(f"site{number}.example", "default", 1, 1) for number in range(2000))
     _cut(other / "ledger.sqlite", share)
     done = run(study, "study", "merge", str(other))
     assert done.returncode == 2, done.stderr

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from originset.cli.main import main
 from originset.crawler.browsers.engine import DIFFERENCES, sandbox
-from originset.crawler.netlog import reading
+from originset.crawler.netlog import visit_log
 from originset.crawler.settings import BrowserName
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.studies.study import Study
@@ -80,7 +80,7 @@ def test_a_crawl_whose_connections_have_no_host_says_so(
     testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SOCKET_POOL_CONNECT_JOB_CREATED", "SOCKET_POOL_BOUND_TO_CONNECT_JOB"):
-        monkeypatch.delitem(reading._HANDLERS, name)
+        monkeypatch.delitem(visit_log._HANDLERS, name)
     for name, value in testbed.environment.items():
         monkeypatch.setenv(name, value)
     listed = tmp_path / "sites.txt"

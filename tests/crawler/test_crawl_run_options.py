@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from originset.crawler.browsers.address_families import families
+from originset.crawler.browsers.address_families import reachable_families
 from originset.crawler.crawl import local_workers
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
@@ -28,7 +28,7 @@ from originset.crawler.settings import CrawlSettings, VisitSettings
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.captures.capture import capture_path, decode_extension, read_capture_bytes
 from originset.data.errors import UsageError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
@@ -270,14 +270,14 @@ def test_a_machine_without_the_address_family(command: Command) -> None:
     for family, words in alone:
         subprocess.run(["ip", *(words or ["-4"]), "route", "del", "default"], check=True)
         try:
-            assert families() == family
+            assert reachable_families() == family
             code, _, said = command.run("--family", "both")
             assert code == 2
             assert f"this machine reaches IPv{family} alone, not IPv4 and IPv6" in said
         finally:
             destination = "::/0" if words else "default"
             subprocess.run(["ip", *words, "route", "add", destination, "dev", "uplink"], check=True)
-    assert families() == "both"
+    assert reachable_families() == "both"
     assert not command.study.root.exists(), "nothing was begun"
 
 
@@ -365,7 +365,7 @@ def test_a_capture_that_its_crawl_could_not_report_is_not_made_again(command: Co
     for line in lines:
         if line["page_kind"] == "internal":
             capture_path(command.study.captures, line["visit_id"]).unlink()
-    row = Row("http://127.0.0.1/", "default", 1, 1, address="http://127.0.0.1/")
+    row = LedgerRow("http://127.0.0.1/", "default", 1, 1, address="http://127.0.0.1/")
     with sqlite3.connect(command.study.ledger_path) as connection:
         # As a crawl leaves it that was killed between the capture's rename and the ledger's commit.
         connection.execute("DELETE FROM visits WHERE page <> ''")

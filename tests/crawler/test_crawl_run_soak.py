@@ -331,7 +331,7 @@ def test_the_ledger_costs_the_same_from_first_to_last(tmp_path: Path, monkeypatc
     assert len(list(capture_paths(study.captures))) == total
     assert set(psutil.Process().children()) == children
     with Ledger(study.ledger_path) as ledger:
-        assert ledger.counts() == {"done": total}
+        assert ledger.state_counts() == {"done": total}
     first, last = statistics.median(costs[: total // 10]), statistics.median(costs[-total // 10 :])
     print(f"ledger: {first:.0f} steps a visit at first, {last:.0f} at last")  # noqa: T201
     assert 10 < last < 1.1 * first

@@ -27,7 +27,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     made = Study(tmp_path_factory.mktemp("selection") / "S")
     made.create()
     write_shard(made, "visits", "example", tables_of({"visits": VISITS})["visits"].collect())
-    database.build(made, {})
+    database.build_database(made, {})
     return made
 
 

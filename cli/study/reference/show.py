@@ -8,7 +8,7 @@ from originset.cli.common.command_tree import Command
 from originset.cli.common.output import format_option
 from originset.cli.common.reference_data import warn_of_age, write_facts
 from originset.data.reference import providers
-from originset.data.reference.snapshot import current
+from originset.data.reference.snapshot import current_reference
 
 
 @click.command(cls=Command)
@@ -18,6 +18,6 @@ def command(output_format: str) -> None:
 
     Example: originset study reference show --format json
     """
-    reference = current()
+    reference = current_reference()
     write_facts({**reference.facts, "providers": providers.described()}, output_format)
     warn_of_age(reference)

@@ -9,10 +9,10 @@ import click
 from originset.cli.common.command_tree import Command
 from originset.cli.common.output import format_option, note
 from originset.cli.common.reference_data import write_facts
-from originset.crawler.downloads.reference_tables import Sources, update
-from originset.data.reference.snapshot import current, fetched_folder
+from originset.crawler.downloads.reference_tables import ReferenceSources, update_reference
+from originset.data.reference.snapshot import current_reference, fetched_folder
 
-SOURCES = Sources()
+SOURCES = ReferenceSources()
 
 
 @click.command(cls=Command)
@@ -31,6 +31,6 @@ def command(day: datetime | None, output_format: str) -> None:
 
     Example: originset study reference update --date 2026-10-01
     """
-    update(fetched_folder(), SOURCES, None if day is None else day.date())
-    write_facts(current().facts, output_format)
+    update_reference(fetched_folder(), SOURCES, None if day is None else day.date())
+    write_facts(current_reference().facts, output_format)
     note(f"kept in {fetched_folder()}; remove that folder to use the built-in data again")

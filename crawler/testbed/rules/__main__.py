@@ -25,7 +25,7 @@ from originset.crawler.testbed.namespace import run_inside
 from originset.crawler.testbed.rules import observations as stored
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.observation_differences import differences
-from originset.crawler.testbed.rules.rule_observation import observe
+from originset.crawler.testbed.rules.rule_observation import observe_rules
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import OriginsetError, TestbedError, UsageError
 
@@ -57,9 +57,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--browser", choices=_BROWSERS, help=argparse.SUPPRESS)
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    rules = given.rules or list(rule_catalogue.names())
+    rules = given.rules or list(rule_catalogue.rule_names())
     try:
-        if unknown := sorted(set(rules).difference(rule_catalogue.names())):
+        if unknown := sorted(set(rules).difference(rule_catalogue.rule_names())):
             raise UsageError(f"there is no rule {unknown[0]}", "the rules are the files in crawler/testbed/rules/texts")
         if not given.inner:
             # Every process below ends with these namespaces, however it comes about, and every file with this folder.
@@ -83,13 +83,13 @@ def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
     cells: list[stored.Cell] = []
     with (
         tempfile.TemporaryDirectory(prefix="originset-rules-") as folder,
-        Testbed(rule_catalogue.together(rules), Path(folder, "testbed"), given.latency) as testbed,
+        Testbed(rule_catalogue.combined_scenario(rules), Path(folder, "testbed"), given.latency) as testbed,
     ):
         latency = testbed.latency if testbed.latency == "none" else f"{testbed.latency}, by {testbed.latency_means}"
         for cookies in _COOKIES:
-            version, more = observe(
+            version, more = observe_rules(
                 testbed,
-                rule_catalogue.under(rules, cookies),
+                rule_catalogue.rules_under(rules, cookies),
                 given.browser,
                 cookies,
                 loads=given.loads,
@@ -126,9 +126,9 @@ def _observe_all(given: argparse.Namespace, rules: list[str], arguments: list[st
     for line in differences(before, seen):
         sys.stdout.write(f"{line}\n")
     if given.out is not None:
-        if any((given.out / f"{rule}.md").exists() for rule in set(rule_catalogue.names()).difference(rules)):
+        if any((given.out / f"{rule}.md").exists() for rule in set(rule_catalogue.rule_names()).difference(rules)):
             _require_comparable(before, seen)
-        rule_catalogue.write(seen, given.out)
+        rule_catalogue.write_observations(seen, given.out)
 
 
 def _require_comparable(before: stored.Observations, seen: stored.Observations) -> None:

@@ -16,21 +16,21 @@ def differences(before: Observations, after: Observations) -> Iterator[str]:
     for cell in after.cells:
         known_cell = known_cells.get(cell.key)
         if known_cell is None:
-            yield f"{' '.join(cell.key)}: new: {in_short(cell)}"
-        elif not agrees(known_cell, cell):
-            yield f"{' '.join(cell.key)}: {in_short(known_cell)} -> {in_short(cell)}"
+            yield f"{' '.join(cell.key)}: new: {connection_counts(cell)}"
+        elif not is_known_outcome(known_cell, cell):
+            yield f"{' '.join(cell.key)}: {connection_counts(known_cell)} -> {connection_counts(cell)}"
 
 
-def agrees(before: Cell, after: Cell) -> bool:
+def is_known_outcome(before: Cell, after: Cell) -> bool:
     """Whether what most loads did is something that was seen before."""
-    return ways(after)[0] in ways(before)
+    return load_patterns(after)[0] in load_patterns(before)
 
 
-def ways(cell: Cell) -> list[frozenset[frozenset[str]]]:
+def load_patterns(cell: Cell) -> list[frozenset[frozenset[str]]]:
     """How the hosts shared connections: addresses and unused connections, which change by chance, aside."""
     return [outcome.hosts for outcome in cell.outcomes]
 
 
-def in_short(cell: Cell) -> str:
+def connection_counts(cell: Cell) -> str:
     """Connections that carried requests, load by load."""
     return ",".join(map(str, cell.used))

@@ -20,7 +20,7 @@ Browser = Literal["chromium", "firefox"]
 Cookies = Literal["allowed", "blocked"]
 
 
-class Connection(msgspec.Struct, frozen=True, omit_defaults=True):
+class ObservedConnection(msgspec.Struct, frozen=True, omit_defaults=True):
     """A TLS or QUIC connection that carried requests of the page.
 
     ``opened_for`` is its server name (SNI), ``address`` the server's. ``requests`` are what was asked for over it,
@@ -36,13 +36,13 @@ class Connection(msgspec.Struct, frozen=True, omit_defaults=True):
     origins: int | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class LoadOutcome(msgspec.Struct, frozen=True):
     """One way that loads went: the connections, in the order of their first request in the page; which loads (from 0).
 
     ``missing``: what was not asked for over TLS at all, because a name could not be resolved or a connection made.
     """
 
-    connections: tuple[Connection, ...]
+    connections: tuple[ObservedConnection, ...]
     loads: tuple[int, ...]
     missing: tuple[str, ...] = ()
 
@@ -65,12 +65,12 @@ class Cell(msgspec.Struct, frozen=True):
     rule: str
     browser: Browser
     cookies: Cookies
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LoadOutcome, ...]
     opened: tuple[int, ...]
     lookups: dict[str, dict[str, tuple[int, ...]]]
 
     @property
-    def majority(self) -> Outcome:
+    def majority(self) -> LoadOutcome:
         """The way that most loads went; the first of several that tie."""
         return max(self.outcomes, key=lambda outcome: len(outcome.loads))
 

@@ -7,7 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from originset.crawler.testbed.rules import rule_catalogue, rule_findings
-from originset.crawler.testbed.rules.observations import Browser, Cell, Connection, Cookies, Observations, Outcome
+from originset.crawler.testbed.rules.observations import (
+    Browser,
+    Cell,
+    Cookies,
+    LoadOutcome,
+    Observations,
+    ObservedConnection,
+)
 
 _SECTIONS = {
     "address": "Addresses",
@@ -65,7 +72,7 @@ def lines(seen: Observations) -> Iterator[str]:
     yield from rule_findings.lines(seen)
     yield ""
     yield from _spread(seen)
-    rules = rule_catalogue.names()
+    rules = rule_catalogue.rule_names()
     for prefix, title in _SECTIONS.items():
         yield f"## {title}\n"
         yield "| rule | situation | Chromium | Firefox | opened |"
@@ -84,8 +91,8 @@ def _spread(seen: Observations) -> Iterator[str]:
     split = sum(count for ways, count in counts.items() if ways > 1)
     undecided = [cell for cell in seen.cells if 2 * len(cell.majority.loads) <= seen.loads]
     yield (
-        f"{len(rule_catalogue.names())} rules, {len(seen.cells)} cells. In {len(seen.cells) - split} cells all loads "
-        f"went the same way, in {split} they did not; in {len(undecided)} no way had a majority.\n"
+        f"{len(rule_catalogue.rule_names())} rules, {len(seen.cells)} cells. In {len(seen.cells) - split} cells "
+        f"all loads went the same way, in {split} they did not; in {len(undecided)} no way had a majority.\n"
     )
 
 
@@ -110,17 +117,17 @@ def _ways(cell: Cell) -> str:
     asked = {name for name, types in cell.lookups.items() if any(map(any, types.values()))}
     wanted = {one.host for one in rule_catalogue.page(cell.rule).walk() if one.host}
     unasked = wanted.difference(asked)
-    return text + "".join(f"; no lookup of {short(cell.rule, name)}" for name in sorted(unasked))
+    return text + "".join(f"; no lookup of {short_name(cell.rule, name)}" for name in sorted(unasked))
 
 
-def _outcome(rule: str, outcome: Outcome) -> str:
+def _outcome(rule: str, outcome: LoadOutcome) -> str:
     connections = Counter(name for one in outcome.connections for name in {r.partition("/")[0] for r in one.requests})
     shown = " / ".join(_connection(rule, one, connections) for one in outcome.connections)
     lost = sorted({one.partition("/")[0] for one in outcome.missing})
-    return f"{len(outcome.connections)} ({shown})" + "".join(f", {short(rule, name)} lost" for name in lost)
+    return f"{len(outcome.connections)} ({shown})" + "".join(f", {short_name(rule, name)} lost" for name in lost)
 
 
-def _connection(rule: str, connection: Connection, connections: Counter[str]) -> str:
+def _connection(rule: str, connection: ObservedConnection, connections: Counter[str]) -> str:
     by_host: dict[str, list[str]] = {}
     for request in connection.requests:
         host, _, path = request.partition("/")
@@ -131,12 +138,12 @@ def _connection(rule: str, connection: Connection, connections: Counter[str]) ->
     words = []
     for host in order:
         detail = f" {', '.join(by_host[host])}" if connections[host] > 1 else ""
-        words.append(short(rule, host) + (":" + detail if detail else "") + (" 421" if host in refused else ""))
+        words.append(short_name(rule, host) + (":" + detail if detail else "") + (" 421" if host in refused else ""))
     mark = {"h2": "", "http/1.1": "h1 "}.get(connection.protocol, f"{connection.protocol} ")
     return mark + " ".join(words)
 
 
-def short(rule: str, name: str) -> str:
+def short_name(rule: str, name: str) -> str:
     """A host's name without what all names of its rule have in common."""
     labels = name.removesuffix(".test").split(".")
     site = labels[-1].removesuffix(rule).removesuffix("-")

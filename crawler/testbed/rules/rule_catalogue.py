@@ -12,7 +12,7 @@ import msgspec
 
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, Observations
-from originset.crawler.testbed.rules.rule_text import Observed, RuleText, parse, serialize
+from originset.crawler.testbed.rules.rule_text import BrowserSection, RuleText, parse, serialize
 from originset.crawler.testbed.scenario import Certificate, Host, Resource, Scenario
 from originset.data.errors import InputError
 from originset.data.files.atomic_files import replacing
@@ -35,12 +35,12 @@ CORE = (
 )
 
 
-def names() -> tuple[str, ...]:
+def rule_names() -> tuple[str, ...]:
     """All rules, sorted."""
     return tuple(sorted(one.name.removesuffix(_SUFFIX) for one in _TEXTS.iterdir() if one.name.endswith(_SUFFIX)))
 
 
-def text(rule: str) -> RuleText:
+def read_rule(rule: str) -> RuleText:
     """A rule's file. Raises ``InputError``."""
     return parse(rule, (_TEXTS / f"{rule}{_SUFFIX}").read_text(encoding="utf-8"))
 
@@ -48,7 +48,7 @@ def text(rule: str) -> RuleText:
 @cache
 def scenario(rule: str) -> Scenario:
     """A rule's scenario: one site."""
-    return scenario_file.from_tables(text(rule).scenario(), f"{rule}{_SUFFIX}")
+    return scenario_file.from_tables(read_rule(rule).scenario(), f"{rule}{_SUFFIX}")
 
 
 @cache
@@ -62,8 +62,8 @@ def observations() -> Observations:
     conditions: set[tuple[int, str]] = set()
     days: list[str] = []
     cells: list[Cell] = []
-    for rule in names():
-        for one in text(rule).observed:
+    for rule in rule_names():
+        for one in read_rule(rule).observed:
             conditions.add((one.loads, one.latency))
             days.append(one.observed_on)
             cells += one.cells
@@ -74,7 +74,7 @@ def observations() -> Observations:
     return Observations(versions, max(days, default=""), latency, loads, tuple(sorted(cells, key=lambda one: one.key)))
 
 
-def write(seen: Observations, folder: Path) -> None:
+def write_observations(seen: Observations, folder: Path) -> None:
     """Write what was seen into the files of its rules in ``folder``, in place of what they say of these browsers.
 
     Raises:
@@ -85,10 +85,10 @@ def write(seen: Observations, folder: Path) -> None:
     for cell in sorted(seen.cells, key=lambda one: one.key):
         by_rule.setdefault(cell.rule, {}).setdefault(cell.browser, []).append(cell)
     for rule, browsers in by_rule.items():
-        before = text(rule)
+        before = read_rule(rule)
         kept = [one for one in before.observed if one.browser not in browsers]
         new = [
-            Observed(browser, seen.versions[browser], seen.loads, seen.observed_on, seen.latency, tuple(cells))
+            BrowserSection(browser, seen.versions[browser], seen.loads, seen.observed_on, seen.latency, tuple(cells))
             for browser, cells in browsers.items()
         ]
         after = msgspec.structs.replace(before, observed=tuple(sorted(kept + new, key=lambda one: one.browser)))
@@ -101,7 +101,7 @@ def page(rule: str) -> Resource:
     return scenario(rule).pages[0]
 
 
-def under(rules: Iterable[str], cookies: Cookies) -> list[str]:
+def rules_under(rules: Iterable[str], cookies: Cookies) -> list[str]:
     """Those rules that are observed under a setting of third-party cookies.
 
     Without a third party the setting has nothing to act on: of such rules, the core's alone are observed with cookies
@@ -115,7 +115,7 @@ def has_third_party(rule: str) -> bool:
     return len({name.split(".")[-2] for name in scenario(rule).names}) > 1
 
 
-def together(rules: Iterable[str]) -> Scenario:
+def combined_scenario(rules: Iterable[str]) -> Scenario:
     """Rules as one scenario: they may share addresses, but no name.
 
     Raises:

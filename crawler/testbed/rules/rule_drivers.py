@@ -14,13 +14,14 @@ from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.browsers.firefox import Firefox
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.rules.observations import Cookies
-from originset.crawler.testbed.rules.rule_outcome import expected
+from originset.crawler.testbed.rules.rule_outcome import expected_requests
 from originset.crawler.testbed.scenario import Resource
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.chromium_visit import visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import write_capture
 from originset.data.errors import BrowserError
+from originset.data.http_status import MISDIRECTED_REQUEST
 from originset.data.studies.identity import crawl_visit_id
 
 # How long nothing may happen after the last request that is due, and how long is waited for one.
@@ -99,13 +100,13 @@ class FirefoxDriver:
     def load(self, page: Resource, url: str, _number: int) -> None:
         """Load a page. Raises ``BrowserError`` where Firefox was lost or shows an error page."""
         before = len(self._testbed.requests())
-        due = set(expected(page))
+        due = set(expected_requests(page))
         answered: float | None = None
 
         def settled() -> bool:
             nonlocal answered
             asked = self._testbed.requests()[before:]
-            if due <= {f"{one.host}{one.path}" for one in asked if one.status != 421}:
+            if due <= {f"{one.host}{one.path}" for one in asked if one.status != MISDIRECTED_REQUEST}:
                 answered = answered or time.monotonic()
                 return time.monotonic() - answered >= _QUIET_S
             return False

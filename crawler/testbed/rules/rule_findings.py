@@ -187,7 +187,7 @@ FINDINGS = (
 )
 
 
-def holds(finding: RuleFinding, seen: Observations) -> bool:
+def is_shown(finding: RuleFinding, seen: Observations) -> bool:
     """Whether every rule that shows it still does."""
     for rule, column, used in finding.shown_by:
         cell = seen.cell(rule, *_COLUMNS[column])
@@ -200,7 +200,7 @@ def lines(seen: Observations) -> Iterator[str]:
     """The findings as a list in Markdown."""
     for finding in FINDINGS:
         rules = ", ".join(dict.fromkeys(rule for rule, _, _ in finding.shown_by))
-        if holds(finding, seen):
+        if is_shown(finding, seen):
             yield f"- {finding.sentence} <sub>{rules}</sub>"
         else:
             yield f"- *No longer so with these versions:* {finding.sentence} <sub>{rules}</sub>"

@@ -11,11 +11,11 @@ from pathlib import Path
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies
 from originset.crawler.testbed.rules.rule_drivers import ChromiumDriver, FirefoxDriver
-from originset.crawler.testbed.rules.rule_outcome import Load, cell
+from originset.crawler.testbed.rules.rule_outcome import LoadRecords, cell_of_loads
 from originset.crawler.testbed.testbed import Testbed
 
 
-def observe(
+def observe_rules(
     testbed: Testbed,
     rules: Sequence[str],
     browser: Browser,
@@ -25,7 +25,7 @@ def observe(
     captures: Path | None = None,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> tuple[str, tuple[Cell, ...]]:
-    """The browser's version and a cell for each rule; the testbed's scenario is ``rule_catalogue.together(rules)``.
+    """The browser's version and a cell for each rule; the testbed's scenario is their ``combined_scenario``.
 
     The rules take turns, so that the loads of one see the browser at different ages. ``captures``: a folder for
     Chromium's captures, one a load, vantage ``cookies``. Raises ``BrowserError`` where the browser is lost.
@@ -42,22 +42,24 @@ def observe(
         version = driver.version
     seen = _by_load(testbed, turns, started)
     return version, tuple(
-        cell(rule, rule_catalogue.page(rule), browser, cookies, [seen[rule, number] for number in range(loads)])
+        cell_of_loads(
+            rule, rule_catalogue.page(rule), browser, cookies, [seen[rule, number] for number in range(loads)]
+        )
         for rule in rules
     )
 
 
 def _by_load(
     testbed: Testbed, turns: Sequence[tuple[str, int]], started: Sequence[float]
-) -> defaultdict[tuple[str, int], Load]:
+) -> defaultdict[tuple[str, int], LoadRecords]:
     """The logs cut at the starts of the loads. What came late counts for its rule, whose names nobody else has."""
     rule_of = {name: rule for rule in dict(turns) for name in rule_catalogue.scenario(rule).names}
     starts: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for (rule, number), time_s in zip(turns, started, strict=True):
         starts[rule].append((time_s, number))
-    seen: defaultdict[tuple[str, int], Load] = defaultdict(Load)
+    seen: defaultdict[tuple[str, int], LoadRecords] = defaultdict(LoadRecords)
 
-    def load_of(name: str | None, time_s: float) -> Load:
+    def load_of(name: str | None, time_s: float) -> LoadRecords:
         rule = rule_of.get(name or "", "")
         place = bisect_right(starts[rule], (time_s, len(turns))) - 1
         return seen[rule, starts[rule][place][1] if place >= 0 else -1]

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.testbed.rules.observations import Browser, Cell, Connection, Cookies, Outcome
+from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, LoadOutcome, ObservedConnection
 from originset.data.errors import InputError
 
 _FILE = re.compile(
@@ -48,7 +48,7 @@ _PAGE = {
 }
 
 
-class Observed(msgspec.Struct, frozen=True):
+class BrowserSection(msgspec.Struct, frozen=True):
     """One browser's section: its version, how and when it was observed, and its cells."""
 
     browser: Browser
@@ -66,7 +66,7 @@ class RuleText(msgspec.Struct, frozen=True):
     title: str
     why: str
     toml: str
-    observed: tuple[Observed, ...]
+    observed: tuple[BrowserSection, ...]
 
     def scenario(self) -> dict[str, Any]:
         """The scenario's tables, whole: as a scenario file has them.
@@ -161,14 +161,14 @@ def _counts(counts: Sequence[int]) -> str:
     return " ".join(map(str, counts))
 
 
-def _observed(rule: str, head: re.Match[str], text: str) -> Observed:
+def _observed(rule: str, head: re.Match[str], text: str) -> BrowserSection:
     browser: Browser = "chromium" if head[1] == "Chromium" else "firefox"
     parts = _COOKIES.split(text)[1:]
     cells = tuple(
         _cell(rule, browser, "allowed" if cookies == "allowed" else "blocked", body)
         for cookies, body in zip(parts[::2], parts[1::2], strict=True)
     )
-    return Observed(browser, head[2], int(head[3]), head[4], head[5], cells)
+    return BrowserSection(browser, head[2], int(head[3]), head[4], head[5], cells)
 
 
 def _cell(rule: str, browser: Browser, cookies: Cookies, text: str) -> Cell:
@@ -184,19 +184,19 @@ def _cell(rule: str, browser: Browser, cookies: Cookies, text: str) -> Cell:
     return Cell(rule, browser, cookies, outcomes, _numbers(opened[1]) if opened else (), lookups)
 
 
-def _outcome(rule: str, loads: str, text: str) -> Outcome:
+def _outcome(rule: str, loads: str, text: str) -> LoadOutcome:
     missing = re.search(r"^Never requested: (.+)$", text, re.MULTILINE)
-    return Outcome(
+    return LoadOutcome(
         tuple(_connection(rule, row) for row in _ROW.findall(text) if row[0] != "opened"),
         tuple(int(load) - 1 for load in loads.split(", ")),
         tuple(_whole(each, rule) for each in missing[1].split(" ")) if missing else (),
     )
 
 
-def _connection(rule: str, row: Sequence[str]) -> Connection:
+def _connection(rule: str, row: Sequence[str]) -> ObservedConnection:
     opened_for, address, protocol, entries, requests = row
     each = [(_whole(one, rule), refused == _MISDIRECTED) for one, refused in re.findall(r"(\S+)( \(421\))?", requests)]
-    return Connection(
+    return ObservedConnection(
         _whole(opened_for, rule),
         address,
         protocol,

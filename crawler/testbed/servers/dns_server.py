@@ -17,7 +17,7 @@ import dns.rdatatype
 import dns.rrset
 
 from originset.crawler.testbed.scenario import HttpsRecord, Scenario
-from originset.crawler.testbed.server_logs import DnsQuery, Log
+from originset.crawler.testbed.server_logs import LoggedDnsQuery, ServerLog
 
 _TTL_S = 300
 
@@ -25,7 +25,7 @@ _TTL_S = 300
 class DnsServer:
     """Addresses in the scenario's order, HTTPS records, ``CNAME`` for aliases, NXDOMAIN for other names."""
 
-    def __init__(self, scenario: Scenario, log: Log) -> None:
+    def __init__(self, scenario: Scenario, log: ServerLog) -> None:
         self._scenario = scenario
         self._log = log
 
@@ -73,7 +73,7 @@ class DnsServer:
             zone = question.name.split(min(2, len(question.name.labels)))[1]
             reply.authority.append(dns.rrset.from_text(zone, _TTL_S, "IN", "SOA", ". . 1 3600 600 86400 300"))
         self._log.write(
-            DnsQuery(
+            LoggedDnsQuery(
                 time=time.time(),
                 name=name,
                 rtype=dns.rdatatype.to_text(question.rdtype),

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import h11
 
-from originset.crawler.testbed.servers.responses import DROPPED, ENDLESS_PAUSE_S, Answers, Arrival, joined
+from originset.crawler.testbed.servers.responses import (
+    CONNECTION_DROPPED,
+    ENDLESS_PAUSE_S,
+    Answers,
+    Arrival,
+    joined_fields,
+)
 from originset.crawler.testbed.servers.websocket_server import is_upgrade, serve_websocket
 
 
@@ -21,7 +27,7 @@ async def serve_http1(
             request = await _next_request(connection, reader)
             if request is None:
                 return
-            headers = joined(request.headers)
+            headers = joined_fields(request.headers)
             target = request.target.decode("latin-1")
             upgrade = is_upgrade(request) and answers.is_websocket(headers.get("host", ""), target)
             now = replace(arrival, protocol="websocket") if upgrade else arrival
@@ -29,7 +35,7 @@ async def serve_http1(
             if answer.status == 101:
                 await serve_websocket(reader, writer, request, arrival, answers)
                 return
-            if answer.status == DROPPED:
+            if answer.status == CONNECTION_DROPPED:
                 writer.transport.abort()
                 return
             response = h11.Response(status_code=answer.status, headers=answer.headers)

@@ -12,8 +12,15 @@ import h2.events
 import h2.exceptions
 
 from originset.crawler.probe import origin_frame
-from originset.crawler.testbed.announced_origins import Promise
-from originset.crawler.testbed.servers.responses import DROPPED, ENDLESS_PAUSE_S, Answer, Answers, Arrival, joined
+from originset.crawler.testbed.announced_origins import OriginAnnouncement
+from originset.crawler.testbed.servers.responses import (
+    CONNECTION_DROPPED,
+    ENDLESS_PAUSE_S,
+    Answer,
+    Answers,
+    Arrival,
+    joined_fields,
+)
 
 
 async def serve_http2(
@@ -21,7 +28,7 @@ async def serve_http2(
     writer: asyncio.StreamWriter,
     arrival: Arrival,
     answers: Answers,
-    promise: Promise,
+    promise: OriginAnnouncement,
 ) -> None:
     """Answer requests, each as soon as it can be, until the client closes.
 
@@ -48,7 +55,7 @@ class _Http2:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._late: asyncio.TimerHandle | None = None
 
-    def open(self, promise: Promise) -> None:
+    def open(self, promise: OriginAnnouncement) -> None:
         self._h2.initiate_connection()
         frames = b"".join(map(origin_frame.frame, promise.payloads))
         if promise.delay_s:
@@ -81,7 +88,7 @@ class _Http2:
         self._writer.write(self._h2.data_to_send())
 
     def _start(self, stream: int, fields: Iterable[tuple[bytes, bytes]]) -> None:
-        task = asyncio.create_task(self._respond(stream, joined(fields)))
+        task = asyncio.create_task(self._respond(stream, joined_fields(fields)))
         self._tasks[stream] = task
         task.add_done_callback(lambda _: self._tasks.pop(stream, None))
 
@@ -92,7 +99,7 @@ class _Http2:
             headers.get(":path", ""),
             headers,
         )
-        if answer.status == DROPPED:
+        if answer.status == CONNECTION_DROPPED:
             self._writer.transport.abort()
             return
         try:

@@ -26,11 +26,11 @@ from aioquic.quic.events import (
 from aioquic.tls import Context, SessionTicket, pull_client_hello
 
 from originset.crawler.probe import origin_frame
-from originset.crawler.testbed.announced_origins import Promise
+from originset.crawler.testbed.announced_origins import OriginAnnouncement
 from originset.crawler.testbed.scenario import Scenario
-from originset.crawler.testbed.server_logs import Handshake
+from originset.crawler.testbed.server_logs import TlsHandshake
 from originset.crawler.testbed.servers.certificate_authority import Issued
-from originset.crawler.testbed.servers.responses import Answers, Arrival, joined
+from originset.crawler.testbed.servers.responses import Answers, Arrival, joined_fields
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class _Connection(QuicConnectionProtocol):
     def _shaken(self, event: HandshakeCompleted) -> None:
         client, client_port = self._peer
         host = self._server.scenario.hosts.get(self._server_name or "")
-        promise = Promise.of(host)
+        promise = OriginAnnouncement.of(host)
         self._arrival = Arrival(
             connection=next(self._server.numbers),
             server=self._address,
@@ -123,7 +123,7 @@ class _Connection(QuicConnectionProtocol):
             server_name=self._server_name,
         )
         self._server.answers.log.write(
-            Handshake(
+            TlsHandshake(
                 time=time.time(),
                 connection=self._arrival.connection,
                 server=self._address,
@@ -148,7 +148,7 @@ class _Connection(QuicConnectionProtocol):
     def _receive(self, event: H3Event) -> None:
         if not isinstance(event, HeadersReceived) or event.stream_id in self._tasks:
             return  # bodies are dropped
-        task = asyncio.create_task(self._respond(event.stream_id, joined(event.headers)))
+        task = asyncio.create_task(self._respond(event.stream_id, joined_fields(event.headers)))
         self._tasks[event.stream_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(event.stream_id, None))
 

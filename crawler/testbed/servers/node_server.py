@@ -30,7 +30,12 @@ class NodeServer:
 
     @classmethod
     async def start(
-        cls, scenario: Scenario, certificates: Mapping[str, Issued], folder: Path, logs: Path, relay: Relay | None
+        cls,
+        scenario: Scenario,
+        certificates: Mapping[str, Issued],
+        folder: Path,
+        logs: Path,
+        relay: Relay | None,
     ) -> NodeServer | None:
         """Listen on 443 of the addresses of Node's hosts, or behind the relay there; None if the scenario has none.
 
@@ -72,8 +77,8 @@ def _config(
         "addresses": list(dict.fromkeys(address for host in hosts for address in host.addresses)),
         "fallback": hosts[0].certificate,
         "firstConnection": _FIRST_CONNECTION,
-        "handshakes": str(server_logs.path(logs, server_logs.Handshake)),
-        "requests": str(server_logs.path(logs, server_logs.Request)),
+        "handshakes": str(server_logs.log_path(logs, server_logs.TlsHandshake)),
+        "requests": str(server_logs.log_path(logs, server_logs.LoggedRequest)),
         "certificates": {
             name: {"chain": str(certificates[name].chain), "key": str(certificates[name].key)}
             for name in {host.certificate or "" for host in hosts}

@@ -78,7 +78,7 @@ class Body:
     content: bytes
 
 
-def body(resource: Resource) -> Body:
+def resource_body(resource: Resource) -> Body:
     """A resource's body; the same every time, filled up to its size with what its readers pass over."""
     made = _body(resource)
     return Body(made.media_type, made.content + _filling(made.media_type, resource.bytes - len(made.content)))

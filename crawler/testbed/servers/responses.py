@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from originset.crawler.testbed.scenario import Host, Resource, Scenario
-from originset.crawler.testbed.server_logs import Log, Request
+from originset.crawler.testbed.server_logs import LoggedRequest, ServerLog
 from originset.crawler.testbed.servers import page_bodies
+from originset.data.http_status import MISDIRECTED_REQUEST
 from originset.data.scenario.entries import Rough
 
 Headers = list[tuple[str, str]]
 
-NEVER = 0  # the status of what is not answered
-DROPPED = -1  # the status of what ends the connection
+UNANSWERED = 0  # the status of what is not answered
+CONNECTION_DROPPED = -1  # the status of what ends the connection
 ENDLESS_PAUSE_S = 0.02
 
 _ROUGH_PAGES = {
@@ -50,7 +51,7 @@ class Answer:
 class Answers:
     """Answers and logs requests."""
 
-    def __init__(self, scenario: Scenario, log: Log) -> None:
+    def __init__(self, scenario: Scenario, log: ServerLog) -> None:
         self._scenario = scenario
         self.log = log
 
@@ -72,7 +73,7 @@ class Answers:
             await asyncio.sleep(wait_ms / 1000)
         answer = self._answer(arrival, host, target.partition("?")[0], headers.get("origin"))
         self.log.write(
-            Request(
+            LoggedRequest(
                 time=time.time(),
                 connection=arrival.connection,
                 server=arrival.server,
@@ -86,14 +87,14 @@ class Answers:
                 cookies=_cookie_names(headers.get("cookie", "")),
             )
         )
-        if answer.status == NEVER:
+        if answer.status == UNANSWERED:
             await asyncio.get_running_loop().create_future()
         return answer if method != "HEAD" else Answer(answer.status, answer.headers)
 
     def _answer(self, arrival: Arrival, name: str, path: str, origin: str | None) -> Answer:
         host = self._scenario.hosts.get(name)
         if host is None or self._misdirected(arrival, host):
-            return _text(421)
+            return _text(MISDIRECTED_REQUEST)
         if arrival.scheme == "http":
             return _text(301, ("location", f"https://{name}{path}"))
         if host.redirect is not None:
@@ -117,7 +118,7 @@ class Answers:
         return first is None or not first.answers_for(host.name)
 
 
-def joined(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def joined_fields(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """A request's fields by their names, which are in lower case; a Cookie may come in crumbs (RFC 9113 8.2.3)."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in fields:
@@ -151,10 +152,10 @@ def content_of(resource: Resource, host: Host) -> Answer:
 
 def _content(resource: Resource, protocol: str, origin: str | None, fields: Headers) -> Answer:
     if protocol == "websocket" or resource.hangs:
-        return Answer(NEVER if resource.hangs else 101, [])
+        return Answer(UNANSWERED if resource.hangs else 101, [])
     if resource.status == 204:  # RFC 9110 section 8.6: without Content-Length
         return Answer(204, [("cache-control", "no-store"), *fields])
-    body = page_bodies.body(resource)
+    body = page_bodies.resource_body(resource)
     headers = [
         *fields,
         ("content-type", body.media_type),
@@ -175,9 +176,9 @@ def _content(resource: Resource, protocol: str, origin: str | None, fields: Head
 
 def _rough(kind: Rough) -> Answer:
     if kind == "silent":
-        return Answer(NEVER, [])
+        return Answer(UNANSWERED, [])
     if kind == "drops":
-        return Answer(DROPPED, [])
+        return Answer(CONNECTION_DROPPED, [])
     headers = [("content-type", "text/html; charset=utf-8"), ("cache-control", "no-store")]
     return Answer(200, headers, _ROUGH_PAGES[kind].encode(), endless=kind == "endless")
 

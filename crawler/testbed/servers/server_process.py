@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 
 from originset.crawler.testbed.scenario import Scenario
-from originset.crawler.testbed.server_logs import Log
+from originset.crawler.testbed.server_logs import ServerLog
 from originset.crawler.testbed.servers.dns_server import DnsServer
 from originset.crawler.testbed.servers.latency_relay import OFFSET, Relay
 from originset.crawler.testbed.servers.node_server import NodeServer
-from originset.crawler.testbed.servers.web_server import WebServer, certificates_in
+from originset.crawler.testbed.servers.web_server import WebServer, certificate_folder
 
 SCENARIO = "scenario.json"
 CERTIFICATES = "certificates"
@@ -32,13 +32,13 @@ _TURNS = 20
 
 async def _run(folder: Path, one_way_ms: float) -> None:
     scenario = msgspec.json.decode((folder / SCENARIO).read_bytes(), type=Scenario)
-    log = Log(folder / LOGS)
+    log = ServerLog(folder / LOGS)
     relay = Relay(one_way_ms / 1000) if one_way_ms else None
     await DnsServer(scenario, log).start(53 if relay is None else 53 + OFFSET)
     if relay is not None:
         await relay.udp(scenario.dns_address, 53)
         await relay.tcp(scenario.dns_address, 53)
-    certificates = certificates_in(folder / CERTIFICATES, scenario)
+    certificates = certificate_folder(folder / CERTIFICATES, scenario)
     await WebServer(scenario, certificates, log).start(relay)
     node = await NodeServer.start(scenario, certificates, folder, folder / LOGS, relay)
     _say("ready")

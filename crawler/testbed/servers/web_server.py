@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from originset.crawler.testbed.announced_origins import Promise
+from originset.crawler.testbed.announced_origins import OriginAnnouncement
 from originset.crawler.testbed.scenario import Host, Scenario
-from originset.crawler.testbed.server_logs import Handshake, Log
+from originset.crawler.testbed.server_logs import ServerLog, TlsHandshake
 from originset.crawler.testbed.servers.certificate_authority import Issued
 from originset.crawler.testbed.servers.http1_server import serve_http1
 from originset.crawler.testbed.servers.http2_server import serve_http2
@@ -25,7 +25,7 @@ from originset.crawler.testbed.servers.responses import Answers, Arrival
 class WebServer:
     """All servers of a scenario. ``certificates`` by the names that the scenario gives them."""
 
-    def __init__(self, scenario: Scenario, certificates: Mapping[str, Issued], log: Log) -> None:
+    def __init__(self, scenario: Scenario, certificates: Mapping[str, Issued], log: ServerLog) -> None:
         self._scenario = scenario
         self._certificates = certificates
         self._log = log
@@ -100,10 +100,10 @@ class WebServer:
             server_name=self._server_names.get(tls) if tls else None,
         )
         host = self._scenario.hosts.get(arrival.server_name or "")
-        promise = Promise.of(host if alpn == "h2" else None)
+        promise = OriginAnnouncement.of(host if alpn == "h2" else None)
         if tls is not None:
             self._log.write(
-                Handshake(
+                TlsHandshake(
                     time=time.time(),
                     connection=arrival.connection,
                     server=address,
@@ -127,6 +127,6 @@ class WebServer:
             writer.close()
 
 
-def certificates_in(folder: Path, scenario: Scenario) -> dict[str, Issued]:
+def certificate_folder(folder: Path, scenario: Scenario) -> dict[str, Issued]:
     """Where the lab keeps each certificate of a scenario."""
     return {name: Issued(folder / f"{name}.pem", folder / f"{name}.key.pem") for name in scenario.certificates}

@@ -11,7 +11,7 @@ import wsproto.events
 from wsproto.connection import ConnectionState
 from wsproto.utilities import ProtocolError
 
-from originset.crawler.testbed.server_logs import Message
+from originset.crawler.testbed.server_logs import WebSocketMessage
 from originset.crawler.testbed.servers.responses import Answers, Arrival
 
 
@@ -22,7 +22,11 @@ def is_upgrade(request: h11.Request) -> bool:
 
 
 async def serve_websocket(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: h11.Request, arrival: Arrival, answers: Answers
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    request: h11.Request,
+    arrival: Arrival,
+    answers: Answers,
 ) -> None:
     """Accept a request that asked for a WebSocket and send its messages back, until either side closes."""
     connection = wsproto.WSConnection(wsproto.ConnectionType.SERVER)
@@ -34,7 +38,7 @@ async def serve_websocket(
                     reply: wsproto.events.Event = wsproto.events.AcceptConnection()
                 elif isinstance(event, wsproto.events.Message):
                     length = len(event.data)
-                    answers.log.write(Message(time=time.time(), connection=arrival.connection, length=length))
+                    answers.log.write(WebSocketMessage(time=time.time(), connection=arrival.connection, length=length))
                     reply = type(event)(data=event.data, message_finished=event.message_finished)
                 elif isinstance(event, wsproto.events.CloseConnection | wsproto.events.Ping):
                     reply = event.response()

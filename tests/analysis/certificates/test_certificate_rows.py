@@ -19,7 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.analysis.certificates.alternative_names import alternative_names
-from originset.analysis.certificates.certificate_rows import certificate_tables, from_der, from_details, normalise_name
+from originset.analysis.certificates.certificate_rows import (
+    certificate_from_der,
+    certificate_from_details,
+    certificate_tables,
+    normalise_name,
+)
 from originset.analysis.certificates.chain_order import chain_problem
 from originset.analysis.har.decoding.structs import SecurityDetails
 from originset.data.schema.study_tables import TABLES
@@ -57,7 +62,7 @@ def test_a_certificate_in_full():
         x509.DNSName("www.example.test"),
         x509.RFC822Name("nobody@example.test"),
     )
-    found = from_der(der, chain=("a", "b"))
+    found = certificate_from_der(der, chain=("a", "b"))
     assert found.certificate_id == hashlib.sha256(der).hexdigest()
     assert (found.subject_cn, found.issuer_cn, found.issuer_org) == ("leaf.test", "leaf.test", "Org")
     assert found.names == ("www.example.test", "*.example.test", "2001:db8::1")
@@ -82,7 +87,7 @@ def test_a_certificate_in_full():
     ],
 )
 def test_kinds_of_keys_and_no_names_at_all(key, name):
-    found = from_der(made(key))
+    found = certificate_from_der(made(key))
     assert (found.key_type, found.names) == (name, ())
 
 
@@ -91,8 +96,8 @@ SIGNER = ec.generate_private_key(ec.SECP256R1())
 
 def test_whoever_has_the_same_name_has_not_signed_it():
     """Nor can a key that only agrees on secrets sign anything."""
-    assert from_der(made(SIGNER, signed_by=ec.generate_private_key(ec.SECP256R1()))).self_signed is False
-    found = from_der(made(x25519.X25519PrivateKey.generate(), signed_by=SIGNER))
+    assert certificate_from_der(made(SIGNER, signed_by=ec.generate_private_key(ec.SECP256R1()))).self_signed is False
+    found = certificate_from_der(made(x25519.X25519PrivateKey.generate(), signed_by=SIGNER))
     assert (found.key_type, found.self_signed) == ("X25519", None)
 
 
@@ -105,7 +110,7 @@ def test_timestamps_of_logs_are_counted():
     one = b"\0" + b"L" * 32 + b"\0\0\1\x8c\0\0\0\0" + b"\0\0" + b"\4\3" + b"\0\1s"
     listed = 2 * (len(one).to_bytes(2) + one)
     value = tagged(0x04, len(listed).to_bytes(2) + listed)
-    assert from_der(made(SIGNER, raw={"1.3.6.1.4.1.11129.2.4.2": value})).sct_count == 2
+    assert certificate_from_der(made(SIGNER, raw={"1.3.6.1.4.1.11129.2.4.2": value})).sct_count == 2
 
 
 # Policies that are none: the library then reads no extension at all.
@@ -119,17 +124,17 @@ def test_names_are_read_though_another_extension_is_odd():
         x509.IPAddress(ipaddress.ip_address("192.0.2.1")),
         x509.IPAddress(ipaddress.ip_address("2001:db8::1")),
     )
-    found = from_der(made(SIGNER, *named, raw=ODD))
+    found = certificate_from_der(made(SIGNER, *named, raw=ODD))
     assert found.names == ("www.a.test", "192.0.2.1", "2001:db8::1")
     assert (found.problem or "").startswith("names: ")
-    assert from_der(made(SIGNER, raw=ODD)).names == ()
+    assert certificate_from_der(made(SIGNER, raw=ODD)).names == ()
     many = [x509.DNSName(f"www{number}.a.test") for number in range(300)]
-    assert len(from_der(made(SIGNER, *many, raw=ODD)).names or ()) == 300
+    assert len(certificate_from_der(made(SIGNER, *many, raw=ODD)).names or ()) == 300
 
 
 def test_an_address_of_no_length_that_addresses_have():
     names = tagged(0x30, tagged(0x82, b"www.a.test"), tagged(0x87, b"\1\2\3\4\5"))
-    found = from_der(made(SIGNER, raw={"2.5.29.17": names}))
+    found = certificate_from_der(made(SIGNER, raw={"2.5.29.17": names}))
     assert found.names == ("www.a.test",)
     assert "1 of 2 names are no host names" in (found.problem or "")
 
@@ -159,7 +164,7 @@ def test_no_extensions_no_names():
 
 @pytest.mark.promise("odd-certificates-are-kept")
 def test_garbage_is_kept_with_its_problem():
-    found = from_der(b"\x30\x03garbage")
+    found = certificate_from_der(b"\x30\x03garbage")
     assert found.certificate_id == hashlib.sha256(b"\x30\x03garbage").hexdigest()
     assert found.problem
     assert found.names is None
@@ -168,12 +173,12 @@ def test_garbage_is_kept_with_its_problem():
 
 def test_details_of_a_har_make_an_id_of_their_own():
     details = SecurityDetails(subject="a.test", issuer="CA", names=["a.test"], valid_from=0.0, valid_to=1e300)
-    found = from_details(details)
+    found = certificate_from_details(details)
     assert re.fullmatch(r"fields-[0-9a-f]{64}", found.certificate_id)
     assert found.not_before == datetime(1970, 1, 1, tzinfo=UTC)
     assert found.not_after is None
-    assert from_details(SecurityDetails(subject="a.test")).names is None
-    assert from_details(SecurityDetails(subject="a.test", names=[])).names == ()
+    assert certificate_from_details(SecurityDetails(subject="a.test")).names is None
+    assert certificate_from_details(SecurityDetails(subject="a.test", names=[])).names == ()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +220,7 @@ def pem_certificates(path: Path) -> list[tuple[str, str | None, set[str], bytes]
 def test_real_certificates_are_read_in_full(shared, name, count):
     ders = [der for *_, der in pem_certificates(shared / "data" / "certificates" / name)]
     assert len(ders) == count
-    found = [from_der(der) for der in ders]
+    found = [certificate_from_der(der) for der in ders]
     rows = certificate_tables(found)["certificates"]
     assert rows["certificate_id"].sort().to_list() == sorted(hashlib.sha256(der).hexdigest() for der in ders)
     assert rows["problem"].null_count() == rows.height
@@ -278,7 +283,7 @@ def test_odd_certificates_are_kept_each_for_its_reason(shared):
     assert len(certificates) == 137
     refused = dict(REFUSED)
     for file, sha256, tags, der in certificates:
-        found = from_der(der)
+        found = certificate_from_der(der)
         assert found.certificate_id == sha256
         assert (found.der_bytes, found.not_after is not None, found.key_type is not None) == (len(der), True, True)
         assert found.names is not None, file
@@ -358,6 +363,6 @@ def test_names_of_chromes_lists_survive(shared):
     ]
     for leaf in lists:
         details = SecurityDetails(subject=leaf["subjectName"], issuer=leaf["issuer"], names=leaf["sanList"])
-        found = from_details(details)
+        found = certificate_from_details(details)
         assert found.problem is None
         assert set(found.names or ()) == {name.lower() for name in leaf["sanList"]}

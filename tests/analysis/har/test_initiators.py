@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from originset.analysis.har.decoding.structs import Initiator, decode
-from originset.analysis.har.initiators import called_by
+from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.decoding.structs import Initiator
+from originset.analysis.har.initiators import initiator_url
 
 
 def frames(*urls: str | None) -> dict[str, Any]:
@@ -35,4 +36,4 @@ def test_the_innermost_script_that_has_an_address_asked(told, expected, odd):
     har = {"log": {"entries": [{"_initiator": told, **odd}]}}
     initiator = decode(json.dumps(har).encode(), "x.har").entries[0].initiator
     assert isinstance(initiator, Initiator)
-    assert called_by(initiator) == expected
+    assert initiator_url(initiator) == expected

@@ -5,8 +5,8 @@ import json
 import pytest
 from handmade_hars import entry, har_of, tables_of
 
-from originset.analysis.har.decoding.structs import decode
-from originset.analysis.har.recorders import detect
+from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.recorders import detect_recorder
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from originset.analysis.har.recorders import detect
     ],
 )
 def test_recorders_are_told_by_their_names(creator, name):
-    assert detect(decode(json.dumps(har_of(creator=creator)).encode(), "x")).name == name
+    assert detect_recorder(decode(json.dumps(har_of(creator=creator)).encode(), "x")).name == name
 
 
 def test_chrome_har_with_a_browser_is_browsertime():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from handmade_hars import entry, har_of, tables_of
 
-from originset.analysis.har.decoding.structs import decode
+from originset.analysis.har.decoding.har_decoder import decode
 from originset.data.errors import InputError
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.identity import import_visit_id

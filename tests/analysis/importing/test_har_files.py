@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from originset.analysis.importing.har_files import Export, Text, find_files, read_texts
+from originset.analysis.importing.har_files import ExportFile, HarText, find_files, read_texts
 from originset.data.errors import InputError, UsageError
 
 
@@ -14,7 +14,7 @@ def har(host: str) -> bytes:
     return b'{"log": {"entries": [{"request": {"url": "https://%s/"}}]}}' % host.encode()
 
 
-def read(*paths: Path) -> list[Text | Export | InputError]:
+def read(*paths: Path) -> list[HarText | ExportFile | InputError]:
     return [found for file in find_files(paths) for found in read_texts(file)]
 
 
@@ -35,7 +35,7 @@ def test_an_archive_without_a_har_is_refused(tmp_path):
         ("other.zip", "no-har"),
         ("packed.zip/b.har.gz", "packed-twice"),
     ]
-    assert [text.source for text in found if isinstance(text, Text)] == ["packed.zip/a.har"]
+    assert [text.source for text in found if isinstance(text, HarText)] == ["packed.zip/a.har"]
 
 
 def test_a_folder_without_a_har_is_no_import(tmp_path):

@@ -11,7 +11,7 @@ from measured_import import measured_import
 from rich.progress import Progress
 
 from originset.analysis.har.decoding.bounds import MAX_PARTS
-from originset.analysis.har.decoding.structs import decode
+from originset.analysis.har.decoding.har_decoder import decode
 from originset.analysis.importing import import_run
 from originset.analysis.importing.import_batch import ImportSettings, ImportSummary
 from originset.analysis.importing.import_run import import_hars

@@ -15,7 +15,7 @@ import pytest
 from rich.progress import Progress
 
 from originset.analysis.importing.import_run import import_hars
-from originset.analysis.resolution.name_resolution import resolve
+from originset.analysis.resolution.name_resolution import resolve_names
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
@@ -33,7 +33,7 @@ def study(hars: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     study = Study(tmp_path_factory.mktemp("real") / "study")
     with study.changing("import", {}), Progress(disable=True) as progress:
         summary = import_hars(study, [hars / "real"], progress)
-        resolve(study)
+        resolve_names(study)
     assert (summary.files, summary.imported, summary.refused) == (99, 99, [])
     return study
 

@@ -16,7 +16,7 @@ from originset.analysis.importing.import_batch import ImportSettings
 from originset.analysis.importing.import_run import import_hars
 from originset.analysis.importing.kept_files import kept_path
 from originset.data.schema.study_tables import TABLES
-from originset.data.studies.database import build
+from originset.data.studies.database import build_database
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
@@ -129,7 +129,7 @@ def folder(tmp_path: Path) -> Path:
 def test_no_planted_secret_survives_anywhere_in_a_study(folder, tmp_path, keep_files):
     study = Study(tmp_path / "study")
     run(study, folder, keep_files=keep_files)
-    build(study, {})
+    build_database(study, {})
     kept = everything(study)
     assert "a.test/x?token=REDACTED" in kept
     assert [word for word, secret in SECRETS.items() if secret in kept] == []
@@ -156,7 +156,7 @@ def test_none_of_all_that_is_planted_survives_an_import(tmp_path, keep_files):
     (tmp_path / "planted.har").write_text(json.dumps({"log": {"pages": pages, "entries": entries}}))
     study = Study(tmp_path / "study")
     run(study, tmp_path / "planted.har", keep_files=keep_files)
-    build(study, {})
+    build_database(study, {})
     kept = everything(study)
     assert scan(study, "requests").collect().height == len(urls)
     assert [one for one in [*urls, *planted_secrets.headers()] if one.secret.lower() in kept.lower()] == []

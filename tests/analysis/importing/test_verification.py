@@ -9,7 +9,7 @@ import pytest
 from rich.progress import Progress
 
 from originset.analysis.importing.import_run import import_hars
-from originset.analysis.importing.verification import Verification, verify
+from originset.analysis.importing.verification import Verification, verify_import
 from originset.data.studies.shards import shard_paths
 from originset.data.studies.study import Study
 
@@ -48,7 +48,7 @@ def imported(
 
 def verified(study: Study, path: Path) -> Verification:
     with Progress(disable=True) as progress:
-        return verify(study, [path], progress)
+        return verify_import(study, [path], progress)
 
 
 def test_agreement(tmp_path):

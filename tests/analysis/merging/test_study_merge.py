@@ -10,10 +10,10 @@ from rich.progress import Progress
 
 from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.importing.import_run import import_hars
-from originset.analysis.merging.study_merge import MergeSummary, merge
+from originset.analysis.merging.study_merge import MergeSummary, merge_studies
 from originset.data.captures.capture import Extension, Visit, write_capture
 from originset.data.errors import StudyError, UsageError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.shards import scan, shard_paths
 from originset.data.studies.study import Study
@@ -32,7 +32,7 @@ def crawled(root: Path, *visit_ids: str) -> Study:
             visit = Visit(**facts, started_at="2026-11-21T04:00:00.000000Z")
             log = {"version": "1.2", "creator": {"name": root.name}, "pages": [], "entries": []}
             write_capture(study.captures, log, Extension(visit=visit, connections=[], dns=[], certificates={}))
-            row = Row(f"{visit_id}.test", root.name, 1, 1)
+            row = LedgerRow(f"{visit_id}.test", root.name, 1, 1)
             ledger.add([row])
             ledger.finish(row, "done")
     return study
@@ -41,7 +41,7 @@ def crawled(root: Path, *visit_ids: str) -> Study:
 def merged(root: Path, *sources: Study) -> tuple[Study, MergeSummary]:
     study = Study(root)
     with study.changing("merge", {}):
-        return study, merge(study, sources, DISPLAY)
+        return study, merge_studies(study, sources, DISPLAY)
 
 
 def visits(study: Study) -> list[str]:
@@ -61,7 +61,7 @@ def test_parts_of_a_crawl(tmp_path: Path) -> None:
     assert study.manifest()["vantages"] == ["here", "there"]
     assert [facts["study"] for facts in study.manifest()["merged"]] == ["here", "there"]
     with Ledger(study.ledger_path) as ledger:
-        assert ledger.counts() == {"done": 4}
+        assert ledger.state_counts() == {"done": 4}
     _, again = merged(tmp_path / "whole", *parts)
     assert (again.captures, again.visits_in_both) == (0, 4)
     assert visits(study) == [A, B, C]

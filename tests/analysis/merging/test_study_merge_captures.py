@@ -9,7 +9,7 @@ from s3_storage import bucket, keys
 
 from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.merging import study_merge_captures
-from originset.analysis.merging.study_merge import MergeSummary, merge
+from originset.analysis.merging.study_merge import MergeSummary, merge_studies
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
@@ -17,7 +17,7 @@ from originset.data.captures.capture import Extension, Visit, capture_path, pack
 from originset.data.captures.capture_bucket import BucketStore
 from originset.data.captures.capture_place import fetch_captures, place_of, settle_place
 from originset.data.errors import ClusterError, StudyError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
@@ -37,7 +37,7 @@ def crawled(root: Path, sites: list[str], place: str | None = None) -> Study:
     with study.changing("crawl", {}), Ledger(study.ledger_path) as ledger:
         store = settle_place(study, place)
         for site in sites:
-            row = Row(site, "default", 1, 1)
+            row = LedgerRow(site, "default", 1, 1)
             facts = {"visit_id": visit_id(site), "site": site, "url": "u", "final_url": "u", "status": "ok"}
             visit = Visit(**facts, started_at="2026-11-21T04:00:00.000000Z")
             packed = pack_capture({"version": "1.2", "creator": {}, "pages": [], "entries": []}, Extension(visit=visit))
@@ -56,7 +56,7 @@ def visit_id(site: str) -> str:
 
 def merged(study: Study, *sources: Study) -> MergeSummary:
     with study.changing("merge", {}):
-        return merge(study, sources, DISPLAY)
+        return merge_studies(study, sources, DISPLAY)
 
 
 def names(sites: list[str]) -> list[str]:

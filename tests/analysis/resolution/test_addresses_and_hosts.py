@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.analysis.registrable_domains import host_rows, registrable_domain
 from originset.analysis.resolution.addresses import address_kinds, address_rows
 from originset.analysis.resolution.edges import host_edges
-from originset.analysis.resolution.name_resolution import resolve
+from originset.analysis.resolution.hosts import host_rows
+from originset.analysis.resolution.name_resolution import resolve_names
 from originset.data.reference.providers import edge_ranges, provider_of_as, providers
-from originset.data.reference.snapshot import built_in
+from originset.data.reference.registrable_domains import registrable_domain
+from originset.data.reference.snapshot import built_in_reference
 from originset.data.reference.special_purpose import is_public
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.shards import scan, write_shard
@@ -118,7 +119,7 @@ TABLE = "; made for a test\n10.0.0.0/8\t64500\n10.1.0.0/16\t64501\n2001:db8::/32
 
 def test_rows_of_addresses(tmp_path: Path):
     (tmp_path / "t.dat").write_text(TABLE)
-    reference = built_in().with_table(tmp_path / "t.dat")
+    reference = built_in_reference().with_table(tmp_path / "t.dat")
     rows = address_rows(
         pl.Series(["10.1.2.3", "10.2.0.1", "2001:db8::9", "8.8.8.8", "192.0.2.9", None]),
         reference.ip_to_as,
@@ -159,7 +160,7 @@ def test_resolving_a_study(tmp_path: Path):
             schema = TABLES[table].polars_schema
             full = [{name: row.get(name) for name in schema} for row in given_rows]
             write_shard(study, table, "x", pl.DataFrame(full, schema=schema))
-        counts = resolve(study, built_in().with_table(tmp_path / "t.dat"))
+        counts = resolve_names(study, built_in_reference().with_table(tmp_path / "t.dat"))
     assert counts == {"hosts": 4, "addresses": 3, "addresses_without_as": 0}
     assert scan(study, "hosts").collect()["host"].to_list() == [
         "a.example.com",
@@ -179,7 +180,7 @@ def test_resolving_a_study(tmp_path: Path):
 def test_an_empty_study_resolves_to_empty_tables(tmp_path: Path):
     study = Study(tmp_path / "study")
     with study.changing("analyze", {}):
-        assert resolve(study) == {"hosts": 0, "addresses": 0, "addresses_without_as": 0}
+        assert resolve_names(study) == {"hosts": 0, "addresses": 0, "addresses_without_as": 0}
     assert scan(study, "hosts").collect().is_empty()
 
 
@@ -253,7 +254,7 @@ def entries():
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry["provider"])
 def test_each_provider_has_the_ases_of_its_name(entry):
     """Every AS that bears the provider's name is its own or left out by number; none bears another name."""
-    names = built_in().as_names.select("asn", "organisation").iter_rows()
+    names = built_in_reference().as_names.select("asn", "organisation").iter_rows()
     bearing = {asn for asn, name in names if name.startswith(tuple(entry.get("as_names", ())))}
     listed = [*entry["asns"], *entry.get("asns_left_out", ())]
     assert sorted(listed) == sorted(bearing)
@@ -267,7 +268,7 @@ def test_ranges_of_edges_are_disjoint_and_announced_by_their_providers():
     for one, other in combinations(ranges, 2):
         assert one.version != other.version or not one.overlaps(other)
     first = pl.Series([str(prefix.network_address + 1) for prefix in ranges])
-    rows = address_rows(first, built_in().ip_to_as, built_in().as_names, provider_of_as())
+    rows = address_rows(first, built_in_reference().ip_to_as, built_in_reference().as_names, provider_of_as())
     of_ip = dict(rows.select("ip", "organisation").iter_rows())
     own = [of_ip[ip] == provider for ip, provider in zip(first, ranges.values(), strict=True)]
     assert sum(own) > len(own) / 2

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from example_study import connection_row, request_row, tables_of
 
-from originset.analysis.resolution.live_answers import Shown, lacking, merge, store
+from originset.analysis.resolution.live_answers import LiveHandshake, merge_answers, missing_answers, store_answers
 from originset.data.captures.capture import DnsQuery
 from originset.data.studies.shards import LIVE, scan, write_shard
 from originset.data.studies.study import Study
@@ -49,13 +49,13 @@ def study(tmp_path: Path) -> Study:
     return made
 
 
-def shown(host: str, recorded_ip: str | None, *, asked: bool = True) -> Shown:
-    return Shown(host, HOME, 443, recorded_ip is not None, recorded_ip, None, None, None, None,
+def shown(host: str, recorded_ip: str | None, *, asked: bool = True) -> LiveHandshake:
+    return LiveHandshake(host, HOME, 443, recorded_ip is not None, recorded_ip, None, None, None, None,
                  BEGAN if asked else None, "not trusted" if asked else "not contacted")  # fmt: skip
 
 
 def test_what_is_lacking(study: Study) -> None:
-    found = lacking(study)
+    found = missing_answers(study)
     assert found.names.rows() == [("v", "bare.test"), ("v", "unnamed.test"), ("w", "bare.test")]
     assert found.places.rows() == [
         ("v", "bare.test", HOME, 443),
@@ -67,7 +67,9 @@ def test_what_is_lacking(study: Study) -> None:
 
 def test_answers_go_to_the_visits_that_lack_them(study: Study) -> None:
     query = DnsQuery(lookup_id=1, host="bare.test", rtype="A", source="live", answers=[HOME], asked_ms=5.0)
-    counts = store(study, lacking(study), BEGAN, [query], [shown("bare.test", HOME), shown("bare.test", None)])
+    counts = store_answers(
+        study, missing_answers(study), BEGAN, [query], [shown("bare.test", HOME), shown("bare.test", None)]
+    )
     assert counts == {"names": 1, "handshakes": 2, "certificates": 0, "not_contacted": 0}
     live = scan(study, "dns_queries").filter(pl.col("source") == "live").sort("visit_id").collect()
     # The recording's age; not known where the recording does not say when it began.
@@ -75,27 +77,27 @@ def test_answers_go_to_the_visits_that_lack_them(study: Study) -> None:
     assert live["lookup_id"].to_list()[0] > 7, "no number of the browser's own"
     handshakes = scan(study, "live_handshakes").sort("visit_id").collect()
     assert handshakes.select("visit_id", "recorded").rows() == [("v", True), ("w", False)]
-    assert lacking(study).hosts == ["unnamed.test"]
-    assert lacking(study, again=True).hosts == ["bare.test", "unnamed.test"]
+    assert missing_answers(study).hosts == ["unnamed.test"]
+    assert missing_answers(study, again=True).hosts == ["bare.test", "unnamed.test"]
 
 
 def test_what_was_refused_can_be_allowed(study: Study) -> None:
-    store(study, lacking(study), BEGAN, [], [shown("bare.test", HOME, asked=False)])
-    assert ("v", "bare.test") not in lacking(study).places.select("visit_id", "host").rows()
-    assert ("v", "bare.test") in lacking(study, refused_too=True).places.select("visit_id", "host").rows()
+    store_answers(study, missing_answers(study), BEGAN, [], [shown("bare.test", HOME, asked=False)])
+    assert ("v", "bare.test") not in missing_answers(study).places.select("visit_id", "host").rows()
+    assert ("v", "bare.test") in missing_answers(study, refused_too=True).places.select("visit_id", "host").rows()
 
 
 def test_later_answers_replace_earlier_ones(study: Study) -> None:
     for _ in range(2):
         query = DnsQuery(lookup_id=1, host="bare.test", rtype="A", source="live")
-        store(study, lacking(study, again=True), BEGAN, [query], [shown("bare.test", HOME)])
+        store_answers(study, missing_answers(study, again=True), BEGAN, [query], [shown("bare.test", HOME)])
     assert pl.read_parquet(study.tables / "dns_queries" / f"{LIVE}.parquet").height == 2
     assert scan(study, "live_handshakes").collect().height == 1
 
 
 def test_a_merge_keeps_what_was_asked_for(study: Study, tmp_path: Path) -> None:
-    store(study, lacking(study), BEGAN, [], [shown("bare.test", HOME)])
+    store_answers(study, missing_answers(study), BEGAN, [], [shown("bare.test", HOME)])
     other = Study(tmp_path / "other")
     for _ in range(2):
-        merge(other, study)
+        merge_answers(other, study)
     assert scan(other, "live_handshakes").collect().equals(scan(study, "live_handshakes").collect())

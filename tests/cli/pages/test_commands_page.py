@@ -19,7 +19,7 @@ from hand_made_har import write_har
 
 from originset.cli import main
 from originset.cli.pages.commands_page import commands, page, split_help
-from originset.crawler.testbed.namespace import inside
+from originset.crawler.testbed.namespace import in_namespace
 
 EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
 # Those that take long, and what fetches from a server that a test has put there.
@@ -122,7 +122,7 @@ sys.addaudithook(lambda event, given: _contacts.append(f"{event} {given}") if ev
 def nobody_contacted() -> Iterator[None]:
     """No packet leaves by the only way out of the tests' namespace, and Python asks for no name or connection."""
     _contacts.clear()
-    if inside():  # who was looked for by earlier tests is asked after no more
+    if in_namespace():  # who was looked for by earlier tests is asked after no more
         subprocess.run(["ip", "neigh", "flush", "dev", "uplink"], check=True)
     sent = _packets_sent()
     yield
@@ -132,7 +132,7 @@ def nobody_contacted() -> Iterator[None]:
 
 def _packets_sent() -> int | None:
     """By the way out of the tests' namespace; None where the tests are in none."""
-    return psutil.net_io_counters(pernic=True)["uplink"].packets_sent if inside() else None
+    return psutil.net_io_counters(pernic=True)["uplink"].packets_sent if in_namespace() else None
 
 
 @pytest.mark.promise("no-contact-unasked")

@@ -22,7 +22,7 @@ import pytest
 
 from originset.crawler.browsers.firefox import Firefox
 from originset.crawler.probe.server_observation import origins_in
-from originset.crawler.probe.tls_client import Connection
+from originset.crawler.probe.tls_client import ProbeConnection
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.servers.certificate_authority import Authority, Issued
 from originset.crawler.testbed.testbed import Testbed
@@ -131,7 +131,7 @@ def frames_of_type_12(address: tuple[str, int], context: ssl.SSLContext, name: s
 
 
 async def payloads_read(address: str, port: int, name: str, trust: Path) -> list[bytes]:
-    async with Connection(address, port, name, str(trust)) as connection:
+    async with ProbeConnection(address, port, name, str(trust)) as connection:
         return connection.origin_frames.payloads
 
 

@@ -17,7 +17,7 @@ from web_server import Quiet, serving
 from originset.cli.analyze import command as analyze_command
 from originset.cli.pages.commands_page import split_help
 from originset.cli.study.reference import command, update
-from originset.crawler.downloads.reference_tables import Sources
+from originset.crawler.downloads.reference_tables import ReferenceSources
 from originset.data.errors import InputError
 from originset.data.reference import snapshot
 from originset.data.schema.study_tables import TABLES
@@ -70,7 +70,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (root / "list.dat").write_text(SUFFIXES)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with serving(functools.partial(_Files, directory=str(root))) as base:
-        sources = Sources(*(f"{base}/{path}" for path in ("v4/", "v6/", "org/", "list.dat")))
+        sources = ReferenceSources(*(f"{base}/{path}" for path in ("v4/", "v6/", "org/", "list.dat")))
         monkeypatch.setattr(update, "SOURCES", sources)
         yield root
 
@@ -102,7 +102,7 @@ def test_the_newest(served):
     assert rows["ip_to_as"]["sha256"] == hashlib.sha256(content).hexdigest()
     assert rows["ip_to_as"]["source"].endswith("/v4/2026/11/routeviews-rv2-20261120-1200.pfx2as.gz")
     assert {row["what"] for row in call("show")} == {*rows, "providers"}
-    table = snapshot.current().ip_to_as
+    table = snapshot.current_reference().ip_to_as
     asked = pl.Series(["10.1.1.1", "2001:db8::1", "11.0.0.1"])
     assert table.origins(asked)["asns"].to_list() == [[1101, 1103], [1101], None]
     assert table.prefixes(asked).to_list() == ["10.0.0.0/8", "2001:db8::/32", None]
@@ -112,7 +112,7 @@ def test_a_day_of_the_past_and_the_newest_again(served):
     words = shlex.split(split_help(update.command)[1])
     assert words == ["originset", "study", "reference", "update", "--date", "2026-10-01"]
     assert [row["date"] for row in call(*words[3:])][:3] == ["2026-10-01", "2026-10-01", "2026-10-01"]
-    assert snapshot.current().ip_to_as.origins(pl.Series(["10.1.1.1"]))["asn"].to_list() == [3333]
+    assert snapshot.current_reference().ip_to_as.origins(pl.Series(["10.1.1.1"]))["asn"].to_list() == [3333]
     folder = snapshot.fetched_folder()
     before = set(folder.iterdir())
     call("update")
@@ -145,13 +145,13 @@ def test_a_file_that_was_changed_afterwards_is_not_used(served):
     index = json.loads((snapshot.fetched_folder() / "reference.json").read_bytes())
     (snapshot.fetched_folder() / index["ip_to_as"]["file"]).write_text("10.0.0.0\t8\t666\n")
     with pytest.raises(InputError, match="not what was fetched"):
-        snapshot.current()
+        snapshot.current_reference()
 
 
 def test_a_server_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     nowhere = "http://127.0.0.1:1/"
-    monkeypatch.setattr(update, "SOURCES", Sources(nowhere, nowhere, nowhere, nowhere))
+    monkeypatch.setattr(update, "SOURCES", ReferenceSources(nowhere, nowhere, nowhere, nowhere))
     with pytest.raises(InputError) as refusal:
         call("update")
     assert refusal.value.reason == "not-fetched"
@@ -195,7 +195,7 @@ def test_a_table_of_ones_own_comes_first(tmp_path, monkeypatch):
 
 
 def test_old_data_is_named():
-    reference = snapshot.built_in()
+    reference = snapshot.built_in_reference()
     assert "ip_to_as" not in reference.old(date(2027, 6, 17))
     assert reference.old(date(2027, 6, 18))["ip_to_as"] == "2026-06-17"
     assert "public_suffix_list" in reference.old(date(2027, 6, 18))

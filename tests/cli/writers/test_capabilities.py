@@ -2,7 +2,7 @@
 
 import pytest
 
-from originset.cli.config import _WRITERS
+from originset.cli.plan.config import _WRITERS
 from originset.cli.writers.capabilities import CAPABILITIES, require_sender
 from originset.data.errors import UsageError
 

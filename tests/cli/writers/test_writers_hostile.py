@@ -14,12 +14,11 @@ import pytest
 from cryptography import x509
 from hostile_texts import HOSTILE
 
-from originset.cli.config import _WRITERS
-from originset.cli.plan import plan_text
-from originset.cli.plan_source import read_plan
+from originset.cli.plan.config import _WRITERS
 from originset.cli.writers import cert_manager, certbot, lego, name_list, names_json, origin_set, signing_request
 from originset.data.schema.study_tables import TABLES
 from originset.models.plans.origin_plan import Basis, Plan, plan
+from originset.models.plans.plan_file import plan_text, read_plan
 
 SITE = "www.good.test"
 SHAPES = ("{}", "{}.good.test", "a{}", "{}a", "a.{}.test", "{0}.{0}", "x{}y.test", "www.{}", "{}-", "{}.", "1{}")

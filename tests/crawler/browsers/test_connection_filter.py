@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.browsers import connection_filter as module
-from originset.crawler.browsers.connection_filter import Policy, can_filter, filtered
+from originset.crawler.browsers import filtering_process
+from originset.crawler.browsers.connection_filter import can_filter, filter_command
+from originset.crawler.browsers.filtering_process import ConnectionPolicy
 from originset.data.reference.special_purpose import is_public
 
 pytestmark = pytest.mark.testbed
@@ -87,15 +88,15 @@ def test_the_other_family_has_no_routes() -> None:
     addresses = ("192.0.2.99", "2001:db8::1", "127.0.0.1", "::ffff:192.0.2.99")
     for family, refused in (("4", ["2001:db8::1"]), ("6", ["192.0.2.99", "::ffff:192.0.2.99"])):
         expected = [f"{call} {address} ENETUNREACH" for address in refused for call in CALLS]
-        assert reached(filtered(family, 0), *addresses) == expected
-    assert filtered("both", 0) == filtered(None, 0) == ()
+        assert reached(filter_command(family, 0), *addresses) == expected
+    assert filter_command("both", 0) == filter_command(None, 0) == ()
 
 
 @pytest.mark.promise("pages-stay-public")
 def test_what_is_not_public_is_refused() -> None:
     expected = [f"{call} {address} EACCES" for address in PRIVATE for call in CALLS]
-    assert reached(filtered(None, REFUSED), *PRIVATE, *PUBLIC) == expected
-    assert reached(filtered("4", REFUSED), "10.0.0.1", "2606:4700::1", "104.20.7.1") == [
+    assert reached(filter_command(None, REFUSED), *PRIVATE, *PUBLIC) == expected
+    assert reached(filter_command("4", REFUSED), "10.0.0.1", "2606:4700::1", "104.20.7.1") == [
         *(f"{call} 10.0.0.1 EACCES" for call in CALLS),
         *(f"{call} 2606:4700::1 ENETUNREACH" for call in CALLS),
     ]
@@ -105,14 +106,14 @@ def test_what_is_not_public_is_refused() -> None:
 def test_this_machines_own_public_addresses_are_refused() -> None:
     own = {"104.20.7.1", "2606:4700::1"}
     expected = [f"{call} {address} EACCES" for address in sorted(own) for call in CALLS]
-    assert reached(filtered(None, REFUSED, own), *sorted(own), "104.20.7.2") == expected
+    assert reached(filter_command(None, REFUSED, own), *sorted(own), "104.20.7.2") == expected
 
 
 @pytest.mark.promise("pages-stay-public")
 def test_name_servers_stay_open_for_names_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     places = tmp_path / "resolv.conf"
-    monkeypatch.setattr(module, "_RESOLVERS", places)
-    policy = Policy("any", REFUSED)
+    monkeypatch.setattr(filtering_process, "_RESOLV_CONF", places)
+    policy = ConnectionPolicy("any", REFUSED)
     places.write_text("# ours\nnameserver 10.0.0.53\nnameserver fe80::1%eth0\nnameserver\nnameserver x\n")
     opened = [("10.0.0.53", 53), ("10.0.0.53", 80), ("fe80::1", 53), ("10.0.0.54", 53), ("127.0.0.1", 53)]
     assert [policy.refusal(packed(*place)) for place in opened] == [0, REFUSED, 0, REFUSED, REFUSED]
@@ -126,19 +127,19 @@ def test_name_servers_stay_open_for_names_alone(monkeypatch: pytest.MonkeyPatch,
 def test_a_datagram_needs_no_family() -> None:
     """The kernel takes 0 for IPv4 there; in connect() it ends a connection."""
     address = bytes(2) + packed("10.0.0.1", 443)[2:]
-    policy = Policy("any", REFUSED)
+    policy = ConnectionPolicy("any", REFUSED)
     assert (policy.refusal(address), policy.refusal(address, connecting=False)) == (0, REFUSED)
 
 
 def test_a_program_ends_as_it_does() -> None:
-    assert run(filtered("4", 0), "sh", "-c", "exit 7").returncode == 7
-    assert run(filtered("4", 0), "sh", "-c", "kill -9 $$").returncode == 128 + signal.SIGKILL
-    missing = run(filtered("4", 0), "/no/such/program")
+    assert run(filter_command("4", 0), "sh", "-c", "exit 7").returncode == 7
+    assert run(filter_command("4", 0), "sh", "-c", "kill -9 $$").returncode == 128 + signal.SIGKILL
+    missing = run(filter_command("4", 0), "/no/such/program")
     assert (missing.returncode, missing.stderr) == (126, "/no/such/program: No such file or directory\n")
 
 
 def test_a_program_ends_with_its_watcher() -> None:
-    with subprocess.Popen([*filtered("6", 0), "sleep", "60"]) as watcher:
+    with subprocess.Popen([*filter_command("6", 0), "sleep", "60"]) as watcher:
         process = psutil.Process(watcher.pid)
         while not (children := process.children()) or children[0].name() != "sleep":
             time.sleep(0.01)
@@ -148,7 +149,7 @@ def test_a_program_ends_with_its_watcher() -> None:
 
 
 def test_a_pipe_is_the_programs_alone() -> None:
-    command = [*filtered("6", 0), "sh", "-c", "exec >&-; exec sleep 60"]
+    command = [*filter_command("6", 0), "sh", "-c", "exec >&-; exec sleep 60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as watcher:
         assert watcher.stdout is not None
         assert watcher.stdout.read() == b"", "it ends where the program closes it"
@@ -166,7 +167,7 @@ def packed(text: str, port: int) -> bytes:
 @given(st.ip_addresses(), st.integers(0, 65535))
 def test_what_is_cut_off(address: IPv4Address | IPv6Address, port: int) -> None:
     given_to_kernel = packed(str(address), port)
-    cuts = [Policy(family, 0).refusal(given_to_kernel) for family in ("4", "6", "any")]
+    cuts = [ConnectionPolicy(family, 0).refusal(given_to_kernel) for family in ("4", "6", "any")]
     assert set(cuts) <= {0, errno.ENETUNREACH}
     # No address is cut off from both, and none that is far away from neither.
     host = getattr(address, "ipv4_mapped", None) or address
@@ -176,14 +177,14 @@ def test_what_is_cut_off(address: IPv4Address | IPv6Address, port: int) -> None:
 
 @given(st.ip_addresses(), st.integers(0, 65535))
 def test_what_is_refused(address: IPv4Address | IPv6Address, port: int) -> None:
-    refused = Policy("any", REFUSED).refusal(packed(str(address), port))
+    refused = ConnectionPolicy("any", REFUSED).refusal(packed(str(address), port))
     assert refused in {0, REFUSED}
     assert port == 53 or (refused == 0) == is_public(str(address))
 
 
 @given(st.binary(max_size=30))
 def test_what_is_no_address_is_let_through(text: bytes) -> None:
-    policy = Policy("4", REFUSED)
+    policy = ConnectionPolicy("4", REFUSED)
     if not text.startswith((struct.pack("=H", socket.AF_INET), struct.pack("=H", socket.AF_INET6))):
         assert not policy.refusal(text)
     assert not policy.refusal(text[:7])

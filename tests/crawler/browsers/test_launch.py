@@ -60,7 +60,7 @@ def _preferences(chromium: Chromium) -> dict[str, dict[str, dict[str, object]]]:
 @pytest.mark.parametrize("browser", ["chromium", "headless-shell"])
 def test_what_a_page_says_in_its_console_fills_no_disk(browser: BrowserName, monkeypatch: pytest.MonkeyPatch) -> None:
     files: list[Path] = []
-    monkeypatch.setattr(launch, "messages", lambda folder: files.append(folder / "stderr.txt") or files[-1])
+    monkeypatch.setattr(launch, "stderr_file", lambda folder: files.append(folder / "stderr.txt") or files[-1])
     with Chromium(VisitSettings(browser=browser)) as chromium:
         devtools = chromium.devtools
         target = devtools.call("Target.createTarget", url="about:blank")["targetId"]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from originset.crawler.browsers.memory_limit import MemoryLimit, family_memory
+from originset.crawler.browsers.memory_limit import MemoryLimit, process_tree_memory
 
 PATIENCE_S = 60
 MB = 1 << 20
@@ -42,10 +42,10 @@ def test_memory_of_a_family() -> None:
     with family(200) as one, family(0) as other:
         take(one)
         take(other)
-        memory = family_memory([one.pid, other.pid])
+        memory = process_tree_memory([one.pid, other.pid])
         assert 200 * MB < memory[one.pid] < 300 * MB
         assert 0 < memory[other.pid] < 100 * MB
-    assert family_memory([one.pid]) == {one.pid: 0}, "what is gone has none"
+    assert process_tree_memory([one.pid]) == {one.pid: 0}, "what is gone has none"
 
 
 @pytest.mark.promise("browsers-memory-is-bounded")

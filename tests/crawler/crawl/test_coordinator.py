@@ -15,7 +15,7 @@ from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import Extension, Visit, capture_paths, pack_capture
 from originset.data.captures.capture_store import FolderStore
 from originset.data.errors import ClusterError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.study import Study
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 SITES = [f"site{n}.example" for n in range(12)]
 
 
-def made(row: Row, status: str = "ok", error: str | None = None) -> VisitResult:
+def made(row: LedgerRow, status: str = "ok", error: str | None = None) -> VisitResult:
     visit = Visit(
         visit_id=crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
         site=row.site,
@@ -43,10 +43,10 @@ class Steady:
     closed = disconnected = False
 
     def __init__(self) -> None:
-        self.given: list[list[Row]] = []
+        self.given: list[list[LedgerRow]] = []
         self.closed = False
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+    def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         self.given.append(rows)
         for row in rows:
             yield row, made(row)
@@ -58,7 +58,7 @@ class Steady:
 class Lost(Steady):
     """Answers for one visit and is never heard of again."""
 
-    def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+    def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         self.given.append(rows)
         yield rows[0], made(rows[0])
         self.closed = self.disconnected = True
@@ -76,7 +76,7 @@ def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
 
 
 def states(coordinator: Coordinator) -> dict[str, int]:
-    return coordinator._ledger.counts()
+    return coordinator._ledger.state_counts()
 
 
 def test_visits_of_a_lost_maker_are_made_by_another(coordinator: Coordinator) -> None:
@@ -89,13 +89,13 @@ def test_visits_of_a_lost_maker_are_made_by_another(coordinator: Coordinator) ->
     assert states(coordinator) == {"done": 12}
     assert (coordinator.left_over, coordinator.finished, coordinator.made) == (0, True, {"ok": 12})
     assert {row for rows in steady.given for row in rows} >= set(lost.given[0][1:])
-    assert {row: tries for row, _, tries in coordinator._ledger.every()}[lost.given[0][1]] == 2
+    assert {row: tries for row, _, tries in coordinator._ledger.all_rows()}[lost.given[0][1]] == 2
     assert len(list(capture_paths(coordinator._study.captures))) == 12
 
 
 def test_visits_that_lose_every_maker_are_left_over(coordinator: Coordinator) -> None:
     class Poisoned(Steady):
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
             self.given.append(rows)
             for row in rows:
                 if row.site == SITES[0]:
@@ -114,7 +114,7 @@ def test_visits_that_lose_every_maker_are_left_over(coordinator: Coordinator) ->
 
 def test_a_maker_that_ends_early_loses_nothing(coordinator: Coordinator) -> None:
     class Brief(Steady):
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
             self.given.append(rows)
             yield rows[0], made(rows[0])
 
@@ -139,7 +139,7 @@ def test_a_batch_has_no_two_visits_to_one_site(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert coordinator.error is None
-        assert ledger.counts() == {"done": 60}
+        assert ledger.state_counts() == {"done": 60}
     batches = [[row.site.split(".")[1] for row in rows] for worker in makers for rows in worker.given]
     assert all(len(set(sites)) == len(sites) for sites in batches)
     assert max(map(len, batches)) == 3
@@ -155,7 +155,7 @@ def test_a_failure_that_may_pass_is_tried_again_and_what_was_staged_goes(
     class Staging(Steady):
         batch_size = 1
 
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
             (row,) = rows
             first = row.site == SITES[0] and SITES[0] not in tried
             tried.append(row.site)
@@ -177,7 +177,7 @@ def test_a_capture_that_is_not_where_it_was_said_to_be_ends_the_crawl(coordinato
     coordinator.store = FolderStore(tmp_path / "shared")
 
     class Elsewhere(Steady):
-        def visit(self, rows: list[Row]) -> Iterator[tuple[Row, VisitResult | None]]:
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
             for row in rows:
                 answer = made(row)
                 answer.staged, answer.capture = f"incoming/{'aa' * 16}/{answer.visit.visit_id}", None

@@ -18,7 +18,7 @@ from originset.data.captures.capture import Extension, Visit, capture_path, pack
 from originset.data.captures.capture_bucket import BucketStore
 from originset.data.captures.capture_place import settle_place
 from originset.data.errors import StudyError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.study import Study
 
@@ -50,9 +50,9 @@ def test_a_study_with_captures_goes_by_them(tmp_path: Path) -> None:
     study = Study(tmp_path)
     sizes = [capture(study, crawl_visit_id(site, "default", 1, "", 1)) for site in ("a.test", "b.test")]
     with Ledger(study.ledger_path) as ledger:
-        ledger.add([Row("a.test", "default", 1, 1), Row("b.test", "default", 1, 1)])
-        ledger.finish(Row("a.test", "default", 1, 1), "done", None)
-        ledger.finish(Row("b.test", "default", 1, 1), "failed", "dns")
+        ledger.add([LedgerRow("a.test", "default", 1, 1), LedgerRow("b.test", "default", 1, 1)])
+        ledger.finish(LedgerRow("a.test", "default", 1, 1), "done", None)
+        ledger.finish(LedgerRow("b.test", "default", 1, 1), "failed", "dns")
         before = ledger.rows("default", 1)
     found = estimate(study, SITES, SETTINGS)
     assert (found.visits, found.skipped) == (1, {"done": 1, "failed": 1})
@@ -78,10 +78,10 @@ def test_captures_elsewhere_are_listed_only_if_the_ledger_may_have_lost_rows(
         store = settle_place(study, place)
         assert isinstance(store, BucketStore)
         with Ledger(study.ledger_path) as ledger:
-            ledger.add([Row("a.test", "default", 1, 1)])
+            ledger.add([LedgerRow("a.test", "default", 1, 1)])
             plan_crawl(study, ledger, SITES, SETTINGS, store)
-            ledger.lease([Row("a.test", "default", 1, 1)])
-            ledger.lease([Row("b.test", "default", 1, 1)])
+            ledger.lease([LedgerRow("a.test", "default", 1, 1)])
+            ledger.lease([LedgerRow("b.test", "default", 1, 1)])
         # A crawl that was killed: one of its visits has its capture.
         visit_id = crawl_visit_id("a.test", "default", 1, "", 1)
         visit = Visit(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.crawler.crawl.frontier import Frontier, RateLimit, chosen, in_shard, shuffled
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 
 
-def row(site: str, repeat: int = 1) -> Row:
-    return Row(site, "here", 1, repeat)
+def row(site: str, repeat: int = 1) -> LedgerRow:
+    return LedgerRow(site, "here", 1, repeat)
 
 
 def never() -> bool:
@@ -60,7 +60,7 @@ def test_a_site_is_visited_by_one_at_a_time() -> None:
     first, second = schedule.take(never), schedule.take(never)
     assert (first, second) == (rows[0], rows[2])
     assert len(schedule) == 2
-    taken: list[Row | None] = []
+    taken: list[LedgerRow | None] = []
     waiting = threading.Thread(target=lambda: taken.append(schedule.take(never)))
     waiting.start()
     waiting.join(0.05)
@@ -79,7 +79,7 @@ def test_a_site_is_visited_by_one_at_a_time() -> None:
 def test_what_follows_from_the_last_is_waited_for() -> None:
     schedule = Frontier([row("a.test")], lambda one: one.site)
     schedule.take(never)
-    taken: list[Row | None] = []
+    taken: list[LedgerRow | None] = []
     waiting = threading.Thread(target=lambda: taken.append(schedule.take(never)))
     waiting.start()
     schedule.done(row("a.test"), [row("a.test", 2)])
@@ -106,7 +106,7 @@ def test_a_pause_before_another_attempt() -> None:
 def test_servers_are_paced_across_sites() -> None:
     asked: list[str] = []
 
-    def rate_limits(one: Row) -> tuple[RateLimit, ...]:
+    def rate_limits(one: LedgerRow) -> tuple[RateLimit, ...]:
         asked.append(one.site)
         return () if one.site == "free.test" else (RateLimit("192.0.2.1", 0.2),)
 

@@ -14,9 +14,9 @@ from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import Extension, Visit, capture_path, capture_paths, pack_capture
-from originset.data.captures.capture_store import FolderStore, Kept
+from originset.data.captures.capture_store import FolderStore, StoredCapture
 from originset.data.errors import InputError, StudyError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
@@ -73,7 +73,7 @@ def test_a_log_of_the_ledger_that_was_cut_makes_no_visit_twice(study: Study, tmp
     shutil.copytree(study.captures, copy.captures)
     copy.manifest_path.write_bytes(study.manifest_path.read_bytes())
     with Ledger(study.ledger_path) as ledger:
-        for row, _ in ledger.leased():
+        for row, _ in ledger.leased_rows():
             ledger.requeue(row)
             ledger.finish(row, "skipped", "robots")
         for ending in ("", "-wal"):
@@ -89,7 +89,7 @@ class Watched(FolderStore):
 
     listed = 0
 
-    def captures(self) -> Iterator[Kept]:
+    def captures(self) -> Iterator[StoredCapture]:
         self.listed += 1
         return super().captures()
 
@@ -119,7 +119,7 @@ class Elsewhere:
             sites = {row.site for row in self.plan(study, ledger).pending}
         return sites, self.store.listed - before
 
-    def make(self, row: Row) -> None:
+    def make(self, row: LedgerRow) -> None:
         """A capture comes into its place."""
         visit = Visit(
             visit_id=crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
@@ -175,7 +175,7 @@ def test_captures_elsewhere_are_listed_where_the_ledger_lost_rows(tmp_path: Path
 def test_captures_elsewhere_of_sites_that_are_not_listed_yet(tmp_path: Path) -> None:
     """A new ledger knows only what its lists name; what else was made is found when a list names it."""
     crawl = Elsewhere(tmp_path)
-    rows = [Row(site, "default", 1, 1) for site in [*_SITES[:3], "later.example"]]
+    rows = [LedgerRow(site, "default", 1, 1) for site in [*_SITES[:3], "later.example"]]
     for row in rows:
         crawl.make(row)
     for _ in range(2):
@@ -190,7 +190,7 @@ def test_captures_elsewhere_of_sites_that_are_not_listed_yet(tmp_path: Path) -> 
 
 def test_a_refused_capture_elsewhere_that_was_removed_is_made_again(tmp_path: Path) -> None:
     crawl = Elsewhere(tmp_path)
-    rows = [Row(site, "default", 1, 1) for site in _SITES]
+    rows = [LedgerRow(site, "default", 1, 1) for site in _SITES]
     for row in rows:
         crawl.make(row)
     assert crawl.to_make(crawl.study) == (set(), 1)

@@ -14,7 +14,7 @@ from web_server import Quiet, serving
 from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.crawl.politeness import Politeness, is_excluded, site_of
 from originset.crawler.settings import CrawlSettings, VisitSettings
-from originset.data.ledger.crawl_ledger import Row
+from originset.data.ledger.crawl_ledger import LedgerRow
 
 pytestmark = pytest.mark.slow
 
@@ -110,9 +110,20 @@ def test_sites() -> None:
     assert [site_of(host) for host in hosts] == ["a.co.uk", "a.co.uk", "192.0.2.1", "localhost", "alice.github.io"]
 
 
+def test_sites_are_the_registrable_domains_of_the_tables() -> None:
+    """Also below a top-level domain that is not on the list, and of a private suffix itself."""
+    assert [site_of(host) for host in ("www.a.test", "b.a.test", "s3.amazonaws.com")] == [
+        "a.test",
+        "a.test",
+        "amazonaws.com",
+    ]
+
+
 def test_paces() -> None:
-    row = Row("8.8.8.8", "here", 1, 1)
+    row = LedgerRow("8.8.8.8", "here", 1, 1)
     assert Politeness(CrawlSettings()).rate_limits(row) == ()
     assert Politeness(CrawlSettings(per_address=30)).rate_limits(row) == (RateLimit("8.8.8.8", 2.0),)
     assert Politeness(CrawlSettings(per_as=60)).rate_limits(row) == (RateLimit(15169, 1.0),)
-    assert Politeness(CrawlSettings(per_address=1, per_as=1)).rate_limits(Row("nowhere.invalid", "here", 1, 1)) == ()
+    assert (
+        Politeness(CrawlSettings(per_address=1, per_as=1)).rate_limits(LedgerRow("nowhere.invalid", "here", 1, 1)) == ()
+    )

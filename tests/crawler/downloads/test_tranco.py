@@ -39,39 +39,39 @@ def server() -> Iterator[str]:
 
 
 def test_a_list_is_downloaded_once(server: str, tmp_path: Path) -> None:
-    first = tranco.fetch("tranco:W93G9:2", server, tmp_path / "cache")
+    first = tranco.fetch_ranking("tranco:W93G9:2", server, tmp_path / "cache")
     assert first == tranco.Ranking("W93G9", 2, f"{server}/download/W93G9/full", LIST)
-    assert tranco.fetch("tranco:W93G9", server, tmp_path / "cache").count is None
+    assert tranco.fetch_ranking("tranco:W93G9", server, tmp_path / "cache").count is None
     assert Tranco.asked == ["/download/W93G9/full"]
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["W93G9.csv"]
 
 
 def test_the_latest_is_one_with_a_name(server: str, tmp_path: Path) -> None:
-    assert tranco.fetch("tranco:latest:1", server, tmp_path).id == "W93G9"
-    tranco.fetch("tranco:latest", server, tmp_path)
+    assert tranco.fetch_ranking("tranco:latest:1", server, tmp_path).id == "W93G9"
+    tranco.fetch_ranking("tranco:latest", server, tmp_path)
     assert Tranco.asked == ["/top-1m-id", "/download/W93G9/full", "/top-1m-id"]
 
 
 @pytest.mark.parametrize("source", ["tranco:", "tranco:../etc", "tranco:W93G9:0", "tranco:W93G9:x", "tranco:a b"])
 def test_names_that_are_none(source: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a Tranco list is tranco:ID"):
-        tranco.fetch(source, "http://127.0.0.1:9", tmp_path)
+        tranco.fetch_ranking(source, "http://127.0.0.1:9", tmp_path)
 
 
 def test_downloads_that_fail(server: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="was answered 404"):
-        tranco.fetch("tranco:GONE1", server, tmp_path)
+        tranco.fetch_ranking("tranco:GONE1", server, tmp_path)
     with pytest.raises(InputError, match=r"is no list of rank,domain"):
-        tranco.fetch("tranco:HTML1", server, tmp_path)
+        tranco.fetch_ranking("tranco:HTML1", server, tmp_path)
     with pytest.raises(InputError, match="cannot be downloaded"):
-        tranco.fetch("tranco:W93G9", "http://127.0.0.1:9", tmp_path)
+        tranco.fetch_ranking("tranco:W93G9", "http://127.0.0.1:9", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_ranking_is_a_site_list(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tranco, "SERVER", "http://127.0.0.1:9")  # it is in the cache
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    tranco.fetch("tranco:W93G9", server)
+    tranco.fetch_ranking("tranco:W93G9", server)
     listed = read_site_list("tranco:W93G9:2")
     assert listed.sites == (Site("google.test", None, 1), Site("xn--bcher-kva.test", None, 2))
     assert listed.origin == {"id": "W93G9", "url": f"{tranco.SERVER}/download/W93G9/full"}

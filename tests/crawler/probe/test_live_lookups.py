@@ -14,7 +14,7 @@ from faulty_server import FaultyServer
 from scripted_dns import ScriptedDns
 
 from originset.crawler.probe import live_lookups as module
-from originset.crawler.probe.live_lookups import Endpoint, LookupPolicy, LookupRequest, look_up
+from originset.crawler.probe.live_lookups import Endpoint, LookupPolicy, LookupRequest, probe_live
 from originset.crawler.probe.resolver import Resolver
 from originset.crawler.testbed.servers.certificate_authority import Authority
 
@@ -100,7 +100,7 @@ def test_nothing_private_is_contacted(listener: Listener) -> None:
         LookupRequest("home.test", (Endpoint(HOME, 22),)),
     ]
     with ScriptedDns(answer) as dns:
-        handshakes = look_up(hostile, policy(dns), 60).handshakes
+        handshakes = probe_live(hostile, policy(dns), 60).handshakes
         asked = {name for name, _ in dns.asked}
     assert listener.contacts == 0
     assert asked == {"inside.test", "rebinding.test", "home.test"}, "names of one's own network are not asked for"
@@ -117,7 +117,7 @@ def test_nothing_private_is_contacted(listener: Listener) -> None:
 def test_allowed_is_allowed(listener: Listener) -> None:
     with ScriptedDns(answer) as dns:
         wanted = [LookupRequest("inside.test", (Endpoint("10.0.0.1", 443),))]
-        handshakes = look_up(wanted, policy(dns, allow_private=True), 60).handshakes
+        handshakes = probe_live(wanted, policy(dns, allow_private=True), 60).handshakes
     assert listener.contacts == 1
     assert [(one.address, one.changed, one.certificate) for one in handshakes] == [("10.0.0.1", False, None)]
 
@@ -125,7 +125,7 @@ def test_allowed_is_allowed(listener: Listener) -> None:
 def test_what_servers_show(authority: Authority) -> None:
     home = authority.issue(["home.test", "other.test"])
     with addresses(HOME, MOVED), ScriptedDns(answer) as dns, FaultyServer(HOME, home), FaultyServer(MOVED, home):
-        found = look_up(
+        found = probe_live(
             [
                 LookupRequest("home.test", (Endpoint(HOME, 443), Endpoint(MOVED, 443), Endpoint(None, 443))),
                 LookupRequest("stranger.test", (Endpoint(HOME, 443),)),
@@ -161,7 +161,7 @@ def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.time, "monotonic", lambda: 100.0)
     slow = LookupPolicy(None, 2.0)
     for _ in range(4):
-        module.asyncio.run(slow.turn())
+        module.asyncio.run(slow.wait_turn())
     assert waits == [0.0, 0.5, 1.0, 1.5]
 
 
@@ -169,7 +169,7 @@ def test_no_more_than_allowed_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.2)
     with addresses(HOME), closing(socket.create_server((HOME, 443))):
-        [one] = look_up([LookupRequest("home.test", (Endpoint(HOME, 443),))], LookupPolicy(None, 50), 60).handshakes
+        [one] = probe_live([LookupRequest("home.test", (Endpoint(HOME, 443),))], LookupPolicy(None, 50), 60).handshakes
     assert one.problem == "no handshake in time"
 
 
@@ -178,7 +178,7 @@ def test_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_deadline_holds_whatever_a_recording_leads_to() -> None:
     many = tuple(Endpoint(f"104.20.{number // 250}.{number % 250}", 443) for number in range(1000))
     wanted = [LookupRequest("one.test", (Endpoint("104.21.0.1", 22),)), LookupRequest("home.test", many)]
-    found = look_up(wanted, LookupPolicy(None, 0.5), 0.3)
+    found = probe_live(wanted, LookupPolicy(None, 0.5), 0.3)
     assert found.unfinished == {"home.test"}
     assert {one.host for one in found.handshakes} == {"one.test"}, "of whole hosts only"
 
@@ -189,5 +189,5 @@ def test_the_deadline_holds_whatever_the_resolver_does() -> None:
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
         silent.bind(("127.0.0.1", 0))
         resolver = Resolver("127.0.0.1", silent.getsockname()[1])
-        found = look_up([LookupRequest("a.test"), LookupRequest("b.test")], LookupPolicy(resolver, 50), 0.3)
+        found = probe_live([LookupRequest("a.test"), LookupRequest("b.test")], LookupPolicy(resolver, 50), 0.3)
     assert (found.queries, found.handshakes, found.unfinished) == ([], [], {"a.test", "b.test"})

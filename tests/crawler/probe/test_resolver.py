@@ -17,7 +17,7 @@ import pytest
 
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.probe import resolver as module
-from originset.crawler.probe.resolver import RTYPES, Resolver, ask, ask_for_visit, parse_resolver
+from originset.crawler.probe.resolver import RTYPES, Resolver, parse_resolver, query_names, query_visit_names
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.chromium_visit import visit
@@ -105,7 +105,7 @@ def script() -> Iterator[Script]:
 
 def answers(script: Script, *hosts: str) -> dict[tuple[str, str], DnsQuery]:
     resolver = Resolver("127.0.0.1", script.udp.getsockname()[1])
-    found = asyncio.run(ask(resolver, hosts))
+    found = asyncio.run(query_names(resolver, hosts))
     assert {one.resolver for one in found} == {f"127.0.0.1:{resolver.port}"}
     assert {one.source for one in found} == {"resolver"}
     return {(one.host, one.rtype): one for one in found}
@@ -170,7 +170,7 @@ def test_nobody_there() -> None:
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    found = asyncio.run(ask(Resolver("127.0.0.1", port), ["plain.test"]))
+    found = asyncio.run(query_names(Resolver("127.0.0.1", port), ["plain.test"]))
     assert {one.status for one in found} <= {"UNREACHABLE", "TIMEOUT"}
     assert all(one.answers == [] and one.ttl is None for one in found)
 
@@ -184,7 +184,7 @@ def test_only_names_of_others_are_asked_for(script: Script) -> None:
     }
     seen = Visit(visit_id="0", site="plain.test", url="", started_at="2026-01-01T00:00:00.000000Z", status="ok")
     extension = Extension(visit=seen, dns=[DnsQuery(lookup_id=77, host="alias.test", rtype="A")])
-    ask_for_visit(Resolver("127.0.0.1", script.udp.getsockname()[1]), har_log, extension)
+    query_visit_names(Resolver("127.0.0.1", script.udp.getsockname()[1]), har_log, extension)
     assert {name for name, _ in script.asked} == {"plain.test", "alias.test"}
     asked = extension.dns[1:]
     assert len(asked) == 2 * len(RTYPES)
@@ -199,11 +199,11 @@ def test_names_of_one_network_are_asked_of_nobody(script: Script) -> None:
     har_log = {"entries": [{"request": {"url": f"https://{host}/"}} for host in (*hosts, "plain.test")]}
     seen = Visit(visit_id="0", site="plain.test", url="", started_at="2026-01-01T00:00:00.000000Z", status="ok")
     place = "127.0.0.1", script.udp.getsockname()[1]
-    ask_for_visit(Resolver(*place, named=False), har_log, Extension(visit=seen))
+    query_visit_names(Resolver(*place, named=False), har_log, Extension(visit=seen))
     assert not script.asked, "nor the names of tests, of a resolver that nobody named"
-    ask_for_visit(Resolver(*place), har_log, Extension(visit=seen))
+    query_visit_names(Resolver(*place), har_log, Extension(visit=seen))
     assert {name for name, _ in script.asked} == {"plain.test"}
-    ask_for_visit(Resolver(*place), har_log, Extension(visit=seen), allow_private=True)
+    query_visit_names(Resolver(*place), har_log, Extension(visit=seen), allow_private=True)
     assert {name for name, _ in script.asked} == set(hosts)
 
 
@@ -215,7 +215,7 @@ def test_beside_a_visit(captures: Testbed) -> None:
     with Chromium(settings) as chromium:
         har_log, extension = visit(chromium, VisitRequest("0123456789abcdef", "alias.test", "https://alias.test/"))
     browser = list(extension.dns)
-    ask_for_visit(captures.resolver, har_log, extension)
+    query_visit_names(captures.resolver, har_log, extension)
     beside = extension.dns[len(browser) :]
     logged = captures.dns_queries(beside=True)[before:]
     assert Counter((one.name, one.rtype) for one in logged) == Counter((one.host, one.rtype) for one in beside)

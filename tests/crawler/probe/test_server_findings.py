@@ -16,12 +16,12 @@ from faulty_server import Behaviour, FaultyServer, Reply, announcing, by_name
 
 from originset.crawler.probe import origin_frame
 from originset.crawler.probe.server_findings import ServerFinding, findings
-from originset.crawler.probe.server_observation import Target, observe
+from originset.crawler.probe.server_observation import ProbeTarget, observe_server
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.server_logs import Log
+from originset.crawler.testbed.server_logs import ServerLog
 from originset.crawler.testbed.servers.http3_server import H3Server
 from originset.crawler.testbed.servers.responses import Answers
-from originset.crawler.testbed.servers.web_server import certificates_in
+from originset.crawler.testbed.servers.web_server import certificate_folder
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import ProbeError
 
@@ -84,7 +84,7 @@ def serve(lab: Testbed) -> Serve:
 
 
 def found_at(lab: Testbed, planned: tuple[str, ...] | None = None) -> list[ServerFinding]:
-    return findings(observe(Target(SITE, SERVER, trust=str(lab.authority.root))), planned)
+    return findings(observe_server(ProbeTarget(SITE, SERVER, trust=str(lab.authority.root))), planned)
 
 
 def faults(lab: Testbed, planned: tuple[str, ...] | None = None) -> list[tuple[str, str]]:
@@ -225,10 +225,10 @@ def _quic(lab: Testbed, folder: Path) -> Iterator[None]:
         return made
 
     loop.create_datagram_endpoint = kept  # aioquic keeps the listener to itself, and it has to be closed
-    certificates = certificates_in(lab.folder / "certificates", lab.scenario)
+    certificates = certificate_folder(lab.folder / "certificates", lab.scenario)
 
     async def start() -> None:
-        answers = Answers(lab.scenario, Log(folder))
+        answers = Answers(lab.scenario, ServerLog(folder))
         await H3Server(lab.scenario, certificates, answers, itertools.count(1)).start(SERVER, 443)
         ready.set()
 
@@ -250,4 +250,4 @@ def _quic(lab: Testbed, folder: Path) -> Iterator[None]:
 
 def test_whom_nobody_trusts_is_not_asked(lab: Testbed, serve: Serve) -> None:
     with serve(), pytest.raises(ProbeError, match="certificate verify failed"):
-        observe(Target(SITE, SERVER))
+        observe_server(ProbeTarget(SITE, SERVER))

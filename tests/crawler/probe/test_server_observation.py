@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from originset.crawler.probe import server_observation
-from originset.crawler.probe.server_observation import Target
+from originset.crawler.probe.server_observation import ProbeTarget
 
 
 @pytest.mark.promise("check-stays-public")
@@ -19,10 +19,10 @@ def test_private_addresses_are_not_contacted(address: str, monkeypatch: pytest.M
         raise AssertionError("contacted")
 
     monkeypatch.setattr(server_observation, "Connection", contacted)
-    public, private = Target("a.test", "151.101.1.1"), Target("a.test", "10.0.0.9")
-    answer, security, why = asyncio.run(server_observation._at_home(public, "b.test", 443, [address]))
+    public, private = ProbeTarget("a.test", "151.101.1.1"), ProbeTarget("a.test", "10.0.0.9")
+    answer, security, why = asyncio.run(server_observation._own_answer(public, "b.test", 443, [address]))
     assert (answer, security) == (None, None)
     assert why == f"its address {address} is not a public one"
     # Whoever checks a server in a private network means that network.
     with pytest.raises(AssertionError, match="contacted"):
-        asyncio.run(server_observation._at_home(private, "b.test", 443, [address]))
+        asyncio.run(server_observation._own_answer(private, "b.test", 443, [address]))

@@ -19,7 +19,7 @@ from holding_server import ANSWERS_H1, ANSWERS_H2, UNASKED, Endless, HoldingServ
 
 from originset.crawler.probe import http3_origin_frames, server_observation, system_lookup, tls_client
 from originset.crawler.probe.server_findings import findings
-from originset.crawler.probe.server_observation import Target, observe
+from originset.crawler.probe.server_observation import ProbeTarget, observe_server
 from originset.crawler.testbed.servers.certificate_authority import Authority, Issued
 from originset.data.errors import ProbeError
 
@@ -41,8 +41,8 @@ class Site:
     authority: Authority
     issued: Issued
 
-    def target(self, server: HoldingServer) -> Target:
-        return Target(SITE, "127.0.0.1", server.port, trust=str(self.authority.root))
+    def target(self, server: HoldingServer) -> ProbeTarget:
+        return ProbeTarget(SITE, "127.0.0.1", server.port, trust=str(self.authority.root))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 def test_a_server_that_never_comes_to_an_answer(site: Site, unasked: Endless, pause: float) -> None:
     with HoldingServer(site.issued, unasked=unasked, pause=pause) as server:
         try:
-            problem = observe(site.target(server)).page.problem
+            problem = observe_server(site.target(server)).page.problem
         except ProbeError as error:
             problem = error.problem
     assert problem in {IN_TIME, TOO_MUCH}
@@ -76,7 +76,7 @@ def test_a_server_that_never_comes_to_an_answer(site: Site, unasked: Endless, pa
 @pytest.mark.parametrize("pause", [0.0, 0.1])
 def test_an_answer_without_an_end(site: Site, alpn: str, answer: Endless, pause: float) -> None:
     with HoldingServer(site.issued, alpn=alpn, answer=answer, pause=pause) as server:
-        page = observe(site.target(server)).page
+        page = observe_server(site.target(server)).page
     assert page.answer is None
     if pause:
         assert page.problem == IN_TIME
@@ -85,7 +85,7 @@ def test_an_answer_without_an_end(site: Site, alpn: str, answer: Endless, pause:
 @pytest.mark.promise("check-ends")
 def test_a_handshake_of_a_byte_at_a_time(site: Site) -> None:
     with HoldingServer(site.issued, slow_handshake=True) as server, pytest.raises(ProbeError) as caught:
-        observe(site.target(server))
+        observe_server(site.target(server))
     assert caught.value.problem == IN_TIME
 
 
@@ -94,7 +94,7 @@ def test_the_whole_check_has_a_deadline_and_says_what_it_left_out(site: Site, mo
     monkeypatch.setattr(tls_client, "CONNECTION_SECONDS", 0.3)
     frames = b"".join(announcing(*(f"https://h{number}.site.test" for number in range(40))))
     with HoldingServer(site.issued, frames=frames) as server:
-        seen = observe(site.target(server), seconds=2)
+        seen = observe_server(site.target(server), seconds=2)
     assert seen.unfinished + len(seen.hosts) == 40
     assert seen.unfinished > 30, "each host takes two connections that are held"
     [found] = [one for one in findings(seen) if one.code == "unfinished"]
@@ -106,7 +106,7 @@ def test_the_whole_check_has_a_deadline_and_says_what_it_left_out(site: Site, mo
 def test_a_deadline_that_is_over_before_anything_was_seen(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls_client, "CONNECTION_SECONDS", 3600.0)
     with HoldingServer(site.issued, unasked=UNASKED["pings"], pause=0.1) as server, pytest.raises(ProbeError) as caught:
-        observe(site.target(server), seconds=0.5)
+        observe_server(site.target(server), seconds=0.5)
     assert caught.value.problem == "did not show what it announces within 0.5 seconds"
 
 
@@ -128,7 +128,7 @@ def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_resolver_that_does_not_answer(site: Site, silent_resolver: None) -> None:
     frames = b"".join(announcing("https://other.test"))
     with HoldingServer(site.issued, frames=frames) as server:
-        seen = observe(site.target(server))
+        seen = observe_server(site.target(server))
     assert [(host.host, host.not_compared) for host in seen.hosts] == [
         ("other.test", "its name has no address, or none was told in time")
     ]
@@ -178,6 +178,6 @@ def test_quic_that_never_completes(site: Site, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(http3_origin_frames, "QUIC_SECONDS", 0.5)
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
         silent.bind(("127.0.0.1", 0))
-        target = Target(SITE, "127.0.0.1", silent.getsockname()[1], trust=str(site.authority.root))
+        target = ProbeTarget(SITE, "127.0.0.1", silent.getsockname()[1], trust=str(site.authority.root))
         payloads, problem = asyncio.run(server_observation._over_http3(target))
     assert (payloads, problem) == (None, "no HTTP/3 within 0.5 seconds")

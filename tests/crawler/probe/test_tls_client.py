@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from originset.crawler.probe import origin_frame
 from originset.crawler.probe.server_observation import origins_in
-from originset.crawler.probe.tls_client import Answer, Connection, OriginFrames
+from originset.crawler.probe.tls_client import OriginFrames, ProbeAnswer, ProbeConnection
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.errors import ProbeError
 
@@ -47,7 +47,7 @@ def test_the_set_is_read_back_as_it_was_given(testbed: Testbed) -> None:
     host, trust = testbed.scenario.hosts["www.gazette.example"], str(testbed.authority.root)
 
     async def announced(address: str, name: str) -> list[bytes]:
-        async with Connection(address, 443, name, trust) as connection:
+        async with ProbeConnection(address, 443, name, trust) as connection:
             return connection.origin_frames.payloads
 
     found = origins_in(asyncio.run(announced(host.addresses[0], host.name)))
@@ -61,7 +61,7 @@ def test_the_set_is_read_back_as_it_was_given(testbed: Testbed) -> None:
 )
 def test_why_a_server_could_not_be_asked(testbed: Testbed, name: str, problem: str) -> None:
     async def ask(address: str) -> None:
-        async with Connection(address, 443, name, str(testbed.authority.root)):
+        async with ProbeConnection(address, 443, name, str(testbed.authority.root)):
             pass
 
     address = testbed.scenario.hosts[name].addresses[0]
@@ -74,8 +74,8 @@ def test_why_a_server_could_not_be_asked(testbed: Testbed, name: str, problem: s
 def test_a_server_of_http1_answers_too(testbed: Testbed) -> None:
     host = testbed.scenario.hosts["tags.adnet.test"]
 
-    async def ask_twice() -> tuple[str, Answer, Answer]:
-        async with Connection(host.addresses[0], 443, host.name, str(testbed.authority.root)) as connection:
+    async def ask_twice() -> tuple[str, ProbeAnswer, ProbeAnswer]:
+        async with ProbeConnection(host.addresses[0], 443, host.name, str(testbed.authority.root)) as connection:
             return connection.protocol, await connection.get(host.name, "/"), await connection.get(host.name, "/")
 
     protocol, first, again = asyncio.run(ask_twice())

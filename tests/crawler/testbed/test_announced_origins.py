@@ -268,12 +268,12 @@ def test_bodies_are_as_long_as_is_said(kind: str) -> None:
     scenario = scenario_file.parse(SIZES.format(load=f'{kind} = "https://www.a.test/x", bytes = 3000, wait_ms = 5'))
     (page,) = scenario.pages
     style, image, other = page.loads
-    assert [len(page_bodies.body(one).content) for one in (page, style, other)] == [5000, 1000, 3000]
-    assert len(page_bodies.body(image).content) > 1, "a body that is longer stays whole"
+    assert [len(page_bodies.resource_body(one).content) for one in (page, style, other)] == [5000, 1000, 3000]
+    assert len(page_bodies.resource_body(image).content) > 1, "a body that is longer stays whole"
     assert other.wait_ms == 5
-    bare = page_bodies.body(replace(other, bytes=0)).content
-    assert page_bodies.body(other).content.startswith(bare)
-    filling = page_bodies.body(other).content.removeprefix(bare)
+    bare = page_bodies.resource_body(replace(other, bytes=0)).content
+    assert page_bodies.resource_body(other).content.startswith(bare)
+    filling = page_bodies.resource_body(other).content.removeprefix(bare)
     assert re.fullmatch(rb"<!-- +-->" if kind == "iframe" else rb"\n+", filling)
 
 

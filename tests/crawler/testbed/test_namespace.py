@@ -44,9 +44,9 @@ def processes_with(text: str) -> list[int]:
 
 @pytest.mark.testbed
 def test_inside_is_told_by_the_namespace_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert namespace.inside()
+    assert namespace.in_namespace()
     monkeypatch.setenv("ORIGINSET_NAMESPACE", "net:[1]")
-    assert not namespace.inside()
+    assert not namespace.in_namespace()
 
 
 @pytest.mark.testbed
@@ -120,7 +120,11 @@ def test_not_one_packet_leaves_its_namespace() -> None:
         (["sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL),
         (["/no/such/program"], 127),
         (
-            [sys.executable, "-c", "from originset.crawler.testbed.namespace import inside; exit(int(inside()) + 40)"],
+            [
+                sys.executable,
+                "-c",
+                "from originset.crawler.testbed.namespace import in_namespace; exit(int(in_namespace()) + 40)",
+            ],
             41,
         ),
     ],

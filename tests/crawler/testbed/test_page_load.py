@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.page_load import served
-from originset.crawler.testbed.server_logs import Handshake, Request
+from originset.crawler.testbed.page_load import connections_by_host
+from originset.crawler.testbed.server_logs import LoggedRequest, TlsHandshake
 
 SCENARIO = scenario_file.built_in()
 
 
-def handshake(connection: int, name: str | None) -> Handshake:
-    return Handshake(
+def handshake(connection: int, name: str | None) -> TlsHandshake:
+    return TlsHandshake(
         time=0, connection=connection, server="a", client="b", client_port=1, server_name=name, alpn="h2",
         resumed=False, tls_version="TLSv1.3",
     )  # fmt: skip
 
 
-def request(connection: int, host: str, path: str, status: int = 200, scheme: str = "https") -> Request:
-    return Request(
+def request(connection: int, host: str, path: str, status: int = 200, scheme: str = "https") -> LoggedRequest:
+    return LoggedRequest(
         time=0, connection=connection, server="a", client_port=1, scheme=scheme, protocol="h2", method="GET", host=host,
         path=path, status=status,
     )  # fmt: skip
@@ -36,7 +36,7 @@ def test_what_is_counted() -> None:
         request(4, "stats.metrics.test", "/view.png"),
         request(3, "daily.test", "/", status=302),
     ]
-    assert served(SCENARIO, handshakes, requests) == {
+    assert connections_by_host(SCENARIO, handshakes, requests) == {
         shop: {shop: 2},
         assets: {shop: 1},
         "stats.metrics.test": {"no name": 1},

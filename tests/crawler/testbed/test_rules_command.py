@@ -76,7 +76,7 @@ def test_the_page_shows_every_rule() -> None:
     page = subprocess.check_output([*COMMAND[:2], "originset.crawler.testbed.rules.page"], text=True)
     rows = [line for line in page.splitlines() if line.startswith("| [")]
     assert [row.partition("]")[0].removeprefix("| [") for row in rows if "texts/" in row] == sorted(
-        rule_catalogue.names(), key=lambda rule: (rows_order(rule), rule)
+        rule_catalogue.rule_names(), key=lambda rule: (rows_order(rule), rule)
     )
     assert "not observed" not in page
     for version in rule_catalogue.observations().versions.values():

@@ -16,7 +16,7 @@ import pytest
 import websockets.sync.client
 
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.servers.responses import NEVER
+from originset.crawler.testbed.servers.responses import UNANSWERED
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.scenario.entries import KINDS
 
@@ -136,7 +136,7 @@ def test_what_hangs_is_never_answered(captures: Testbed) -> None:
         connection.sock.settimeout(0.3)
         with pytest.raises(TimeoutError):
             connection.getresponse()
-    assert (captures.requests()[-1].path, captures.requests()[-1].status) == ("/never.png", NEVER)
+    assert (captures.requests()[-1].path, captures.requests()[-1].status) == ("/never.png", UNANSWERED)
 
 
 def test_an_address_has_a_certificate(captures: Testbed) -> None:

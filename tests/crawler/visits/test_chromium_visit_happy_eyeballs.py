@@ -8,7 +8,7 @@ import pytest
 from healthy_testbed import healthy_testbed
 
 from originset.crawler.browsers.chromium import Chromium
-from originset.crawler.netlog import reading
+from originset.crawler.netlog import visit_log
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.testbed import Testbed
@@ -23,7 +23,7 @@ RULES = ("address-same", "protocol-misdirected", "protocol-http1-both", "credent
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    with healthy_testbed(rule_catalogue.together(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
+    with healthy_testbed(rule_catalogue.combined_scenario(list(RULES)), tmp_path_factory.mktemp("lab") / "lab") as lab:
         yield lab
 
 
@@ -64,7 +64,7 @@ def test_requests_without_credentials_have_a_pool_of_their_own(lab: Testbed) -> 
 
 
 def test_a_way_to_connections_that_is_not_known_is_said(lab: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(reading._HANDLERS, "TCP_BASED_ATTEMPT_BOUND_TO_POOL")
+    monkeypatch.delitem(visit_log._HANDLERS, "TCP_BASED_ATTEMPT_BOUND_TO_POOL")
     extension = load(lab, "address-same")
     assert [one.first_host for one in extension.connections if one.used] == [None]
     assert extension.visit.quality == [UNNAMED]

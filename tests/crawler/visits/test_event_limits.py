@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.visits.event_limits import LONGEST_EVENT, EventBudget, text_without_data, without_data
+from originset.crawler.visits.event_limits import (
+    MAX_EVENT_BYTES,
+    EventBudget,
+    text_without_data_urls,
+    without_data_urls,
+)
 from originset.crawler.visits.page_log import PageLog
 
 LONG = "A" * 10_000
@@ -22,8 +27,8 @@ def raw(value: object) -> msgspec.Raw:
 
 def cut(value: object) -> object:
     """By both ways, which do the same."""
-    found = msgspec.json.decode(without_data(raw(value)))
-    assert json.loads(text_without_data(msgspec.json.encode(value).decode())) == found
+    found = msgspec.json.decode(without_data_urls(raw(value)))
+    assert json.loads(text_without_data_urls(msgspec.json.encode(value).decode())) == found
     return found
 
 
@@ -103,6 +108,6 @@ def test_bytes_are_bounded() -> None:
 def test_one_event_is_bounded() -> None:
     page = PageLog("main")
     page.add("Network.requestWillBeSent", sent(1, "https://site.test/"))
-    page.add("Network.requestWillBeSent", sent(2, "https://site.test/" + "a" * LONGEST_EVENT))
+    page.add("Network.requestWillBeSent", sent(2, "https://site.test/" + "a" * MAX_EVENT_BYTES))
     assert len(page.exchanges) == 1
     assert page.budget.exceeded

@@ -16,7 +16,7 @@ from seen_captures import Seen, check, see
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.servers.responses import NEVER
+from originset.crawler.testbed.servers.responses import UNANSWERED
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits import chromium_visit as visit_module
 
@@ -276,7 +276,7 @@ def test_answers_that_are_none(seen: Callable[[str], Seen]) -> None:
     assert (missing["response"]["status"], nothing["response"]["status"]) == (404, 204)
     assert "_error" not in nothing["response"], "an answer without a body is none that failed"
     hangs = seen("hangs.test")
-    assert hangs.request("/never.png").status == NEVER
+    assert hangs.request("/never.png").status == UNANSWERED
     (never,) = hangs.entries("/never.png")
     assert never["response"]["status"] == 0
     assert "connection" in never

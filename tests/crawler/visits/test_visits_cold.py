@@ -13,7 +13,7 @@ import pytest
 
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.settings import VisitSettings
-from originset.crawler.testbed.server_logs import DnsQuery, Handshake, Request
+from originset.crawler.testbed.server_logs import LoggedDnsQuery, LoggedRequest, TlsHandshake
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits import chromium_visit as visit_module
 from originset.crawler.visits.chromium_visit import visit
@@ -30,9 +30,9 @@ SITE = "strict.test"
 class Seen:
     """What the testbed saw of a visit, and what the capture says."""
 
-    handshakes: list[Handshake]
-    requests: list[Request]
-    queries: list[DnsQuery]
+    handshakes: list[TlsHandshake]
+    requests: list[LoggedRequest]
+    queries: list[LoggedDnsQuery]
     extension: Extension
 
 

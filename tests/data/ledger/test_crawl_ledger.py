@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from originset.data.errors import StudyError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 
-ROWS = [Row(site, "here", 1, 1, rank=rank) for rank, site in enumerate(["a.test", "b.test", "c.test"], start=1)]
+ROWS = [LedgerRow(site, "here", 1, 1, rank=rank) for rank, site in enumerate(["a.test", "b.test", "c.test"], start=1)]
 
 
 def test_states_survive_and_dead_leases_are_found(tmp_path: Path) -> None:
@@ -23,19 +23,19 @@ def test_states_survive_and_dead_leases_are_found(tmp_path: Path) -> None:
         ledger.finish(ROWS[1], "failed", "dns", "net::ERR_NAME_NOT_RESOLVED")
     with Ledger(path) as ledger:
         ledger.add(ROWS)  # again: what is known stays
-        assert ledger.counts() == {"done": 1, "failed": 1, "leased": 1}
-        ((left, since),) = ledger.leased()
+        assert ledger.state_counts() == {"done": 1, "failed": 1, "leased": 1}
+        ((left, since),) = ledger.leased_rows()
         assert left == ROWS[2]
         assert datetime.fromisoformat(since) <= datetime.now(UTC)
         ledger.requeue(left)
-        assert ledger.leased() == []
+        assert ledger.leased_rows() == []
         assert {row.site: state for row, state in ledger.rows("here", 1)} == {
             "a.test": "done",
             "b.test": "failed",
             "c.test": "queued",
         }
         ledger.lease(ROWS[2:])
-        assert [tries for row, _, tries in ledger.every() if row == ROWS[2]] == [2]
+        assert [tries for row, _, tries in ledger.all_rows() if row == ROWS[2]] == [2]
     with sqlite3.connect(path) as raw:
         found = raw.execute("SELECT error, error_code, rank FROM visits WHERE site = 'b.test'").fetchone()
     raw.close()
@@ -43,16 +43,16 @@ def test_states_survive_and_dead_leases_are_found(tmp_path: Path) -> None:
 
 
 def test_rounds_vantages_and_repeats_are_different_visits(tmp_path: Path) -> None:
-    rows = [Row("a.test", vantage, round_, repeat) for vantage in "xy" for round_ in (1, 2) for repeat in (1, 2)]
+    rows = [LedgerRow("a.test", vantage, round_, repeat) for vantage in "xy" for round_ in (1, 2) for repeat in (1, 2)]
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         ledger.add(rows)
         ledger.finish(rows[3], "done")
-        assert ledger.counts() == {"queued": 7, "done": 1}
+        assert ledger.state_counts() == {"queued": 7, "done": 1}
         assert {row.key: state for row, state in ledger.rows("x", 2)} == {rows[2].key: "queued", rows[3].key: "done"}
 
 
 def test_what_follows_from_a_visit_is_queued_with_it(tmp_path: Path) -> None:
-    further = [Row("a.test", "here", 1, 1, "https://a.test/x", address="https://a.test/x"), ROWS[1]]
+    further = [LedgerRow("a.test", "here", 1, 1, "https://a.test/x", address="https://a.test/x"), ROWS[1]]
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         ledger.add(ROWS)
         ledger.finish(ROWS[1], "skipped", "robots")
@@ -68,22 +68,22 @@ def test_what_follows_from_a_visit_is_queued_with_it(tmp_path: Path) -> None:
 
 def test_a_fact_is_what_was_said_first(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        assert ledger.fact("seed", "7") == "7"
+        assert ledger.stored_fact("seed", "7") == "7"
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        assert ledger.fact("seed", "8") == "7"
+        assert ledger.stored_fact("seed", "8") == "7"
 
 
 def test_many_threads(tmp_path: Path) -> None:
-    rows = [Row(f"{n}.test", "here", 1, 1) for n in range(200)]
+    rows = [LedgerRow(f"{n}.test", "here", 1, 1) for n in range(200)]
     with Ledger(tmp_path / "ledger.sqlite") as ledger, ThreadPoolExecutor(8) as pool:
         ledger.add(rows)
 
-        def visit(row: Row) -> None:
+        def visit(row: LedgerRow) -> None:
             ledger.lease([row])
             ledger.finish(row, "done")
 
         list(pool.map(visit, rows))
-        assert ledger.counts() == {"done": 200}
+        assert ledger.state_counts() == {"done": 200}
 
 
 def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
@@ -97,16 +97,16 @@ def test_ledgers_into_one(tmp_path: Path) -> None:
     """What was made is kept, ours before theirs; what only they have made or queued is taken in."""
     sites = ("both", "ours", "theirs", "leased", "queued")
     with Ledger(tmp_path / "a.sqlite") as ours, Ledger(tmp_path / "b?c#d.sqlite") as theirs:
-        ours.add(Row(site, "v", 1, 1) for site in ("both", "ours", "theirs"))
-        theirs.add(Row(site, "v", 1, 1) for site in ("both", "ours", "theirs", "leased", "queued"))
+        ours.add(LedgerRow(site, "v", 1, 1) for site in ("both", "ours", "theirs"))
+        theirs.add(LedgerRow(site, "v", 1, 1) for site in ("both", "ours", "theirs", "leased", "queued"))
         for ledger, made in ((ours, ("both", "ours")), (theirs, ("both", "theirs"))):
             for site in made:
-                ledger.finish(Row(site, "v", 1, 1), "failed" if ledger is ours else "done", "dns")
-        theirs.lease([Row("leased", "v", 1, 1)])
+                ledger.finish(LedgerRow(site, "v", 1, 1), "failed" if ledger is ours else "done", "dns")
+        theirs.lease([LedgerRow("leased", "v", 1, 1)])
         ours.absorb(tmp_path / "b?c#d.sqlite")
         states = {row.site: state for row, state in ours.rows("v", 1)}
         assert states == dict(zip(sites, ("failed", "failed", "done", "queued", "queued"), strict=True))
-        assert theirs.leased() != []
+        assert theirs.leased_rows() != []
         ours.absorb(tmp_path / "b?c#d.sqlite")
         assert {row.site: state for row, state in ours.rows("v", 1)} == states
         (tmp_path / "none").write_text("no ledger, but long enough to be taken for a file of SQLite's " * 20)

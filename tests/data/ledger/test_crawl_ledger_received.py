@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from originset.data.errors import StudyError
-from originset.data.ledger.crawl_ledger import Ledger, Row
+from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.ledger.ledger_file import copy_ledger
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
@@ -22,8 +22,8 @@ def ledger(tmp_path: Path) -> Path:
     folder = tmp_path / "received"
     folder.mkdir()
     with Ledger(folder / "ledger.sqlite") as made:
-        made.add([Row("a.test", "here", 1, 1)])
-        made.lease([Row("a.test", "here", 1, 1)])
+        made.add([LedgerRow("a.test", "here", 1, 1)])
+        made.lease([LedgerRow("a.test", "here", 1, 1)])
     return folder / "ledger.sqlite"
 
 
@@ -41,7 +41,7 @@ def opened(path: Path, tmp_path: Path) -> None:
             with pytest.raises(StudyError) as told:
                 use()
             assert "ledger.sqlite" in str(told.value)
-        assert ours.counts() == {}
+        assert ours.state_counts() == {}
 
 
 @pytest.mark.promise("databases-run-nothing")
@@ -129,16 +129,16 @@ def test_a_ledger_with_more_than_a_row_holds(ledger: Path) -> None:
     """Text of a ledger is read up to a bound."""
     change(ledger, "UPDATE visits SET address = 'https://a.test/' || hex(zeroblob(25000000))")
     with pytest.raises(StudyError, match="too big"), Ledger(ledger) as received:
-        received.leased()
+        received.leased_rows()
 
 
 def test_what_this_program_made_is_read(ledger: Path, tmp_path: Path) -> None:
     with Ledger(ledger) as again:
-        assert again.counts() == {"leased": 1}
+        assert again.state_counts() == {"leased": 1}
     copy_ledger(ledger, tmp_path / "copy.sqlite")
     with Ledger(tmp_path / "copy.sqlite") as copy:
         copy.absorb(ledger)
-        assert copy.counts() == {"leased": 1}
+        assert copy.state_counts() == {"leased": 1}
 
 
 @pytest.mark.promise("faults-lose-nothing")
@@ -146,4 +146,4 @@ def test_a_full_disk_names_the_ledger(ledger: Path) -> None:
     with Ledger(ledger) as again:
         again._connection.execute("PRAGMA max_page_count = 1")
         with pytest.raises(StudyError, match=r"ledger\.sqlite cannot be used \(No space left on device\); make room"):
-            again.add(Row(f"{number}.test", "here", 1, 1) for number in range(100_000))
+            again.add(LedgerRow(f"{number}.test", "here", 1, 1) for number in range(100_000))

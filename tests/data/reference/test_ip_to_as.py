@@ -14,7 +14,7 @@ import pytest
 
 from originset.data.errors import InputError, UsageError
 from originset.data.reference.ip_to_as import IpToAs
-from originset.data.reference.snapshot import built_in
+from originset.data.reference.snapshot import built_in_reference
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +131,7 @@ def test_a_file_that_is_not_there(tmp_path: Path):
 
 
 def test_the_built_in_table_is_the_one_described():
-    reference = built_in()
+    reference = built_in_reference()
     found = reference.ip_to_as.origins(pl.Series(["1.1.1.1", "2606:4700::1111", "10.0.0.1"]))
     assert found["asn"].to_list() == [13335, 13335, None]
     facts = reference.ip_to_as.described()
@@ -142,7 +142,7 @@ def test_the_built_in_table_is_the_one_described():
 
 def test_prefixes_made_from_ranges_are_not_given_out():
     with pytest.raises(UsageError, match="not announcements"):
-        built_in().ip_to_as.prefixes(pl.Series(["1.1.1.1"]))
+        built_in_reference().ip_to_as.prefixes(pl.Series(["1.1.1.1"]))
 
 
 def test_built_in_files_are_as_their_description_says():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from originset.data.reference.address_text import parse
 from originset.data.reference.ip_to_as import IpToAs
-from originset.data.reference.ranges import NOTHING, Prefixes
+from originset.data.reference.ranges import NO_PREFIX, Prefixes
 
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 
@@ -27,7 +27,7 @@ def longest(networks, address):
         for position, network in enumerate(networks)
         if network.version == address.version and address in network
     ]
-    return max(holding)[1] if holding else NOTHING
+    return max(holding)[1] if holding else NO_PREFIX
 
 
 # Few bits vary, at both ends of both spaces, so that prefixes nest, touch and repeat.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.data.sanitising.publication import Stripping, stripped_manifest
+from originset.data.sanitising.publication import StudySanitiser, sanitised_manifest
 from originset.data.schema.study_tables import TABLES
 
 
@@ -16,7 +16,7 @@ def table(name, rows):
 
 def stripped(visits, requests, rejects=()):
     visits, requests, rejects = table("visits", visits), table("requests", requests), table("rejects", rejects)
-    stripping = Stripping(visits, rejects)
+    stripping = StudySanitiser(visits, rejects)
     found = stripping.requests(requests)
     return stripping.visits(visits), found, stripping.rejects(rejects)
 
@@ -72,7 +72,7 @@ def test_a_vantage_keeps_its_network_and_not_its_address() -> None:
     visits, _, _ = stripped([{"visit_id": "v", "vantage": "home", "vantage_ip": "192.0.2.7"}], [])
     assert visits.select("vantage", "vantage_ip").row(0) == ("home", None)
     rows = table("vantages", [{"vantage": "home", "ip": "192.0.2.7", "asn": 64500}])
-    found = Stripping(visits, table("rejects", [])).vantages(rows)
+    found = StudySanitiser(visits, table("rejects", [])).vantages(rows)
     assert found.select("vantage", "ip", "asn").row(0) == ("home", None, 64500)
 
 
@@ -109,7 +109,7 @@ def test_the_manifest_without_the_machine_it_was_made_on() -> None:
             }
         ],
     }  # fmt: skip
-    found = stripped_manifest(manifest)
+    found = sanitised_manifest(manifest)
     assert "secret" not in str(found)
     assert found["browser"] == {"version": "150.0.1", "flags": ["--disable-sync", "--user-data-dir=profile"]}
     assert found["site_list"] == {"source": "list.csv", "sha256": "0f"}

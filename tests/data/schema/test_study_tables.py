@@ -25,7 +25,7 @@ def study(tmp_path: Path) -> Study:
 
 
 def test_every_table_and_column_carries_its_comment(study: Study) -> None:
-    database.build(study, {})
+    database.build_database(study, {})
     with database.open_database(study) as connection:
         tables = dict(connection.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall())
         views = "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal"
@@ -55,7 +55,7 @@ def test_polars_schema_survives_duckdb(study: Study) -> None:
 
 
 def _built(study: Study):
-    database.build(study, {})
+    database.build_database(study, {})
     return database.open_database(study)
 
 
@@ -99,7 +99,7 @@ def test_visits_are_selected_by_a_variable_else_landing_pages(study: Study) -> N
     schema = TABLES["visits"].polars_schema
     visits = pl.DataFrame([{**dict.fromkeys(schema), **dict(zip(named, row, strict=True))} for row in rows], schema)
     write_shard(study, "visits", "example", visits)
-    database.build(study, {})
+    database.build_database(study, {})
     for opened in (lambda: database.open_database(study), lambda: duckdb.connect(study.database_path, read_only=True)):
         with opened() as connection:
             assert _selected(connection) == [("a", "s", "https://s/"), ("c", "c", "c")]

@@ -12,7 +12,7 @@ import pytest
 from originset.data.errors import StudyError
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies import database
-from originset.data.studies.database import build
+from originset.data.studies.database import build_database
 from originset.data.studies.shards import scan, write_shard
 from originset.data.studies.study import Study
 from originset.data.studies.study_sweep import BUILDING
@@ -40,7 +40,7 @@ def test_a_certificate_in_two_shards_is_one(study: Study) -> None:
     write_shard(study, "certificates", "a", certificates("c1", "c2"))
     write_shard(study, "certificates", "b", certificates("c2", "c3"))
     assert scan(study, "certificates").collect().height == 4
-    database.build(study, {})
+    database.build_database(study, {})
     with database.open_database(study) as connection:
         rows = connection.execute("SELECT certificate_id FROM certificates ORDER BY 1").fetchall()
     assert rows == [("c1",), ("c2",), ("c3",)]
@@ -54,7 +54,7 @@ def test_a_folder_that_is_named_like_a_partition_fills_no_column(tmp_path: Path,
     rows = pl.DataFrame({"visit_id": ["v"], "request_id": [1], "url": ["https://ours.test/"]})
     types = TABLES["requests"].polars_schema
     write_shard(study, "requests", "a", full(rows.cast({name: types[name] for name in rows.columns}), "requests"))
-    database.build(study, {}, views=views)
+    database.build_database(study, {}, views=views)
     with database.open_database(study) as connection:
         assert connection.execute("SELECT url FROM requests").fetchall() == [("https://ours.test/",)]
 
@@ -62,7 +62,7 @@ def test_a_folder_that_is_named_like_a_partition_fills_no_column(tmp_path: Path,
 def test_the_last_run_is_in_it_with_utc_times(study: Study) -> None:
     with study.changing("import", {"path": 'a"b'}) as counts:
         counts["files"] = 1
-        database.build(study, {})
+        database.build_database(study, {})
     with database.open_database(study) as connection:
         rows = connection.execute("SELECT run_id, command, parameters->>'path', ended_at FROM runs").fetchall()
     assert rows == [(1, "import", 'a"b', None)]
@@ -74,7 +74,7 @@ def test_modelled_tables_are_filled_from_all_their_files(study: Study, tmp_path:
         rows = pl.DataFrame({"visit_id": [f"v{tls}"], "measured_tls": [tls]}).cast({"measured_tls": pl.Int32})
         full(rows, "page_counts").write_parquet(path)
     TABLES["page_counts"].polars_schema.to_frame().write_parquet(files[2])
-    assert database.build(study, {"page_counts": files}) == {"page_counts": 2}
+    assert database.build_database(study, {"page_counts": files}) == {"page_counts": 2}
     with database.open_database(study) as connection:
         found = connection.execute("SELECT visit_id, measured_tls, ideal_ip FROM page_counts ORDER BY ALL").fetchall()
     assert found == [("v0", 0, None), ("v1", 1, None)]
@@ -83,17 +83,17 @@ def test_modelled_tables_are_filled_from_all_their_files(study: Study, tmp_path:
 def test_a_wrong_column_is_not_swallowed(study: Study, tmp_path: Path) -> None:
     pl.DataFrame({"visit_id": ["v"]}).write_parquet(tmp_path / "rows.parquet")
     with pytest.raises(duckdb.Error, match=r"hosts|measured"):
-        database.build(study, {"page_counts": [tmp_path / "rows.parquet"]})
+        database.build_database(study, {"page_counts": [tmp_path / "rows.parquet"]})
     assert [path.name for path in study.root.iterdir()] == ["study.json"]
 
 
 def test_readers_keep_the_old_file_while_a_new_one_is_built(study: Study) -> None:
     write_shard(study, "certificates", "a", certificates("c1"))
-    database.build(study, {})
+    database.build_database(study, {})
     with database.open_database(study) as reader:
         write_shard(study, "certificates", "b", certificates("c2"))
         (study.root / "study.duckdb.wal").write_bytes(b"stale")
-        database.build(study, {})
+        database.build_database(study, {})
         assert reader.execute("SELECT count(*) FROM certificates").fetchone() == (1,)
     with database.open_database(study) as reader:
         assert reader.execute("SELECT count(*) FROM certificates").fetchone() == (2,)
@@ -118,7 +118,7 @@ def test_a_kept_temporary_shard_is_not_read(study: Study) -> None:
     ],
 )
 def test_a_query_gets_no_way_out(study: Study, tmp_path: Path, statement: str) -> None:
-    database.build(study, {})
+    database.build_database(study, {})
     out = tmp_path / "out"
     with database.open_database(study) as connection, pytest.raises(duckdb.Error):
         connection.execute(statement.format(out=out))
@@ -141,7 +141,7 @@ def test_damage_within_is_found_by_who_reads_it(study: Study, damage: str) -> No
     """The file's beginning is whole, so that it can be opened."""
     names = pl.DataFrame({"certificate_id": [f"{n:064x}" for n in range(50_000)]}).pipe(full, "certificates")
     write_shard(study, "certificates", "a", names)
-    database.build(study, {})
+    database.build_database(study, {})
     content = bytearray(study.database_path.read_bytes())
     if damage == "cut":
         del content[len(content) // 2 :]
@@ -171,5 +171,5 @@ def test_who_takes_names_away_while_a_database_is_built_gets_nothing_of_it(
 
     monkeypatch.setattr(duckdb, "connect", after_a_swap)
     with contextlib.suppress(OSError, StudyError):
-        build(study, {})
+        build_database(study, {})
     assert list(target.iterdir()) == []

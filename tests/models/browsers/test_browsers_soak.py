@@ -45,12 +45,12 @@ EXPLAINED = {
 
 def test_the_table_of_rules(tmp_path: Path) -> None:
     """Models of Chromium's captures against what both browsers did in the majority of five loads."""
-    rules = [*rule_catalogue.names()][:: 1 if FULL else 10]
-    scenario = rule_catalogue.together(rules)
+    rules = [*rule_catalogue.rule_names()][:: 1 if FULL else 10]
+    scenario = rule_catalogue.combined_scenario(rules)
     captures = tmp_path / "captures"
     with Testbed(scenario, tmp_path / "lab") as lab:
         for cookies in ("allowed", "blocked"):
-            pages = [rule_catalogue.page(rule) for rule in rule_catalogue.under(rules, cookies)]
+            pages = [rule_catalogue.page(rule) for rule in rule_catalogue.rules_under(rules, cookies)]
             load_all(lab, pages, "chromium", cookies, captures)
     observed = rule_catalogue.observations()
     loads = [

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from originset.analysis.captures.capture_tables import CaptureBatch
-from originset.analysis.registrable_domains import registrable_domain
+from originset.data.reference.registrable_domains import registrable_domain
 from originset.data.schema.study_tables import TABLES, Stage
 from tests.fixtures.browser_models import browser_tables
 

@@ -29,6 +29,7 @@ _ROWS = {
         UNION ALL
         SELECT 'shared_address', 'address ' || number, {_HOST.format("number")}, NULL, false FROM {_NUMBERS}
     """,  # noqa: S608 - constants
+    "host_addresses": f"SELECT {_HOST.format('number')} AS host FROM {_NUMBERS}",  # noqa: S608 - constants
     "document_neighbours": f"""
         SELECT {_HOST.format("number")} AS host_a, {_HOST.format("number + more")} AS host_b
         FROM {_NUMBERS}, range(1, 3) AS next(more)
@@ -44,12 +45,13 @@ _ROWS = {
 
 def test_no_step_grows_with_the_square_of_a_place(tmp_path: Path) -> None:
     """All pairs of one AS would be nine million rows."""
-    sql = models()["colocation_evidence"].sql
+    sql = models()["numbered_evidence"].sql
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(macros())
         for name, rows in _ROWS.items():
             connection.execute(f"COPY ({rows}) TO '{tmp_path}/{name}.parquet'")
             connection.execute(f"CREATE VIEW {name} AS FROM '{tmp_path}/{name}.parquet'")
+        connection.execute(f"CREATE TABLE numbered_hosts AS {models()['numbered_hosts'].sql}")
         ((_, profile),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {sql}").fetchall()
         kinds = connection.execute(f"SELECT kind, count(*) FROM ({sql}) GROUP BY kind").fetchall()  # noqa: S608 - ours
     assert kinds == [("same_as", _HOSTS - 2)]

@@ -96,7 +96,7 @@ def test_each_vantage_and_browser_has_its_figures(study, tmp_path) -> None:
         found = draw(connection, tmp_path)
     folders = {"chromium-at-here", "chromium-at-there", "unknown-browser"}
     assert {path.parent.name for path in found.paths if path.name == "figure-3.csv"} == folders
-    assert pl.read_csv(tmp_path / "chromium-at-there" / "figure-3.csv").rows() == [(1.0, 2.0, 2.0, 1.0)]
+    assert pl.read_csv(tmp_path / "chromium-at-there" / "figure-3.csv").rows() == [(1.0, 2.0, 2.0, 1.0, 0.0, 0.0)]
     # Certificates are the site's, from wherever they were seen.
     assert (tmp_path / "figure-4.csv").exists()
     assert set(found.numbers.filter(figure="figure-3")["vantage"]) == {"here", "there", None}

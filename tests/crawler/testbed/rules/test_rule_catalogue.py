@@ -11,7 +11,7 @@ from originset.crawler.testbed.rules.page import _SECTIONS
 from originset.crawler.testbed.rules.rule_text import parse, serialize
 from originset.data.errors import InputError
 
-RULES = rule_catalogue.names()
+RULES = rule_catalogue.rule_names()
 HOSTS = [host for rule in RULES for host in rule_catalogue.scenario(rule).hosts.values()]
 LOADS = [one for rule in RULES for one in rule_catalogue.page(rule).walk()]
 
@@ -44,7 +44,7 @@ def test_the_rules_cover_every_means() -> None:
 
 
 def test_all_can_be_up_together() -> None:
-    together = rule_catalogue.together(RULES)
+    together = rule_catalogue.combined_scenario(RULES)
     assert len(together.sites) == len(RULES)
     assert len(together.hosts) == sum(len(rule_catalogue.scenario(rule).hosts) for rule in RULES)
     for host in together.hosts.values():
@@ -55,14 +55,14 @@ def test_two_rules_with_one_name_cannot(monkeypatch: pytest.MonkeyPatch) -> None
     one = rule_catalogue.scenario("address-same")
     monkeypatch.setattr(rule_catalogue, "scenario", lambda _rule: one)
     with pytest.raises(InputError, match="another rule has"):
-        rule_catalogue.together(["address-same", "address-different"])
+        rule_catalogue.combined_scenario(["address-same", "address-different"])
     with pytest.raises(InputError, match="none of this name"):
-        rule_catalogue.together([])
+        rule_catalogue.combined_scenario([])
 
 
 def test_cookies_are_blocked_where_there_is_a_third_party_and_in_controls() -> None:
-    assert rule_catalogue.under(RULES, "allowed") == list(RULES)
-    blocked = rule_catalogue.under(RULES, "blocked")
+    assert rule_catalogue.rules_under(RULES, "allowed") == list(RULES)
+    blocked = rule_catalogue.rules_under(RULES, "blocked")
     assert {"address-same-cross-site", "frame-back", "address-same"} <= set(blocked)
     assert "certificate-wildcard" not in blocked
     assert set(rule_catalogue.CORE) <= set(RULES)
@@ -73,18 +73,18 @@ def test_observations_are_of_these_rules() -> None:
     for cookies in ("allowed", "blocked"):
         for browser in ("chromium", "firefox"):
             observed = {cell.rule for cell in seen.cells if (cell.browser, cell.cookies) == (browser, cookies)}
-            assert observed == set(rule_catalogue.under(RULES, cookies)), "make rules"
+            assert observed == set(rule_catalogue.rules_under(RULES, cookies)), "make rules"
     for cell in seen.cells:
         assert sorted(load for outcome in cell.outcomes for load in outcome.loads) == list(range(seen.loads))
         assert seen.cell(*cell.key) == cell
 
 
 def test_files_are_written_as_they_are_read(tmp_path: Path) -> None:
-    rule_catalogue.write(rule_catalogue.observations(), tmp_path)
+    rule_catalogue.write_observations(rule_catalogue.observations(), tmp_path)
     for rule in RULES:
         text = (tmp_path / f"{rule}.md").read_text(encoding="utf-8")
-        assert text == serialize(rule_catalogue.text(rule))
-        assert parse(rule, text) == rule_catalogue.text(rule)
+        assert text == serialize(rule_catalogue.read_rule(rule))
+        assert parse(rule, text) == rule_catalogue.read_rule(rule)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_a_421_sends_requests_to_a_connection_of_their_own_every_time() -> None:
 
 def test_findings_stand_on_rules_and_fall_with_them() -> None:
     for finding in rule_findings.FINDINGS:
-        assert {rule for rule, *_ in finding.shown_by} <= set(rule_catalogue.names())
-        assert rule_findings.holds(finding, SEEN), finding.sentence
+        assert {rule for rule, *_ in finding.shown_by} <= set(rule_catalogue.rule_names())
+        assert rule_findings.is_shown(finding, SEEN), finding.sentence
     other = msgspec.structs.replace(SEEN, cells=tuple(cell for cell in SEEN.cells if cell.rule != "address-same"))
     withdrawn = [line for line in rule_findings.lines(other) if "No longer so" in line]
     assert len(withdrawn) == 1

@@ -10,9 +10,9 @@ import pytest
 from healthy_testbed import healthy_testbed
 
 from originset.crawler.testbed.rules import rule_catalogue
-from originset.crawler.testbed.rules.observation_differences import agrees, differences, in_short
+from originset.crawler.testbed.rules.observation_differences import connection_counts, differences, is_known_outcome
 from originset.crawler.testbed.rules.observations import Browser, Cookies, Observations
-from originset.crawler.testbed.rules.rule_observation import observe
+from originset.crawler.testbed.rules.rule_observation import observe_rules
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.captures import capture
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     with healthy_testbed(
-        rule_catalogue.together(rule_catalogue.CORE), tmp_path_factory.mktemp("rules") / "core"
+        rule_catalogue.combined_scenario(rule_catalogue.CORE), tmp_path_factory.mktemp("rules") / "core"
     ) as running:
         yield running
 
@@ -32,12 +32,16 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
 def test_the_core_is_as_it_was(core: Testbed, browser: Browser, cookies: Cookies, tmp_path: Path) -> None:
     rules = list(rule_catalogue.CORE) if cookies == "allowed" else ["address-same-cross-site"]
     stored = rule_catalogue.observations()
-    version, cells = observe(core, rules, browser, cookies, loads=1, captures=tmp_path)
+    version, cells = observe_rules(core, rules, browser, cookies, loads=1, captures=tmp_path)
     assert [cell.key for cell in cells] == [(rule, browser, cookies) for rule in rules]
-    wrong = [cell.rule for cell in cells if not agrees(stored.cell(*cell.key), cell)]
+    wrong = [cell.rule for cell in cells if not is_known_outcome(stored.cell(*cell.key), cell)]
     if wrong:  # by chance, or is it so?
-        _, cells = observe(core, wrong, browser, cookies, loads=3)
-        wrong = [f"{cell.rule}: {in_short(cell)}" for cell in cells if not agrees(stored.cell(*cell.key), cell)]
+        _, cells = observe_rules(core, wrong, browser, cookies, loads=3)
+        wrong = [
+            f"{cell.rule}: {connection_counts(cell)}"
+            for cell in cells
+            if not is_known_outcome(stored.cell(*cell.key), cell)
+        ]
     assert wrong == [], (
         f"{browser} {version} does something else than {stored.versions[browser]} did, of which the observations are;"
         " to observe the rules again: make rules"

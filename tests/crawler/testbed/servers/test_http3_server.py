@@ -22,7 +22,7 @@ from cryptography import x509
 
 from originset.crawler.probe import origin_frame
 from originset.crawler.testbed import scenario_file
-from originset.crawler.testbed.latency import PROFILES, Profile
+from originset.crawler.testbed.latency import PROFILES, LatencyProfile
 from originset.crawler.testbed.testbed import Testbed
 
 pytestmark = pytest.mark.testbed
@@ -175,7 +175,7 @@ loads = [{ image = "https://late.several.test/slow.svg", wait_ms = 400 }]
 
 
 @pytest.mark.parametrize("latency", PROFILES)
-def test_several_late_and_odd_frames(testbed: Testbed, tmp_path: Path, latency: Profile) -> None:
+def test_several_late_and_odd_frames(testbed: Testbed, tmp_path: Path, latency: LatencyProfile) -> None:
     """By the relay, too, where the kernel cannot delay datagrams."""
     with Testbed(scenario_file.parse(SEVERAL), tmp_path / "several", latency) as several:
         at_once = control_frames(fetch(several, "www.several.test", "https://www.several.test/"))

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from originset.analysis.importing.import_run import import_hars
-from originset.cli.analyze import analyze
 from originset.cli.common.output import byte_progress, note
+from originset.cli.modelling.analysis import analyze
 from originset.data.errors import UsageError
-from originset.data.reference.snapshot import current
+from originset.data.reference.snapshot import current_reference
 from originset.data.studies.study import Study
 
 
@@ -35,5 +35,5 @@ def study_of(files: Sequence[Path]) -> Iterator[Study]:
             note(f"cut off: {error}")
         if not summary.visits:
             raise UsageError("there is no page in " + ", ".join(str(file) for file in files))
-        analyze(study, current())
+        analyze(study, current_reference())
         yield study

@@ -7,10 +7,10 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.netlog import reading as netlog
-from originset.crawler.netlog.reading import VisitLog, read_visit
+from originset.crawler.netlog import visit_log
 from originset.crawler.netlog.sockets import endpoint, pem_to_der
 from originset.crawler.netlog.stream import Event, Parser
+from originset.crawler.netlog.visit_log import VisitLog, read_visit
 
 RECORDED = Path(__file__).parent / "recorded"
 LINES = (RECORDED / "netlog.json").read_bytes().splitlines()
@@ -18,7 +18,7 @@ MAIN_FRAME = {"https://site.test/", "https://www.site.test/"}
 
 
 def events_of(lines: list[bytes]) -> tuple[Parser, list[Event]]:
-    parser = Parser(netlog.EVENT_NAMES)
+    parser = Parser(visit_log.EVENT_NAMES)
     return parser, [event for line in lines if (event := parser.event(line)) is not None]
 
 

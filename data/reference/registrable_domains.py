@@ -1,7 +1,7 @@
-"""Host names to registrable domains, by a public suffix list on disk: never by the network.
+"""Registrable domains of host names, by a public suffix list on disk; nothing is fetched.
 
-Private suffixes count (``alice.github.io`` and ``bob.github.io`` are two domains): what matters here is who can speak
-for a name, and a platform's customers cannot speak for one another.
+Private suffixes count (``alice.github.io`` and ``bob.github.io`` are two domains): a registrable domain stands for one
+owner, and the customers of a platform are different owners.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-import polars as pl
 import requests
 import tldextract
 
 from originset.data.host_names import canonical_ip
-from originset.data.schema.study_tables import TABLES
 
 
-class _OnDisk(requests.adapters.BaseAdapter):
-    """Gives tldextract a list from disk: its own way to read files guesses at their encoding and leaves them open."""
+class _FileAdapter(requests.adapters.BaseAdapter):
+    """Reads a list for tldextract, whose own reader guesses the encoding and leaves the file open."""
 
     def send(self, request: requests.PreparedRequest, *_: object, **__: object) -> requests.Response:
         response = requests.Response()
@@ -35,8 +33,8 @@ class _OnDisk(requests.adapters.BaseAdapter):
 
 
 @cache
-def _extract(suffix_list: Path | None, private: bool) -> tldextract.TLDExtract:
-    if suffix_list is None:  # the one that tldextract carries
+def _extractor(suffix_list: Path | None, private: bool) -> tldextract.TLDExtract:
+    if suffix_list is None:  # the list that tldextract carries
         return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=private)
     extract = tldextract.TLDExtract(
         cache_dir=None,
@@ -45,7 +43,7 @@ def _extract(suffix_list: Path | None, private: bool) -> tldextract.TLDExtract:
         include_psl_private_domains=private,
     )
     with requests.Session() as session:
-        session.mount("file://", _OnDisk())
+        session.mount("file://", _FileAdapter())
         extract.extract_str("example.com", session=session)  # it reads the list once, here
     return extract
 
@@ -61,18 +59,9 @@ def registrable_domain(host: str, suffix_list: Path | None = None) -> str | None
     if (":" in host or host[-1:].isdigit()) and canonical_ip(host) is not None:
         return None
     for private in (True, False):
-        parts = _extract(suffix_list, private).extract_str(host)
+        parts = _extractor(suffix_list, private).extract_str(host)
         if domain := parts.top_domain_under_public_suffix:
             return domain
         if not parts.suffix:
             return ".".join(host.split(".")[-2:]) if "." in host else None
     return None
-
-
-def host_rows(hosts: pl.Series, edges: pl.DataFrame, suffix_list: Path | None = None) -> pl.DataFrame:
-    """Rows of ``hosts`` for distinct host names; ``edges`` has the columns ``host`` (once each), edge, multi_cdn."""
-    distinct = hosts.drop_nulls().unique().sort()
-    domains = [registrable_domain(host, suffix_list) for host in distinct]
-    rows = pl.DataFrame({"host": distinct, "registrable_domain": pl.Series(domains, dtype=pl.String)})
-    joined = rows.join(edges, on="host", how="left", maintain_order="left")
-    return joined.match_to_schema(TABLES["hosts"].polars_schema)

@@ -1,4 +1,4 @@
-"""NetLog events of one visit to typed records: connections, lookups, and which request went out on which connection.
+"""NetLog events of one visit to typed records: connections, lookups, and the connection that each request went out on.
 
 Attribution: a visit has its browser to itself, and what belongs to it carries the network anonymization key of the
 visit's top-level sites. Those are read from the log: the first part of the key of every main-frame request for an
@@ -11,22 +11,22 @@ the log does not say which request went out on which connection of HTTP/1.1; Dev
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
-from originset.crawler.netlog import certificate_events, resolver_jobs
+from originset.crawler.netlog import certificate_events, quic_sessions, resolver_jobs
 from originset.crawler.netlog.certificate_events import ChainLog
+from originset.crawler.netlog.quic_sessions import QuicLog
 from originset.crawler.netlog.resolver_jobs import Lookup, LookupLog
-from originset.crawler.netlog.server_hello import certificates, is_resumed
 from originset.crawler.netlog.sockets import (
     Group,
     SentRequest,
     Socket,
     endpoint,
+    host_of,
+    note_pooled_hosts,
     parse_group,
     parse_stream_key,
     top_site,
@@ -47,14 +47,16 @@ class VisitLog:
 
 
 @dataclass(slots=True)
-class _Stream:
+class _StreamJob:
     """A stream job: the link between a request and what carries it."""
 
     socket: int | None = None
     session: int | None = None
 
 
-class _Reader:
+class _VisitReader:
+    """Collects the sockets and requests of a sequence of events."""
+
     def __init__(self, constants: Constants) -> None:
         self.errors = constants.errors
         self._without_credentials = constants.without_credentials
@@ -63,11 +65,10 @@ class _Reader:
         self._current: dict[int, SentRequest] = {}
         self._groups: dict[int, Group] = {}  # of connect jobs and stream jobs
         self._connect_jobs: dict[int, int] = {}  # socket -> connect job
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, _StreamJob] = {}
         self._request_streams: dict[int, int] = {}
         self._session_sockets: dict[int, int] = {}
-        # QUIC session, level -> offset -> handshake bytes of the server
-        self._handshakes: dict[tuple[int, str], dict[int, bytes]] = {}
+        self.quic = QuicLog(self.sockets, self._session_sockets)
 
     # -- sockets -------------------------------------------------------------------------------------------------
 
@@ -87,23 +88,23 @@ class _Reader:
             self._connect_jobs[event.source] = job
 
     def connect_job_bound(self, event: Event) -> None:
-        """A stream job has a connect job of its own, whose sockets are of its group."""
+        """A stream job gets a connect job, whose sockets belong to its group."""
         job, group = dependency(parameters(event)), self._groups.get(event.source)
         if job is not None and group is not None:
             self._groups.setdefault(job, group)
 
     def attempt_manager(self, event: Event) -> None:
-        """The stream pool's: it makes all attempts at connections of its group, and hands its session to requests."""
+        """An attempt manager of the stream pool makes all connection attempts of its group."""
         if event.phase == BEGIN and (group := parse_stream_key(parameters(event).get("stream_key"))) is not None:
             self._groups[event.source] = group
 
     def attempt_bound(self, event: Event) -> None:
-        """An attempt at a connection is its manager's, and so is the socket that it opens."""
+        """A connection attempt, and so the socket that it opens, belongs to the group of its attempt manager."""
         if (group := self._groups.get(dependency(parameters(event)) or -1)) is not None:
             self._groups[event.source] = group
 
-    def name_groups(self) -> None:
-        """Tell the sockets of their groups: at the end, because a log may name them after the sockets."""
+    def assign_groups(self) -> None:
+        """Give the sockets the keys of their groups: at the end, because a log may name a group after its sockets."""
         for number, job in self._connect_jobs.items():
             if (group := self._groups.get(job)) is not None:
                 socket = self.sockets[number]
@@ -155,93 +156,7 @@ class _Reader:
             return
         socket.used = True
         if (stream := dependency(parameters(event))) is not None:
-            self._streams.setdefault(stream, _Stream()).session = event.source
-
-    # -- QUIC ----------------------------------------------------------------------------------------------------
-
-    def quic_session(self, event: Event) -> None:
-        if event.phase == END:
-            if socket := self.sockets.get(event.source):
-                socket.closed = event.time
-            return
-        values = parameters(event)
-        self._session_sockets[event.source] = event.source
-        self.sockets[event.source] = Socket(
-            event.source,
-            host=str(values["host"]).lower() if "host" in values else None,
-            partition_key=values.get("network_anonymization_key"),
-            privacy_mode=values.get("privacy_mode"),
-            protocol="h3",
-            opened=event.time,
-        )
-
-    def quic_packet(self, event: Event) -> None:
-        socket = self.sockets.get(event.source)
-        if socket is None or socket.remote is not None:
-            return
-        values = parameters(event)
-        socket.remote = endpoint(values.get("peer_address"))
-        if (local := endpoint(values.get("self_address"))) is not None:
-            socket.local_port = local[1]
-
-    def quic_crypto(self, event: Event) -> None:
-        """Handshake bytes of the server, by level: those of the first hold the ServerHello, of the next its chain."""
-        values = parameters(event)
-        if event.source in self.sockets and "bytes" in values:
-            part = binascii.a2b_base64(str(values["bytes"]))
-            level = (event.source, str(values.get("encryption_level")))
-            self._handshakes.setdefault(level, {})[int(values.get("offset", 0))] = part
-
-    def quic_handshake(self, event: Event) -> None:
-        socket = self.sockets.get(event.source)
-        if socket is not None and not socket.tls:
-            socket.tls = True
-            socket.tls_version = "QUIC"
-            socket.resumed = is_resumed(self._handshake(socket, "ENCRYPTION_INITIAL"))
-            socket.chain = certificates(self._handshake(socket, "ENCRYPTION_HANDSHAKE"))
-            socket.established = event.time
-
-    def _handshake(self, socket: Socket, level: str) -> bytes:
-        return _joined(self._handshakes.get((socket.id, level), {}))
-
-    def quic_headers(self, event: Event) -> None:
-        if (socket := self.sockets.get(event.source)) is not None:
-            socket.used = True
-
-    def quic_closed(self, event: Event) -> None:
-        socket = self.sockets.get(event.source)
-        if socket is not None and not socket.tls:
-            socket.error = "net::ERR_QUIC_HANDSHAKE_FAILED"
-
-    def quic_origin(self, event: Event) -> None:
-        if (socket := self.sockets.get(event.source)) is not None:
-            origins = [str(origin) for origin in parameters(event).get("origins", [])]
-            socket.origin_set = [*(socket.origin_set or []), *origins]
-            socket.origin_told = event.time if socket.origin_told is None else socket.origin_told
-
-    def quic_pooled(self, event: Event) -> None:
-        """A host's addresses lead to the session of another."""
-        values = parameters(event)
-        socket, host = self.sockets.get(dependency(values) or -1), _host(str(values.get("destination", "")))
-        if socket is not None and host is not None and host not in (socket.host, *socket.pooled_by_ip):
-            socket.pooled_by_ip.append(host)
-
-    def name_pooled(self) -> None:
-        """Tell the connections which other hosts joined them, and why.
-
-        Over HTTP/2 there is one reason: their addresses lead there. Over HTTP/3 the log names those that came that way;
-        an ORIGIN frame explains the others.
-        """
-        carried = [(self.sockets.get(request.socket or -1), _host(request.url)) for request in self.requests]
-        # Asked again elsewhere, a request no longer names the connection that it had joined first.
-        refused = [(socket, host) for socket in self.sockets.values() for host in socket.misdirected]
-        for socket, host in (*carried, *refused):
-            if socket is None or host is None or host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
-                continue
-            if socket.protocol == "h2":
-                socket.pooled_by_ip.append(host)
-            elif any(_host(origin) == host for origin in socket.origin_set or ()):
-                socket.pooled_by_origin.append(host)
+            self._streams.setdefault(stream, _StreamJob()).session = event.source
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -267,7 +182,7 @@ class _Reader:
 
     def stream_socket(self, event: Event) -> None:
         if (socket := dependency(parameters(event))) is not None:
-            self._streams.setdefault(event.source, _Stream()).socket = socket
+            self._streams.setdefault(event.source, _StreamJob()).socket = socket
 
     def _credentials(self, load_flags: object) -> str | None:
         if not self._without_credentials or not isinstance(load_flags, int):
@@ -276,7 +191,7 @@ class _Reader:
 
     def stream_session(self, event: Event) -> None:
         if (session := dependency(parameters(event))) is not None:
-            self._streams.setdefault(event.source, _Stream()).session = session
+            self._streams.setdefault(event.source, _StreamJob()).session = session
             if event.source_type == "URL_REQUEST":  # the stream pool gives it a session that is there without a job
                 self._request_streams[event.source] = event.source
 
@@ -292,10 +207,10 @@ class _Reader:
             request.socket = socket.id
 
     def misdirected(self, event: Event) -> None:
-        """421 (RFC 9110 section 15.5.20): the browser asks again elsewhere and tells nobody but its log."""
+        """The answer was 421 (RFC 9110 section 15.5.20). The browser retries elsewhere; only its NetLog says so."""
         request = self._current.get(event.source)
         socket = self.sockets.get(request.socket) if request is not None and request.socket is not None else None
-        host = _host(request.url) if request is not None else None
+        host = host_of(request.url) if request is not None else None
         if socket is not None and host is not None and host not in socket.misdirected:
             socket.misdirected.append(host)
 
@@ -304,42 +219,36 @@ class _Reader:
         return None if not number else self.errors.get(number, f"net::ERR_{number}")
 
 
-_HANDLERS: dict[str, Callable[[_Reader, Event], None]] = {
-    "SOCKET_POOL_CONNECT_JOB_CREATED": _Reader.group_named,
-    "TCP_CLIENT_SOCKET_POOL_REQUESTED_SOCKET": _Reader.group_named,
-    "SOCKET_POOL_BOUND_TO_CONNECT_JOB": _Reader.connect_job_bound,
-    "SOCKET_ALIVE": _Reader.socket_alive,
-    "TCP_CONNECT": _Reader.tcp_connect,
-    "SSL_CONNECT": _Reader.ssl_connect,
-    "HTTP2_SESSION_INITIALIZED": _Reader.session_initialized,
-    "HTTP2_SESSION_SEND_HEADERS": _Reader.session_headers,
-    "QUIC_SESSION": _Reader.quic_session,
-    "QUIC_SESSION_PACKET_RECEIVED": _Reader.quic_packet,
-    "QUIC_SESSION_CRYPTO_FRAME_RECEIVED": _Reader.quic_crypto,
-    "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": _Reader.quic_handshake,
-    "HTTP3_HEADERS_SENT": _Reader.quic_headers,
-    "QUIC_SESSION_CLOSED": _Reader.quic_closed,
-    "QUIC_SESSION_ORIGIN_FRAME_RECEIVED": _Reader.quic_origin,
-    "QUIC_SESSION_POOL_MATCHING_IP_SESSION_FOUND": _Reader.quic_pooled,
-    "URL_REQUEST_START_JOB": _Reader.request_started,
-    "HTTP_STREAM_REQUEST_BOUND_TO_JOB": _Reader.stream_bound,
-    "SOCKET_POOL_BOUND_TO_SOCKET": _Reader.stream_socket,
-    "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET": _Reader.stream_session,
-    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _Reader.stream_session,
-    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _Reader.stream_session,
-    "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _Reader.stream_session,
-    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _Reader.stream_session,
-    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_ALIVE": _Reader.attempt_manager,
-    "TCP_BASED_ATTEMPT_BOUND_TO_POOL": _Reader.attempt_bound,
-    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_JOB_BOUND": _Reader.stream_bound,
-    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_EXISTING_SPDY_SESSION_MATCHED": _Reader.stream_session,
-    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _Reader.headers_sent,
-    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _Reader.headers_sent,
-    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _Reader.headers_sent,
-    "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _Reader.misdirected,
+_HANDLERS: dict[str, Callable[[_VisitReader, Event], None]] = {
+    "SOCKET_POOL_CONNECT_JOB_CREATED": _VisitReader.group_named,
+    "TCP_CLIENT_SOCKET_POOL_REQUESTED_SOCKET": _VisitReader.group_named,
+    "SOCKET_POOL_BOUND_TO_CONNECT_JOB": _VisitReader.connect_job_bound,
+    "SOCKET_ALIVE": _VisitReader.socket_alive,
+    "TCP_CONNECT": _VisitReader.tcp_connect,
+    "SSL_CONNECT": _VisitReader.ssl_connect,
+    "HTTP2_SESSION_INITIALIZED": _VisitReader.session_initialized,
+    "HTTP2_SESSION_SEND_HEADERS": _VisitReader.session_headers,
+    "URL_REQUEST_START_JOB": _VisitReader.request_started,
+    "HTTP_STREAM_REQUEST_BOUND_TO_JOB": _VisitReader.stream_bound,
+    "SOCKET_POOL_BOUND_TO_SOCKET": _VisitReader.stream_socket,
+    "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET": _VisitReader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION": _VisitReader.stream_session,
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL": _VisitReader.stream_session,
+    "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE": _VisitReader.stream_session,
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": _VisitReader.stream_session,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_ALIVE": _VisitReader.attempt_manager,
+    "TCP_BASED_ATTEMPT_BOUND_TO_POOL": _VisitReader.attempt_bound,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_JOB_BOUND": _VisitReader.stream_bound,
+    "HTTP_STREAM_POOL_ATTEMPT_MANAGER_EXISTING_SPDY_SESSION_MATCHED": _VisitReader.stream_session,
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _VisitReader.headers_sent,
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _VisitReader.headers_sent,
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _VisitReader.headers_sent,
+    "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _VisitReader.misdirected,
 }
 
-EVENT_NAMES = frozenset(_HANDLERS) | resolver_jobs.EVENT_NAMES | certificate_events.EVENT_NAMES
+EVENT_NAMES = (
+    frozenset(_HANDLERS) | quic_sessions.EVENT_NAMES | resolver_jobs.EVENT_NAMES | certificate_events.EVENT_NAMES
+)
 
 
 def read_visit(
@@ -347,19 +256,20 @@ def read_visit(
 ) -> VisitLog:
     """The records of one visit.
 
-    ``main_frame_urls`` are the addresses that the visit's main frame asked for (redirects included, without fragment),
+    ``main_frame_urls`` are the URLs that the visit's main frame requested (redirects included, without fragment),
     ``named`` the connections that DevTools saw in use: they belong to the visit whatever their key.
     """
-    reader = _Reader(constants)
+    reader = _VisitReader(constants)
     lookup_log = LookupLog(constants)
     chain_log = ChainLog()
     for event in events:
         if (handler := _HANDLERS.get(event.name)) is not None:
             handler(reader, event)
+        reader.quic.add(event)
         lookup_log.add(event)
         chain_log.add(event)
-    reader.name_groups()
-    reader.name_pooled()
+    reader.assign_groups()
+    note_pooled_hosts(reader.sockets, reader.requests)
     for number, socket in reader.sockets.items():
         socket.chain = socket.chain or chain_log.sent(number)
         socket.verified = chain_log.verified(socket.chain)
@@ -376,20 +286,3 @@ def read_visit(
         [request for request in reader.requests if request.partition_key in top_sites],
         top_sites,
     )
-
-
-def _joined(parts: dict[int, bytes]) -> bytes:
-    """The bytes from offset 0 up to the first gap; parts may come twice."""
-    joined = b""
-    for offset, part in sorted(parts.items()):
-        if offset > len(joined):
-            break
-        joined = joined[:offset] + part if offset + len(part) > len(joined) else joined
-    return joined
-
-
-def _host(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None

@@ -1,0 +1,141 @@
+"""Facts of a file's entries that one entry alone does not give: its page, whether a cache answered, its connection."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import datetime
+
+from originset.analysis.har.decoding.structs import Entry, Page
+from originset.analysis.har.recorders import Recorder
+from originset.analysis.har.times import parse_timestamp
+
+_NO_IDS = frozenset({"", "0", "-1", 0, -1})
+_DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
+
+
+def page_positions(entries: Sequence[Entry], pages: Sequence[Page | None]) -> list[int]:
+    """Each entry's page: the one that it names; else the one that was open when it started; else the first."""
+    if len(pages) == 1:
+        return [0] * len(entries)
+    place_of: dict[str | None, int] = {}
+    for place, page in enumerate(pages):
+        if page is not None and page.id is not None:
+            place_of.setdefault(page.id, place)
+    places = [place_of.get(entry.page) for entry in entries]
+    if None not in places:
+        return [place for place in places if place is not None]
+    opened = sorted(
+        (moment, place)
+        for place, page in enumerate(pages)
+        if page is not None and page.started and (moment := parse_timestamp(page.started)) is not None
+    )
+    moments = [moment for moment, _ in opened]
+    return [
+        place if place is not None else _open_page(opened, moments, entry.started)
+        for place, entry in zip(places, entries, strict=True)
+    ]
+
+
+def _open_page(opened: list[tuple[datetime, int]], moments: list[datetime], started: str | None) -> int:
+    if not opened:
+        return 0
+    moment = parse_timestamp(started) if started else None
+    earlier = 0 if moment is None else bisect_right(moments, moment)
+    return opened[max(earlier - 1, 0)][1]
+
+
+def cached_flags(entries: Sequence[Entry], recorder: Recorder) -> list[bool | None]:
+    """Whether each entry was answered without the network; None where the recorder does not say."""
+    if recorder.name == "safari":
+        return [None if not entry.fetch_type else entry.fetch_type != "Network Load" for entry in entries]
+    if recorder.name == "firefox":
+        return _cached_by_firefox(entries)
+    if recorder.name == "playwright":
+        # Bytes on the wire: an answer from the network has at least its headers.
+        return [True if entry.response.transfer_size == 0 and _answered(entry) else None for entry in entries]
+    unmarked = False if recorder.cache_known else None
+    # chrome-har writes an (empty) earlier state of the cache exactly where the answer came from it. Elsewhere the state
+    # may be there although the network was asked.
+    by_state = recorder.name in {"chrome-har", "browsertime"}
+    return [
+        True
+        if entry.from_cache
+        or entry.from_disk_cache
+        or entry.response.service_worker
+        or (by_state and entry.cache is not None and entry.cache.before is not None)
+        else unmarked
+        for entry in entries
+    ]
+
+
+def _cached_by_firefox(entries: Sequence[Entry]) -> list[bool | None]:
+    """Firefox names the server of each answer from the network, and of no other; early versions named no server."""
+    names_servers = any(entry.server_ip for entry in entries)
+    return [
+        True
+        if names_servers
+        and not entry.server_ip
+        and _answered(entry)
+        and (entry.request.url or "").startswith(("http:", "https:"))
+        else None
+        for entry in entries
+    ]
+
+
+def _answered(entry: Entry) -> bool:
+    return entry.response.status is not None and entry.response.status >= 100
+
+
+def connection_ids(entries: Sequence[Entry], recorder: Recorder) -> list[str | None]:
+    """The recorder's connection ids as text; all None where it has none.
+
+    Many programs write the server's port into ``connection``: a file in which every value is its request's port has no
+    ids. ``0`` is Chromium's way of saying that it does not know (QUIC in some versions, answers from the cache).
+    """
+    if not recorder.connection_ids:
+        return [None] * len(entries)
+    given: list[str | int | None]
+    if recorder.connections_inferred:
+        given = [entry.socket for entry in entries]
+    else:
+        given = [entry.connection_id for entry in entries]
+        if given.count(None) == len(given):
+            given = [entry.connection for entry in entries]
+            if recorder.name != "originset" and _are_ports(given, entries):
+                return [None] * len(entries)
+    return [None if value is None or value in _NO_IDS else str(value) for value in given]
+
+
+def _are_ports(given: Sequence[str | int | None], entries: Sequence[Entry]) -> bool:
+    seen = False
+    for value, entry in zip(given, entries, strict=True):
+        if value is None or value in {"", "0", 0}:
+            continue
+        seen = True
+        url = entry.request.url or ""
+        expected = "443" if url.startswith(("https:", "wss:")) else "80"
+        if str(value) != expected and f":{value}" not in url:
+            return False
+    return seen
+
+
+def connection_moments(entry: Entry) -> tuple[float, float] | None:
+    """When an entry's connection was opened and established [ms since it was sent]; None where it does not say.
+
+    WebPageTest has moments where HARs have durations.
+    """
+    sent, opened, connected, secured = (
+        _milliseconds(moment) for moment in (entry.load_start, entry.connect_start, entry.connect_end, entry.ssl_end)
+    )
+    established = max(connected or 0.0, secured or 0.0)
+    if sent is None or opened is None or opened < 0 or established <= opened:
+        return None
+    return opened - sent, established - sent
+
+
+def _milliseconds(moment: float | str | None) -> float | None:
+    if isinstance(moment, str):
+        return float(moment) if _DIGITS.fullmatch(moment) else None
+    return moment
