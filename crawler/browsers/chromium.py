@@ -79,7 +79,8 @@ class Chromium:
         binary = find_binary(settings.browser)
         self.sandbox: Sandbox = sandbox()
         refusal = 0 if settings.allow_private else _PRIVATE_ERRNO
-        within = (*sandbox_command(self.sandbox), *filter_command(settings.family, refusal, own_addresses()))
+        filtering = filter_command(settings.family, refusal, own_addresses())
+        within = (*sandbox_command(self.sandbox), *launch.end_with_parent(filtering))
         words = (*self.flags, *settings.extra_flags, f"--log-net-log={folder / 'netlog'}")
         process = launch.start_with_pipes(settings, binary, within, words, folder)
         if process.stdin is None or process.stdout is None:

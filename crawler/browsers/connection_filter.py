@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -21,7 +22,9 @@ def can_filter() -> bool:
 
 
 def filter_command(family: str | None, private: int, own: Iterable[str] = ()) -> tuple[str, ...]:
-    """The words to put before a command, so that its connections are filter_command; empty where nothing is refused.
+    """The words to put before a command that this process starts, so that its connections are filtered.
+
+    Empty where nothing is refused. The kernel ends the command when this process ends.
 
     ``family``: ``4`` or ``6``, the only family that may be used; None or ``both`` for both. ``private``: the errno of a
     connection to an address that is not of the public internet; 0 if it may be made. ``own``: addresses of this
@@ -32,4 +35,5 @@ def filter_command(family: str | None, private: int, own: Iterable[str] = ()) ->
 
 
 def _command(family: str, private: int, own: Iterable[str] = ()) -> tuple[str, ...]:
-    return sys.executable, "-I", "-S", str(_PROGRAM), family, str(private), ",".join(sorted(own))
+    program = sys.executable, "-I", "-S", str(_PROGRAM)
+    return *program, str(os.getpid()), family, str(private), ",".join(sorted(own))

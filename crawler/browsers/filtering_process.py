@@ -1,15 +1,18 @@
 """A program that runs another one and decides each of its connections before the kernel makes it.
 
-``python filtering_process.py FAMILY ERRNO PROGRAM ...``. It decides every connect(), and every
+``python filtering_process.py PARENT FAMILY ERRNO OWN PROGRAM ...``. It decides every connect(), and every
 sendto(), sendmsg() and sendmmsg() with an address, of the program and all its children (seccomp_unotify(2),
 Linux 5.5; no privilege is needed).
+
+PARENT: the process that starts it. When that ends, the kernel ends it and the program.
 
 FAMILY ``4`` or ``6``: connections of the other family fail as on a calls without routes for it (ENETUNREACH).
 Loopback and port 53 stay open in both families. ``any``: both may be used.
 
 ERRNO: the error of a connection to an address that is not of the public internet; 0 if all may be connected to. The
 name servers of resolv.conf stay open at port 53, where browsers open no pages. The decision is about the address that
-the kernel is given, so neither a redirect nor a name whose answer has changed gets past it.
+the kernel is given, so neither a redirect nor a name whose answer has changed gets past it. OWN: addresses of this
+machine that are refused too.
 
 It runs as a script of its own, without the package around it, so it may import nothing but the standard library.
 """
@@ -182,7 +185,6 @@ def _install_filter(listener: socket.socket) -> None:
     steps = _filter_program(calls)
     program = _BpfProgram(len(steps) // 8, ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p))
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     notices = libc.syscall(calls.seccomp, _SET_MODE_FILTER, _NEW_LISTENER | _SPEC_ALLOW, ctypes.byref(program))
     if notices < 0:
@@ -194,7 +196,15 @@ def _install_filter(listener: socket.socket) -> None:
     os.close(notices)
 
 
-def _run_program(command: list[str], listener: socket.socket) -> NoReturn:
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process when its parent ends; end now if the parent ended before that was asked."""
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
+
+
+def _run_program(command: list[str], listener: socket.socket, parent: int) -> NoReturn:
+    _end_with(parent)
     what = "connections cannot be looked at"
     try:
         _install_filter(listener)
@@ -256,14 +266,15 @@ def _leave_pipes_to_the_program() -> None:
     os.close(nothing)
 
 
-def main(policy: ConnectionPolicy, command: list[str]) -> int:
+def main(parent: int, policy: ConnectionPolicy, command: list[str]) -> int:
     """Run a command to its end; its exit code, as a shell gives it."""
+    _end_with(parent)
     calls = _SYSTEM_CALLS[platform.machine()]
-    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     ours, theirs = socket.socketpair()
+    this = os.getpid()
     child = os.fork()
     if child == 0:
-        _run_program(command, theirs)
+        _run_program(command, theirs, this)
     theirs.close()
     _leave_pipes_to_the_program()
     _, received, _, _ = socket.recv_fds(ours, 1, 1)
@@ -277,5 +288,5 @@ def main(policy: ConnectionPolicy, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    own_addresses = frozenset(ip_address(text) for text in sys.argv[3].split(",") if text)
-    sys.exit(main(ConnectionPolicy(sys.argv[1], int(sys.argv[2]), own_addresses), sys.argv[4:]))
+    own_addresses = frozenset(ip_address(text) for text in sys.argv[4].split(",") if text)
+    sys.exit(main(int(sys.argv[1]), ConnectionPolicy(sys.argv[2], int(sys.argv[3]), own_addresses), sys.argv[5:]))

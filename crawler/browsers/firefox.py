@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, unix_connect
 from originset.crawler.browsers import firefox_socket
 from originset.crawler.browsers.devtools import MAX_MESSAGE
 from originset.crawler.browsers.engine import find_binary
-from originset.crawler.browsers.launch import ending_with_parent, last_message, stderr_file
+from originset.crawler.browsers.launch import end_with_parent, last_message, stderr_file
 from originset.crawler.browsers.scratch import scratch_folder
 from originset.crawler.browsers.trust import trust_in_database
 from originset.data.errors import BrowserError, MissingDependency
@@ -167,7 +167,8 @@ class Firefox:
         with log.open("wb") as errors:
             process = subprocess.Popen(
                 [
-                    *ending_with_parent(binary, self._within),
+                    *end_with_parent(self._within),
+                    binary,
                     *("--headless", "--no-remote", "-profile", str(profile), *firefox_socket.arguments(profile)),
                     *self._arguments,
                 ],

@@ -32,11 +32,20 @@ _PREFERENCES = {
 _COOKIE_CONTROLS = {"allowed": 0, "blocked": 1}
 
 
-def ending_with_parent(program: str, within: tuple[str, ...] = ()) -> list[str]:
-    """A way to start ``program`` that the kernel ends when its parent ends, however that comes about."""
+# The parent may have ended before setpriv could ask the kernel.
+_PARENT_LIVES = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+
+
+def end_with_parent(filtering: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The words to put before a command that this process starts, so that the kernel ends it when this process ends.
+
+    ``filtering``: the words of :func:`~originset.crawler.browsers.connection_filter.filter_command`, which do the same.
+    They go behind those that make a user namespace: a new one makes the kernel forget.
+    """
     setpriv = shutil.which("setpriv")
-    # Within first: a new user namespace would make the kernel forget whose end is ours.
-    return [*within, *([] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]), program]
+    if filtering or setpriv is None:
+        return filtering
+    return setpriv, "--pdeathsig", "KILL", "--", *_PARENT_LIVES, str(os.getpid())
 
 
 def start_with_pipes(
@@ -44,13 +53,13 @@ def start_with_pipes(
 ) -> subprocess.Popen[bytes]:
     """A new browser: DevTools commands go to its ``stdin``, answers come from its ``stdout``.
 
-    ``within`` is a command that starts another. The browser writes below ``folder`` only.
+    ``within``: words of a command that starts another, :func:`end_with_parent`'s among them. The browser writes below
+    ``folder`` only.
 
     Raises:
         BrowserError: there is no such program, or the folder cannot be written.
     """
-    first, *rest = ending_with_parent(_PIPES_AT_3_AND_4[0], within)
-    command = [first, *rest, *_PIPES_AT_3_AND_4[1:], binary, *merged_features(flags)]
+    command = [*within, *_PIPES_AT_3_AND_4, binary, *merged_features(flags)]
     try:
         if settings.browser == "chromium":
             _write_preferences(settings, folder / "profile")

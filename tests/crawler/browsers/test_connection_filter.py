@@ -148,6 +148,13 @@ def test_a_program_ends_with_its_watcher() -> None:
     assert not children[0].is_running() or children[0].status() == psutil.STATUS_ZOMBIE
 
 
+def test_a_program_does_not_outlive_a_parent_that_ended_first() -> None:
+    """The kernel tells of a parent's end only who asked before."""
+    # The shell is another parent than this process, as whoever takes in the children of a dead one is.
+    done = run(("sh", "-c", '"$@"; echo "code $?"', "sh"), *filter_command("6", 0), "echo", "it runs")
+    assert done.stdout == f"code {128 + signal.SIGKILL}\n"
+
+
 def test_a_pipe_is_the_programs_alone() -> None:
     command = [*filter_command("6", 0), "sh", "-c", "exec >&-; exec sleep 60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as watcher:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from originset.crawler.browsers import launch
 from originset.crawler.browsers.chromium import Chromium
-from originset.crawler.browsers.launch import merged_features, start_with_pipes
+from originset.crawler.browsers.launch import end_with_parent, merged_features, start_with_pipes
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.data.errors import BrowserError
 
@@ -79,3 +81,13 @@ def test_a_browser_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("originset.crawler.browsers.chromium.find_binary", lambda _: "/bin/false")
     with pytest.raises(BrowserError, match="it did not start"), Chromium(VisitSettings()):
         pytest.fail("it started")
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_a_browser_does_not_outlive_a_parent_that_ended_first() -> None:
+    """The kernel tells of a parent's end only who asked before."""
+    # The shell is another parent than this process, as whoever takes in the children of a dead one is.
+    by_another = ("sh", "-c", '"$@"; echo "code $?"', "sh")
+    command = (*end_with_parent(), "echo", "it runs")
+    assert subprocess.run([*by_another, *command], capture_output=True, text=True, check=True).stdout == "code 1\n"
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "it runs\n"
