@@ -212,7 +212,7 @@ def test_hints_in_the_profile(captures: Testbed, settings: VisitSettings, monkey
     """Outside a context, it opens what is never used, and looks up what is never asked for."""
     with Chromium(settings) as chromium:
         profile = chromium.devtools.call("Target.getBrowserContexts")["defaultBrowserContextId"]
-        monkeypatch.setattr(visit_module, "_context", lambda _: contextlib.nullcontext(profile))
+        monkeypatch.setattr(visit_module, "_fresh_context", lambda _: contextlib.nullcontext(profile))
         one = see(captures, chromium, "hints.test")
     check(captures, one)
     assert "unused.hints.test" in {handshake.server_name for handshake in one.handshakes}
