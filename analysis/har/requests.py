@@ -1,4 +1,4 @@
-"""EntryColumns entries to rows of ``requests``: every rule on whole columns, over many files at once."""
+"""Entries of HARs to rows of ``requests``: every rule on whole columns, over many files at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from originset.analysis.har.urls import map_distinct, resolve_reference, url_col
 from originset.data.host_names import canonical_ip
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
-# Columns of what was entry_columns that others are made of, and nothing else.
+# Columns that others are computed from; the rows do not have them.
 _READ = ("given_url", "ip", "ip_addr", "entry_protocol", "response_protocol", "request_protocol")
 _FRAGMENT = r"(?s)#.*"
 _ABSOLUTE = r"^[A-Za-z][A-Za-z0-9+.-]*://"

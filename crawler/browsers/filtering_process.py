@@ -6,7 +6,7 @@ Linux 5.5; no privilege is needed).
 
 PARENT: the process that starts it. When that ends, the kernel ends it and the program.
 
-FAMILY ``4`` or ``6``: connections of the other family fail as on a calls without routes for it (ENETUNREACH).
+FAMILY ``4`` or ``6``: connections of the other family fail as on a machine without routes for it (ENETUNREACH).
 Loopback and port 53 stay open in both families. ``any``: both may be used.
 
 ERRNO: the error of a connection to an address that is not of the public internet; 0 if all may be connected to. The
@@ -138,7 +138,7 @@ def _name_servers() -> set[Host]:
                 found.add(ip_address(words[1].partition("%")[0]))
             except ValueError:
                 continue
-    # Without any, the C library and Chromium ask this calls.
+    # Without any, the C library and Chromium ask this machine.
     return found or {IPv4Address("127.0.0.1"), IPv6Address("::1")}
 
 

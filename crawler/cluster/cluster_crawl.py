@@ -2,7 +2,7 @@
 
 Each slot of each worker has a thread here that takes visits from the schedule, orders them from that worker alone, and
 records what is answered. So Dask neither queues visits nor gives them to others. A worker that is not heard of loses
-the lease on its visits, which go to other workers; what it answers later has no reader, and it is identity to stop.
+the lease on its visits, which go to other workers; what it answers later has no reader, and it is told to stop.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _ClusterWorkers:
         return sum(len(worker.slots) for worker in list(self._workers.values()))
 
     def run(self, coordinator: Coordinator) -> None:
-        """Make what is left to the end, or until identity to stop, or until nobody is there to make it."""
+        """Make what is left to the end, or until told to stop, or until nobody is there to make it."""
         reached = occupied = time.monotonic()
         try:
             while not (coordinator.finished or coordinator.ended()):
@@ -202,7 +202,7 @@ class _RemoteSlot:
             yield row, made
 
     def close(self) -> None:
-        """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker is identity."""
+        """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker learns."""
 
     def _ask(self, name: str, rows: list[LedgerRow]) -> Answer | None:
         """What the worker answers to a batch of this name; None if it does not, or the crawl ended."""
