@@ -105,7 +105,8 @@ class Frontier:
     def take_batch(self, ended: Callable[[], bool], most: int) -> list[LedgerRow]:
         """As :meth:`take`, with as many more as can be had at once; empty where no more come.
 
-        More than one may be asked for only where nothing limits the rate of visits: a limit counts from when a visit is taken.
+        More than one may be asked for only where nothing limits the rate of visits: a limit counts from when a visit
+        is taken.
         """
         first = self.take(ended)
         rows = [] if first is None else [first]
