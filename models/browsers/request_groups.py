@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
-from originset.models.browsers.batch import Ints, Part, group_numbers, places
+from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.lifetimes import with_lifetimes
 
 # What a request is; a document's is one of the first two.
@@ -79,7 +79,7 @@ def modes_of(part: Part) -> pl.DataFrame:
     """
     requests = part.requests.filter("secure")
     visit = requests["visit_id"].to_numpy().astype(np.int64)
-    kind, pages = _kinds(part, requests, visit)
+    kind, pages = _kinds(part, requests, visit), _pages(part)
     cross, apart = _frames(part, requests, visit, kind, pages)
     said = _modes(requests, visit, kind, cross, pages)
     socket = kind == _SOCKET
@@ -116,12 +116,6 @@ def modes_of(part: Part) -> pl.DataFrame:
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
 
 
-def page_sites(part: Part) -> pl.Series:
-    """Of each visit the site of its document, which may have come over http."""
-    _, pages = _kinds(part, part.requests, part.requests["visit_id"].to_numpy().astype(np.int64))
-    return pages["main_site"]
-
-
 def _connections(rows: pl.DataFrame) -> pl.Series:
     """``connection``: a number for visit and connection; -1 where it is not known."""
     number, _ = group_numbers(rows.select("visit_id", "connection_id"))
@@ -139,11 +133,8 @@ def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
 
 
-def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.DataFrame]:
-    """What each request is; and of each visit main (the page's document), main_host and main_site.
-
-    The document is the first that is no redirect.
-    """
+def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> _Codes:
+    """What each request is."""
     kind = (
         requests["resource_type"]
         .replace_strict(_TYPES, default=_OTHER, return_dtype=pl.Int8)
@@ -151,23 +142,22 @@ def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.
         .to_numpy()
         .copy()
     )
-    number = requests["request_id"].to_numpy()
-    first = np.flatnonzero((kind == _DOCUMENT) | (kind == _UNTYPED) | (number == 0))
-    redirects = requests["status"].gather(first).is_between(300, 399).fill_null(value=False).to_numpy()
-    row = np.full(part.visits.height, -1)
-    for those in (first, first[~redirects]):
-        row[visit[those[::-1]]] = those[::-1]
-    found = places(row)
-    pages = pl.DataFrame({"main": requests["request_id"].gather(found), "main_host": requests["host"].gather(found)})
-    pages = pages.with_columns(part.facts.sites(pages["main_host"]).alias("main_site"))
-    main = pages["main"].fill_null(-1).to_numpy()[visit]
+    main = part.visits["document_id"].fill_null(-1).to_numpy()[visit]
     document = (kind == _DOCUMENT) | (kind == _SUBDOCUMENT)
+    number = requests["request_id"].to_numpy()
+    # What nobody types is no frame's document: the page's own is, and what redirected there.
     leads = (document | (kind == _UNTYPED)) & (number <= main)
     kind[document] = _SUBDOCUMENT
     kind[requests["socket"].to_numpy() & ~document] = _SOCKET
     kind[kind == _UNTYPED] = _FETCH
     kind[leads] = _NAVIGATION
-    return kind, pages
+    return kind
+
+
+def _pages(part: Part) -> pl.DataFrame:
+    """Of each visit main (its document's request_id), main_host and main_site."""
+    pages = part.visits.select(pl.col("document_id").alias("main"), pl.col("document_host").alias("main_host"))
+    return pages.with_columns(part.facts.sites(pages["main_host"]).alias("main_site"))
 
 
 def _frames(
