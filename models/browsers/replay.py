@@ -9,12 +9,21 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES, in_time, joins, looked_up, shares_host
+from originset.models.browsers.sharing_rules import (
+    MAYBE,
+    NO,
+    YES,
+    asked_at_once,
+    joins,
+    looked_up,
+    shares_host,
+    shares_host_if_joined,
+)
 
 _Outcomes = np.ndarray[tuple[int], np.dtype[np.int8]]
 
-# Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or if
-# the earlier one joined another's connection (JOINED).
+# Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or
+# certainly if the earlier one joined another's connection, else perhaps (JOINED).
 SURE, UNSURE, JOINED = 3, 4, 5
 
 
@@ -23,7 +32,8 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
     Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), as_recorded (that it may, or
     does, rests on their being together in the recording), asked (looks the name up all the same), refused (it is asked
-    in vain). Pairs that come to nothing are left out.
+    in vain), either_first (of one host in both modes of credentials, asked for before the earlier one was connected:
+    the order may be the other). Pairs that come to nothing are left out.
     """
     return (
         found.select(
@@ -31,12 +41,16 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
             joins(rules, recorded=True).alias("may"),
             (joins(rules, recorded=False) < joins(rules, recorded=True)).alias("as_recorded"),
             shares_host(rules).alias("shares"),
-            in_time().alias("in_time"),
+            shares_host_if_joined(rules).alias("shares_if_joined"),
+            asked_at_once().alias("at_once"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
         )
         .filter((pl.col("may") > NO) | (pl.col("shares") > NO))
-        .select("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused")
+        .select(
+            *("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused"),
+            ((pl.col("shares") > NO) & pl.col("at_once")).alias("either_first"),
+        )
     )
 
 
@@ -47,7 +61,9 @@ def _way() -> pl.Expr:
         pl.when(pl.col("same_host") & (pl.col("may") == YES))
         .then(SURE)
         .when(pl.col("shares") == YES)
-        .then(pl.when(pl.col("in_time") == YES).then(SURE).when(pl.col("in_time") == NO).then(JOINED).otherwise(UNSURE))
+        .then(SURE)
+        .when((pl.col("shares") == MAYBE) & pl.col("shares_if_joined"))
+        .then(JOINED)
         .when(pl.col("same_host") | (pl.col("shares") == MAYBE))
         .then(UNSURE)
         .otherwise("may")
@@ -71,6 +87,8 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
     possible = taken.filter(~pl.col("refused")).sort("group", "group_held")
     opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "way")))
     group, held = possible["group"].to_numpy(), possible["group_held"].to_numpy()
+    swapped = possible["either_first"].to_numpy() & (used[group] >= 0) & (used[group] != held) & (opens[held] == YES)
+    opens[held[swapped]] = MAYBE
     unasked = ~possible["asked"].to_numpy()
     without = np.zeros(groups.height, np.bool_)
     without[group[unasked & (used[group] == held)]] = True
@@ -126,13 +144,13 @@ def opened(
                 if outcome != NO:
                     outcome = NO
                     joined[group] = earlier[at]
-            elif outcome == YES and way != NO and (way == UNSURE or held == MAYBE or (way == MAYBE and held == YES)):
+            elif outcome == YES and way != NO and (way >= UNSURE or held == MAYBE or (way == MAYBE and held == YES)):
                 outcome = MAYBE
             at += 1
         opens[group] = outcome
     used = np.full(count, -1)
     used[list(joined)] = list(joined.values())
-    return np.frombuffer(opens, np.int8), used
+    return np.frombuffer(opens, np.int8).copy(), used
 
 
 @cache

@@ -28,6 +28,9 @@ _F, _N, _T = range(3)
 # What is the same of all requests that one connection can carry.
 _ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart")
 
+#: When the first and the second request had been answered.
+_ANSWERS = ("first_answer_ms", "second_answer_ms")
+
 _Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 _OF_CONNECTIONS = (
@@ -45,8 +48,9 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
     not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
     (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
-    and server_ip (of its first request), phase (some request has a DNS phase), closings and unseen_closings (how often
-    its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not known),
+    and server_ip (of its first request), first_answer_ms and second_answer_ms (one, two of its requests had been
+    answered; NULL: nobody knows that so many were), phase (some request has a DNS phase), closings and unseen_closings
+    (how often its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not known),
     since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and nothing
     decides it.
     """
@@ -64,7 +68,10 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     phase = np.zeros(firsts.size, np.bool_)
     phase[group[rows["phase"].to_numpy()]] = True
     gone = _most(rows["gone_ms"].fill_null(np.inf), group, firsts.size).replace(np.inf, None)
-    return rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums).with_row_index("group")
+    answered = pl.concat([rows[name].alias("ended_ms") for name in _ANSWERS])
+    answers = _first_answers(answered, np.tile(group, len(_ANSWERS)), firsts.size)
+    kept = rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums)
+    return kept.with_columns(*answers).with_row_index("group")
 
 
 def modes_of(part: Part) -> pl.DataFrame:
@@ -110,6 +117,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         pl.Series("phase", phase),
         pl.Series("requests", np.bincount(group, minlength=firsts.size)),
         _most(ended, group, firsts.size).alias("ended_ms"),
+        *_first_answers(ended, group, firsts.size),
         _known(cross[firsts]).alias("cross_site"),
     )
     carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
@@ -131,6 +139,20 @@ def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     most = np.full(groups, -np.inf)
     np.maximum.at(most, group, values.fill_null(-np.inf).to_numpy())
     return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
+
+
+def _first_answers(ended: pl.Series, group: Ints, groups: int) -> list[pl.Series]:
+    """The two least of each group; NULL where fewer are known."""
+    values = ended.fill_null(np.inf).to_numpy()
+    order = np.lexsort((values, group))
+    starts = np.searchsorted(group[order], np.arange(groups + 1))
+    found = []
+    for place, name in enumerate(_ANSWERS):
+        least = np.full(groups, np.inf)
+        there = starts[:-1] + place < starts[1:]
+        least[there] = values[order[starts[:-1][there] + place]]
+        found.append(pl.Series(name, least).replace(np.inf, None))
+    return found
 
 
 def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> _Codes:

@@ -68,12 +68,37 @@ def other_protocol(way: str) -> pl.Expr:
 
 @cache
 def shares_host(rules: BrowserRules) -> pl.Expr:
-    """Whether requests without credentials would use the connection that the same name has for those with them."""
+    """Whether a request would use the connection that its name has for those of the other mode of credentials.
+
+    It does once that connection has answered two requests; before that it may come out either way.
+    """
     if not rules.modes_share_host:
         return pl.lit(NO, pl.Int8)
+    modes = three(pl.col("credentialed_held") != pl.col("credentialed"))
+    answered_two = (pl.col("second_answer_ms_held") <= pl.col("started_ms")).fill_null(value=False)
+    carried_two = pl.when(answered_two).then(YES).otherwise(MAYBE).cast(pl.Int8)
+    return pl.min_horizontal(modes, carried_two, _one_server(rules))
+
+
+@cache
+def shares_host_if_joined(rules: BrowserRules) -> pl.Expr:
+    """It certainly does (:func:`shares_host`) if that is another host's connection, which had carried one before."""
+    if not rules.modes_share_host:
+        return pl.lit(value=False)
+    answered_one = (pl.col("first_answer_ms_held") <= pl.col("started_ms")).fill_null(value=False)
+    return answered_one & (_one_server(rules) == YES)
+
+
+@cache
+def asked_at_once() -> pl.Expr:
+    """The later one was asked for before the earlier one's connection was established."""
+    return (pl.col("started_ms") < pl.col("connected_ms_held")).fill_null(value=False)
+
+
+def _one_server(rules: BrowserRules) -> pl.Expr:
+    """Whether both are for one host, over one protocol, and alike but for credentials."""
     alike = pl.when((pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)).then(YES).otherwise(NO)
-    modes = three(pl.col("credentialed_held") & ~pl.col("credentialed"))
-    ways = [same_pool(rules.pool - {"credentials"}), modes, alike.cast(pl.Int8), still_there()]
+    ways = [same_pool(rules.pool - {"credentials"}), alike.cast(pl.Int8), still_there()]
     return pl.when("same_host").then(pl.min_horizontal(ways)).otherwise(pl.lit(NO, pl.Int8))
 
 

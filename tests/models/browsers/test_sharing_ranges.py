@@ -1,0 +1,109 @@
+"""Where Firefox does not do the same each time, its range has all that it was seen to do, and no more."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from example_study import MakeTables
+
+from tests.fixtures.browser_models import browser_tables
+
+WWW, STATIC, IMG = "www.one.test", "static.one.test", "img.one.test"
+A, B, C = "104.16.0.1", "104.17.0.2", "104.18.0.3"
+
+Ranges = Callable[..., list[tuple[int, int]]]
+
+_DNS_MS, _CONNECT_MS, _WAIT_MS = 5.0, 20.0, 10.0
+
+
+@pytest.fixture
+def ranges(make_tables: MakeTables) -> Ranges:
+    """The least and the most connections of a page, in Chromium and in Firefox.
+
+    ``asked``: host, time in ms, and what differs from an image with credentials. ``answers``: the addresses of each
+    host, of which the first is connected. Each host has a connection for each mode of credentials, of which the page's
+    certificate, and all others, have all names. ``connections``: by host, what differs of its connections.
+    """
+
+    def found(
+        asked: list[tuple[str, float, dict[str, Any]]],
+        answers: dict[str, list[str]],
+        connections: dict[str, dict[str, Any]] | None = None,
+    ) -> list[tuple[int, int]]:
+        requests, opened = [], {}
+        for number, (host, started, more) in enumerate(asked):
+            kind = "image" if number else "document"
+            row = {"credentials": "include", "protocol": "h2", "resource_type": kind} | more
+            key = (host, row["credentials"])
+            new = key not in opened
+            own = opened.setdefault(
+                key,
+                {
+                    "connection_id": len(opened),
+                    "opened_ms": started,
+                    "established_ms": started + _DNS_MS + _CONNECT_MS,
+                    "protocol": row["protocol"],
+                },
+            )
+            ready = own["established_ms"]
+            requests.append(
+                {"visit_id": "v", "request_id": number, "scheme": "https", "host": host, "port": 443, "status": 200,
+                 "frame_site": "one.test", "connection_id": own["connection_id"], "server_ip": answers[host][0],
+                 "started_ms": started, "dns_ms": _DNS_MS if new else None, "connect_ms": _CONNECT_MS if new else None,
+                 "blocked_ms": 0.0 if new else max(0.0, ready - started), "send_ms": 0.0, "wait_ms": _WAIT_MS,
+                 "receive_ms": 0.0, **row}
+            )  # fmt: skip
+        hosts = list(answers)
+        tables = make_tables(
+            {
+                "visits": [{"visit_id": "v", "site": WWW, "status": "ok", "source": "crawl", "browser": "chromium",
+                            "third_party_cookies": "allowed"}],
+                "requests": requests,
+                "connections": [
+                    {"visit_id": "v", "first_host": host, "server_ip": answers[host][0], "port": 443, "tls": True,
+                     "certificate_id": "all", "source": "netlog", **own, **(connections or {}).get(host, {})}
+                    for (host, _), own in opened.items()
+                ],
+                "dns_queries": [
+                    {"visit_id": "v", "lookup_id": number, "host": host, "rtype": "A", "answers": answers[host],
+                     "asked_ms": min(row["started_ms"] for row in requests if row["host"] == host), "took_ms": _DNS_MS,
+                     "source": "browser"}
+                    for number, host in enumerate(hosts)
+                ],
+                "certificates": [{"certificate_id": "all", "san_count": len(hosts)}],
+                "certificate_names": [{"certificate_id": "all", "name": host} for host in hosts],
+                "hosts": [{"host": host, "registrable_domain": "one.test"} for host in hosts],
+            }
+        )  # fmt: skip
+        row = browser_tables(tables)["browser_counts"].row(0, named=True)
+        return [(row[f"{browser}_tls_low"], row[f"{browser}_tls_high"]) for browser in ("chromium", "firefox")]
+
+    return found
+
+
+OMIT: dict[str, Any] = {"credentials": "omit"}
+ELSEWHERE = {WWW: [A], STATIC: [B]}
+
+
+@pytest.mark.parametrize(("first", "later"), [({}, OMIT), (OMIT, {})])
+def test_a_connection_that_answered_two_requests_is_shared_by_both_modes_of_credentials(
+    ranges: Ranges, first: dict[str, Any], later: dict[str, Any]
+) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, first), (STATIC, 51.0, first), (STATIC, 500.0, later)]
+    assert ranges(page, ELSEWHERE) == [(3, 3), (2, 2)]
+    # After one answer, or none, it may be.
+    assert ranges([page[0], page[1], page[3]], ELSEWHERE) == [(3, 3), (2, 3)]
+    assert ranges([*page[:3], (STATIC, 52.0, later)], ELSEWHERE) == [(3, 3), (2, 3)]
+
+
+def test_a_connection_joined_has_carried_another_hosts_request_before(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (STATIC, 500.0, OMIT)]
+    assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 1)]
+
+
+@pytest.mark.parametrize(("first", "later"), [({}, OMIT), (OMIT, {})])
+def test_both_modes_at_once_where_one_joins_another_hosts_connection(
+    ranges: Ranges, first: dict[str, Any], later: dict[str, Any]
+) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, first), (STATIC, 51.0, later)]
+    assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 2)]
