@@ -47,12 +47,13 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
     not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
-    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
+    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), caused_ms
+    (what asked for the first, at least the document, had been answered; NULL: not known, or nothing did), connection_id
     and server_ip (of its first request), first_answer_ms and second_answer_ms (one, two of its requests had been
     answered; NULL: nobody knows that so many were), phase (some request has a DNS phase), closings and unseen_closings
-    (how often its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not known),
-    since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and nothing
-    decides it.
+    (how often its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not
+    known), since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and
+    nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -111,6 +112,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
         _connections(alike),
+        _caused(requests, kind, pages, ended)[firsts],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
         pl.Series("refused", refused),
@@ -139,6 +141,33 @@ def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     most = np.full(groups, -np.inf)
     np.maximum.at(most, group, values.fill_null(-np.inf).to_numpy())
     return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
+
+
+def _caused(requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
+    """``caused_ms``: when what asked for each request, or else the page's document, had been answered.
+
+    A document asks for what it names as it comes: of one, when it began to.
+    """
+    documents = pl.Series((kind == _NAVIGATION) | (kind == _SUBDOCUMENT))
+    answered = requests.select(
+        "visit_id",
+        "request_id",
+        caused_ms=ended - pl.when(documents).then(pl.col("receive_ms").fill_null(0)).otherwise(0),
+    )
+    main = pages["main"].gather(requests["visit_id"])
+    causes = [requests.select("visit_id", "initiator_id"), requests.select("visit_id", initiator_id=main)]
+    own, documents_own = (
+        each.join(
+            answered,
+            left_on=["visit_id", "initiator_id"],
+            right_on=["visit_id", "request_id"],
+            how="left",
+            maintain_order="left",
+        )["caused_ms"]
+        for each in causes
+    )
+    leads = (kind == _NAVIGATION) | (requests["request_id"] <= main.fill_null(-1)).to_numpy()
+    return own.fill_null(documents_own).set(pl.Series(leads), None)
 
 
 def _first_answers(ended: pl.Series, group: Ints, groups: int) -> list[pl.Series]:

@@ -62,8 +62,8 @@ FINDINGS = (
         ),
     ),
     RuleFinding(
-        "Where a name's only address is also one of an earlier name, whose connection leads elsewhere and may carry it by "
-        "its certificate, Firefox asks for several things of it at once over a connection each; Chromium over one.",
+        "Where a name's only address is also one of an earlier name, whose connection leads elsewhere and may carry it "
+        "by its certificate, Firefox may ask for several things of it at once over a connection each, Chromium not.",
         (
             ("address-subset-unconnected", "chromium", 2),
             ("address-subset-unconnected", "firefox", 7),
@@ -148,7 +148,7 @@ FINDINGS = (
     ),
     RuleFinding(
         "A frame that comes late counts from then on: it admits names that were not asked for before, and Firefox, "
-        "over HTTP/2, asks no more over that connection for names that it leaves out, also where it carried them before.",
+        "over HTTP/2, asks no more over that connection for names that it leaves out, even those that it carried.",
         (
             ("origin-late", "firefox", 2),
             ("origin-late-carried", "firefox", 2),
@@ -161,8 +161,8 @@ FINDINGS = (
         (("origin-certificate-missing", "firefox", 2), ("http3-origin-certificate-missing", "chromium", 2)),
     ),
     RuleFinding(
-        "In both browsers requests without credentials (crossorigin, fonts of another name, fetch that omits them) do not "
-        "join a connection that another name has for those with them, ORIGIN frame or not.",
+        "In both browsers requests without credentials (crossorigin, fonts of another name, fetch that omits them) do "
+        "not join a connection that another name has for those with them, ORIGIN frame or not.",
         (
             ("credentials-crossorigin", "chromium", 2),
             ("credentials-crossorigin", "firefox", 2),

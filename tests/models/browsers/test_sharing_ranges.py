@@ -107,3 +107,18 @@ def test_both_modes_at_once_where_one_joins_another_hosts_connection(
 ) -> None:
     page = [(WWW, 0.0, {}), (STATIC, 50.0, first), (STATIC, 51.0, later)]
     assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 2)]
+
+
+def test_of_two_connections_under_way_at_once_one_may_be_spare(ranges: Ranges) -> None:
+    shards = {WWW: [A], STATIC: [B], IMG: [B]}
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (IMG, 51.0, {})]
+    assert ranges(page, shards) == [(3, 3), (2, 3)]
+    assert ranges([*page[:2], (IMG, 500.0, {})], shards) == [(2, 2), (2, 2)]
+
+
+def test_a_frame_that_comes_while_a_listed_name_connects_may_be_in_time(ranges: Ranges) -> None:
+    listed = {"origin_set": [f"https://{WWW}", f"https://{STATIC}"]}
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {})]
+    assert ranges(page, ELSEWHERE, {WWW: listed | {"origin_ms": 70.0}}) == [(2, 2), (1, 2)]
+    assert ranges(page, ELSEWHERE, {WWW: listed | {"origin_ms": 40.0}}) == [(2, 2), (1, 1)]
+    assert ranges(page, ELSEWHERE, {WWW: listed | {"origin_ms": 900.0}}) == [(2, 2), (2, 2)]
