@@ -15,6 +15,7 @@ from originset.models.browsers.sharing_rules import (
     YES,
     asked_at_once,
     joins,
+    left_out_since,
     looked_up,
     shares_host,
     shares_host_if_joined,
@@ -43,6 +44,7 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
             shares_host(rules).alias("shares"),
             shares_host_if_joined(rules).alias("shares_if_joined"),
             asked_at_once().alias("at_once"),
+            left_out_since(rules).alias("left_out"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
         )
@@ -58,7 +60,10 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 def _way() -> pl.Expr:
     # What its own host's connection can carry, that or the one which it shares carries.
     return (
-        pl.when(pl.col("same_host") & (pl.col("may") == YES))
+        # Of a name that a frame has left out since, only what it opened for itself goes on.
+        pl.when("left_out")
+        .then("may")
+        .when(pl.col("same_host") & (pl.col("may") == YES))
         .then(SURE)
         .when(pl.col("shares") == YES)
         .then(SURE)

@@ -9,6 +9,7 @@ import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
 from originset.models.browsers.batch import Ints, Part, group_numbers
+from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
 # What a request is; a document's is one of the first two.
@@ -26,7 +27,7 @@ _TYPES = {
 _F, _N, _T = range(3)
 
 # What is the same of all requests that one connection can carry.
-_ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart")
+_ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart", "frames_missed")
 
 #: When the first and the second request had been answered.
 _ANSWERS = ("first_answer_ms", "second_answer_ms")
@@ -42,7 +43,8 @@ _OF_CONNECTIONS = (
 def asked(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per group of https and wss requests that one connection can carry, ordered by visit and first request.
 
-    What was sent after a server had closed the connection is a group of its own (:mod:`.lifetimes`).
+    What was sent after a server had closed the connection is a group of its own (:mod:`.lifetimes`), and so is what was
+    sent after an ORIGIN frame that leaves the host out (frames_missed, of :mod:`.late_frames`).
 
     ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
@@ -91,7 +93,9 @@ def modes_of(part: Part) -> pl.DataFrame:
     cross, apart = _frames(part, requests, visit, kind, pages)
     said = _modes(requests, visit, kind, cross, pages)
     socket = kind == _SOCKET
-    facts = pl.DataFrame({"cross": cross, "said": said, "apart": apart, "socket": socket})
+    facts = pl.DataFrame(
+        {"cross": cross, "said": said, "apart": apart, "socket": socket, "frames_missed": frames_missed(part, requests)}
+    )
     group, firsts = group_numbers(
         requests.select("visit_id", "connection_id", "host", "port", "protocol").hstack(facts)
     )
@@ -115,6 +119,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         _caused(requests, kind, pages, ended)[firsts],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
+        facts["frames_missed"].gather(firsts),
         pl.Series("refused", refused),
         pl.Series("phase", phase),
         pl.Series("requests", np.bincount(group, minlength=firsts.size)),

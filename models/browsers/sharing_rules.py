@@ -117,6 +117,14 @@ def asked_at_once() -> pl.Expr:
 
 
 @cache
+def left_out_since(rules: BrowserRules) -> pl.Expr:
+    """Of two of one host: an ORIGIN frame that the browser heeds as a restriction has come in between."""
+    if not rules.origin_restricts:
+        return pl.lit(value=False)
+    return pl.col("same_host") & (pl.col("frames_missed") != pl.col("frames_missed_held"))
+
+
+@cache
 def asked_ms() -> pl.Expr:
     """No browser asks for the later one before this: what asks for it has been answered then, or it is long before."""
     return pl.max_horizontal(pl.col("started_ms") - _SLACK_MS, "caused_ms")

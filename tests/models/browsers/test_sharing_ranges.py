@@ -122,3 +122,14 @@ def test_a_frame_that_comes_while_a_listed_name_connects_may_be_in_time(ranges: 
     assert ranges(page, ELSEWHERE, {WWW: listed | {"origin_ms": 70.0}}) == [(2, 2), (1, 2)]
     assert ranges(page, ELSEWHERE, {WWW: listed | {"origin_ms": 40.0}}) == [(2, 2), (1, 1)]
     assert ranges(page, ELSEWHERE, {WWW: listed | {"origin_ms": 900.0}}) == [(2, 2), (2, 2)]
+
+
+def test_a_late_frame_ends_the_sharing_of_a_name_that_it_leaves_out(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (STATIC, 900.0, {})]
+    alone = {WWW: {"origin_set": [f"https://{WWW}"], "origin_ms": 400.0}}
+    assert ranges(page, {WWW: [A], STATIC: [A]}, alone) == [(1, 1), (2, 2)]
+    assert ranges(page[:2], {WWW: [A], STATIC: [A]}, alone) == [(1, 1), (1, 1)]
+    # What it has opened for itself, it goes on using.
+    assert ranges(page, ELSEWHERE, alone) == [(2, 2), (2, 2)]
+    both = {WWW: {"origin_set": [f"https://{WWW}", f"https://{STATIC}"], "origin_ms": 400.0}}
+    assert ranges(page, {WWW: [A], STATIC: [A]}, both) == [(1, 1), (1, 1)]
