@@ -23,6 +23,7 @@ class BrowserRules:
     connections_per_host: int
     pool: frozenset[str]
     waits_for_connections_under_way: bool
+    only_first_at_address: bool
     carries_others: frozenset[str]
     modes_share_host: bool
     retries_share_connection: bool
@@ -67,6 +68,7 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
         connections_per_host=values["connections_per_host"],
         pool=frozenset(values["pool"]),
         waits_for_connections_under_way=values["waits_for_connections_under_way"],
+        only_first_at_address=values["only_first_at_address"],
         carries_others=frozenset(values["carries_others"]),
         modes_share_host=values["modes_share_host"],
         retries_share_connection=values["retries_share_connection"],

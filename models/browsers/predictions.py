@@ -54,7 +54,7 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
         .when(pl.col("protocol").is_null())
         .then(most)
         .when(pl.col("opens") > NO)
-        .then(pl.max_horizontal(modes, perhaps, perhaps_lives))
+        .then(pl.max_horizontal(modes, perhaps, perhaps_lives, pl.when("side_by_side").then(most).otherwise(1)))
         .otherwise("unseen_closings")
     )
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")

@@ -14,6 +14,7 @@ from originset.models.browsers.sharing_rules import (
     NO,
     YES,
     asked_at_once,
+    hides_spare,
     joins,
     left_out_since,
     looked_up,
@@ -34,7 +35,8 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), as_recorded (that it may, or
     does, rests on their being together in the recording), asked (looks the name up all the same), refused (it is asked
     in vain), either_first (of one host in both modes of credentials, asked for before the earlier one was connected:
-    the order may be the other). Pairs that come to nothing are left out.
+    the order may be the other), hides_spare (of several that the later one opens none is closed as spare). Pairs that
+    come to nothing are left out.
     """
     return (
         found.select(
@@ -44,14 +46,16 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
             shares_host(rules).alias("shares"),
             shares_host_if_joined(rules).alias("shares_if_joined"),
             asked_at_once().alias("at_once"),
+            hides_spare(rules, answers=found["answers"].null_count() < found.height).alias("hides_spare"),
             left_out_since(rules).alias("left_out"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
         )
-        .filter((pl.col("may") > NO) | (pl.col("shares") > NO))
+        .filter((pl.col("may") > NO) | (pl.col("shares") > NO) | pl.col("hides_spare"))
         .select(
             *("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused"),
             ((pl.col("shares") > NO) & pl.col("at_once")).alias("either_first"),
+            "hides_spare",
         )
     )
 
@@ -81,12 +85,15 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
 
     ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it certainly uses instead;
     else NULL), ``as_recorded`` (that it joins rests on the recording's showing it), ``looked_up`` (NULL: not known),
-    ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
+    ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer), ``side_by_side`` (each request may have opened
+    one of its own).
 
     Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
     it certainly may use, and certainly opens one if there is none that it could perhaps use.
     """
     refused = np.zeros(groups.height, np.int8)
+    side_by_side = np.zeros(groups.height, np.bool_)
+    side_by_side[taken.filter("hides_spare")["group"].to_numpy()] = True
     vain = taken.filter("refused")
     np.maximum.at(refused, vain["group"].to_numpy(), vain["may"].to_numpy())
     possible = taken.filter(~pl.col("refused")).sort("group", "group_held")
@@ -111,6 +118,7 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
             pl.select(pl.when(pl.Series(~open_question)).then(pl.Series(asked)).alias("looked_up")).to_series(),
             pl.Series("as_recorded", _as_recorded(possible, opens)),
             pl.Series("refused", refused),
+            pl.Series("side_by_side", side_by_side),
         ]
     )
 

@@ -125,6 +125,17 @@ def left_out_since(rules: BrowserRules) -> pl.Expr:
 
 
 @cache
+def hides_spare(rules: BrowserRules, *, answers: bool) -> pl.Expr:
+    """Several connections of the later one may stay, as the earlier one's stands before them at all their addresses."""
+    if not rules.only_first_at_address or not answers:
+        return pl.lit(value=False)
+    own, peers, peer = pl.col("answers"), pl.col("answers_held"), pl.col("peer_held")
+    elsewhere = (own.list.set_difference(peers).list.len() == 0) & ~own.list.contains(peer)
+    known = (~pl.col("same_host") & elsewhere).fill_null(value=False)
+    return known & (pl.min_horizontal("covers", same_pool(rules.pool), still_there()) > NO)
+
+
+@cache
 def asked_ms() -> pl.Expr:
     """No browser asks for the later one before this: what asks for it has been answered then, or it is long before."""
     return pl.max_horizontal(pl.col("started_ms") - _SLACK_MS, "caused_ms")

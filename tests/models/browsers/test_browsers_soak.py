@@ -26,9 +26,6 @@ DRAWN = tomllib.loads((Path(__file__).parent / "drawn.toml").read_text())["draw"
 
 # Cells that the models miss, each with why.
 EXPLAINED = {
-    "address-v6-first-only": "Firefox opens up to five connections to the second name at once, before it knows that it "
-    "speaks HTTP/2, and where several are ready together its requests go over two or three: in three of the five loads "
-    "stored and in six of ten others",
     "http3-alt-svc": "Firefox goes over to HTTP/3 with the first answer that offers it, Chromium later; protocols are "
     "taken from Chromium's capture",
     "http3-alt-svc-origin": "likewise",

@@ -133,3 +133,11 @@ def test_a_late_frame_ends_the_sharing_of_a_name_that_it_leaves_out(ranges: Rang
     assert ranges(page, ELSEWHERE, alone) == [(2, 2), (2, 2)]
     both = {WWW: {"origin_set": [f"https://{WWW}", f"https://{STATIC}"], "origin_ms": 400.0}}
     assert ranges(page, {WWW: [A], STATIC: [A]}, both) == [(1, 1), (1, 1)]
+
+
+def test_a_connection_that_hides_a_names_own_from_one_another(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), *((STATIC, 50.0 + n, {}) for n in range(8))]
+    assert ranges(page, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 7)], "at most six of one host"
+    assert ranges(page[:3], {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 3)]
+    assert ranges(page, {WWW: [A, B], STATIC: [B, C]}) == [(2, 2), (2, 2)], "at the other address they meet"
+    assert ranges(page, {WWW: [A, B], STATIC: [C]}) == [(2, 2), (2, 2)]
