@@ -34,8 +34,10 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
     least = pl.when(pl.col("opens") == YES).then(ordinary).otherwise(0)
-    again = pl.lit(1) if rules.retries_share_connection else pl.col("requests")
-    retried, perhaps = (pl.when(pl.col("refused") >= sure).then(again).otherwise(1) for sure in (YES, MAYBE))
+    # One each, those asked for later together; the connection that answered 421 may be left for a new one.
+    fewest, again = (1, 1) if rules.retries_share_connection else (2, pl.col("requests") + 1)
+    retried = pl.when(pl.col("refused") == YES).then(pl.min_horizontal(fewest, "requests")).otherwise(1)
+    perhaps = pl.when(pl.col("refused") > NO).then(again).otherwise(1)
     most = pl.min_horizontal(ordinary, modes * rules.connections_per_host)
     several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host)
     exact = pl.col("at_once").is_not_null() & (modes == 1)

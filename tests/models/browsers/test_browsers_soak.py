@@ -34,9 +34,6 @@ EXPLAINED = {
     "HTTP/2 wins its race with HTTP/3: in three of the five loads stored, in few of others",
     "protocol-http1-both": "over HTTP/1.1 Firefox holds back images until the head's style and script are there, and "
     "then gives the image whichever connection is idle: one that has carried something, or one opened in reserve",
-    "protocol-misdirected": "after a 421 Firefox asks for what is left of the first name anew, in three of the five "
-    "loads stored and in none of ten others",
-    "protocol-misdirected-again": "Firefox repeats requests one connection each, those made later over one",
 }
 
 

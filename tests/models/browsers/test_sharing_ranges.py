@@ -141,3 +141,10 @@ def test_a_connection_that_hides_a_names_own_from_one_another(ranges: Ranges) ->
     assert ranges(page[:3], {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 3)]
     assert ranges(page, {WWW: [A, B], STATIC: [B, C]}) == [(2, 2), (2, 2)], "at the other address they meet"
     assert ranges(page, {WWW: [A, B], STATIC: [C]}) == [(2, 2), (2, 2)]
+
+
+def test_requests_answered_421_are_repeated_on_several_connections(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), *((STATIC, 50.0 + n, {}) for n in range(3))]
+    refused = {WWW: {"misdirected": [STATIC]}}
+    assert ranges(page, {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (3, 5)]
+    assert ranges(page[:2], {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (2, 3)]
