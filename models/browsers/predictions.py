@@ -59,6 +59,9 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
         .then(pl.max_horizontal(modes, perhaps, perhaps_lives, pl.when("side_by_side").then(most).otherwise(1)))
         .otherwise("unseen_closings")
     )
+    if rules.quic_races_tcp:
+        several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
+        high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
 
 

@@ -148,3 +148,9 @@ def test_requests_answered_421_are_repeated_on_several_connections(ranges: Range
     refused = {WWW: {"misdirected": [STATIC]}}
     assert ranges(page, {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (3, 5)]
     assert ranges(page[:2], {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (2, 3)]
+
+
+def test_quic_races_tcp_in_firefox(ranges: Ranges) -> None:
+    h3 = {"protocol": "h3"}
+    page = [(WWW, 0.0, h3), (WWW, 50.0, h3), (STATIC, 50.0, h3)]
+    assert ranges(page, ELSEWHERE) == [(2, 2), (2, 3)], "one request cannot go over two connections"
