@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
-from originset.models.browsers.batch import Ints, Part, group_numbers
+from originset.models.browsers.batch import Ints, Part, group_numbers, matched
 from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
@@ -116,7 +116,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
         _connections(alike),
-        _caused(requests, kind, pages, ended)[firsts],
+        _caused(part, requests, kind, pages, ended)[firsts],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
         facts["frames_missed"].gather(firsts),
@@ -148,31 +148,25 @@ def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
 
 
-def _caused(requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
+def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
     """``caused_ms``: when what asked for each request, or else the page's document, had been answered.
 
-    A document asks for what it names as it comes: of one, when it began to.
+    A document asks for what it names as it comes: of one, when it began to. Nothing is answered before its connection
+    is established, whatever a recorder leaves out.
     """
     documents = pl.Series((kind == _NAVIGATION) | (kind == _SUBDOCUMENT))
-    answered = requests.select(
-        "visit_id",
-        "request_id",
-        caused_ms=ended - pl.when(documents).then(pl.col("receive_ms").fill_null(0)).otherwise(0),
-    )
+    read_ms = pl.when(documents).then(pl.col("receive_ms").fill_null(0)).otherwise(0)
+    established = matched(requests, part.connections, ["visit_id", "connection_id"], "established_ms")["established_ms"]
+    answered = requests.select("visit_id", "request_id", caused_ms=pl.max_horizontal(ended - read_ms, established))
     main = pages["main"].gather(requests["visit_id"])
-    causes = [requests.select("visit_id", "initiator_id"), requests.select("visit_id", initiator_id=main)]
-    own, documents_own = (
-        each.join(
-            answered,
-            left_on=["visit_id", "initiator_id"],
-            right_on=["visit_id", "request_id"],
-            how="left",
-            maintain_order="left",
-        )["caused_ms"]
-        for each in causes
+    by_initiator, by_document = (
+        matched(each.rename({"initiator_id": "request_id"}), answered, ["visit_id", "request_id"], "caused_ms")[
+            "caused_ms"
+        ]
+        for each in (requests.select("visit_id", "initiator_id"), requests.select("visit_id", initiator_id=main))
     )
     leads = (kind == _NAVIGATION) | (requests["request_id"] <= main.fill_null(-1)).to_numpy()
-    return own.fill_null(documents_own).set(pl.Series(leads), None)
+    return by_initiator.fill_null(by_document).set(pl.Series(leads), None)
 
 
 def _first_answers(ended: pl.Series, group: Ints, groups: int) -> list[pl.Series]:
