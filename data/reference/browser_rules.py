@@ -25,6 +25,7 @@ class BrowserRules:
     waits_for_connections_under_way: bool
     only_first_at_address: bool
     carries_others: frozenset[str]
+    holds_back_images: bool
     quic_races_tcp: bool
     modes_share_host: bool
     retries_share_connection: bool
@@ -71,6 +72,7 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
         waits_for_connections_under_way=values["waits_for_connections_under_way"],
         only_first_at_address=values["only_first_at_address"],
         carries_others=frozenset(values["carries_others"]),
+        holds_back_images=values["holds_back_images"],
         quic_races_tcp=values["quic_races_tcp"],
         modes_share_host=values["modes_share_host"],
         retries_share_connection=values["retries_share_connection"],

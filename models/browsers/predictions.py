@@ -11,7 +11,7 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES
+from originset.models.browsers.sharing_rules import NO, YES
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
@@ -39,15 +39,19 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     retried = pl.when(pl.col("refused") == YES).then(pl.min_horizontal(fewest, "requests")).otherwise(1)
     perhaps = pl.when(pl.col("refused") > NO).then(again).otherwise(1)
     most = pl.min_horizontal(ordinary, modes * rules.connections_per_host)
-    several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host)
-    exact = pl.col("at_once").is_not_null() & (modes == 1)
+    needed = "at_once" if "cross_site_frame" in rules.pool else "at_once_in_all_frames"
+    several = pl.min_horizontal(needed, rules.connections_per_host)
+    fewest_h1 = pl.min_horizontal(
+        "at_once_held_back" if rules.holds_back_images else needed, rules.connections_per_host
+    )
+    exact = pl.col(needed).is_not_null() & (modes == 1)
     # After each closing one at least is opened again, at most as many as are needed at once.
     lives = 1 + pl.col("closings")
     perhaps_lives = lives + pl.col("unseen_closings")
     at_most = pl.when(exact).then(several).otherwise(most) * perhaps_lives
     low = (
         pl.when(plain)
-        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(several).otherwise(1) + lives - 1))
+        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(fewest_h1).otherwise(1) + lives - 1))
         .otherwise(pl.when(pl.col("opens") == YES).then(retried).otherwise(0))
     )
     high = (

@@ -32,8 +32,6 @@ EXPLAINED = {
     "http3-origin-unknown": "Chromium does not ask DNS for a name in an ORIGIN frame, so its capture does not say that "
     "there is no such name: one or two. Firefox asks in vain; it has a second connection, for the page itself, where "
     "HTTP/2 wins its race with HTTP/3: in three of the five loads stored, in few of others",
-    "protocol-http1-both": "over HTTP/1.1 Firefox holds back images until the head's style and script are there, and "
-    "then gives the image whichever connection is idle: one that has carried something, or one opened in reserve",
 }
 
 

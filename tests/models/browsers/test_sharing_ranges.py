@@ -9,6 +9,7 @@ from example_study import MakeTables
 from tests.fixtures.browser_models import browser_tables
 
 WWW, STATIC, IMG = "www.one.test", "static.one.test", "img.one.test"
+THIRD = "img.three.test"
 A, B, C = "104.16.0.1", "104.17.0.2", "104.18.0.3"
 
 Ranges = Callable[..., list[tuple[int, int]]]
@@ -72,7 +73,7 @@ def ranges(make_tables: MakeTables) -> Ranges:
                 ],
                 "certificates": [{"certificate_id": "all", "san_count": len(hosts)}],
                 "certificate_names": [{"certificate_id": "all", "name": host} for host in hosts],
-                "hosts": [{"host": host, "registrable_domain": "one.test"} for host in hosts],
+                "hosts": [{"host": host, "registrable_domain": host.partition(".")[2]} for host in hosts],
             }
         )  # fmt: skip
         row = browser_tables(tables)["browser_counts"].row(0, named=True)
@@ -154,3 +155,30 @@ def test_quic_races_tcp_in_firefox(ranges: Ranges) -> None:
     h3 = {"protocol": "h3"}
     page = [(WWW, 0.0, h3), (WWW, 50.0, h3), (STATIC, 50.0, h3)]
     assert ranges(page, ELSEWHERE) == [(2, 2), (2, 3)], "one request cannot go over two connections"
+
+
+HTTP1: dict[str, Any] = {
+    "protocol": "http/1.1",
+    "wait_ms": 300.0,
+    "blocked_ms": 0.0,
+    "connect_ms": None,
+    "dns_ms": None,
+}
+IN_FRAME = HTTP1 | {"frame_site": "two.test"}
+
+
+@pytest.mark.parametrize(("host", "of_all_frames"), [(STATIC, 5), (THIRD, 3)])
+def test_what_frames_of_other_sites_ask_over_http1(ranges: Ranges, host: str, of_all_frames: int) -> None:
+    """Chromium keeps it apart, Firefox if they ask the page's own site."""
+    elsewhere = {WWW: [A], host: [B]}
+    page = [(WWW, 0.0, {}), (host, 50.0, HTTP1), (host, 51.0, HTTP1), (host, 900.0, HTTP1)]
+    at_once = [*page, (host, 60.0, IN_FRAME)]
+    assert ranges(at_once, elsewhere) == [(4, 4), (4, 4)], "not the sum for each"
+    after = [*page[:3], (host, 900.0, IN_FRAME), (host, 901.0, IN_FRAME)]
+    assert ranges(after, elsewhere) == [(5, 5), (of_all_frames, of_all_frames)]
+
+
+def test_firefox_holds_images_back_over_http1(ranges: Ranges) -> None:
+    script = HTTP1 | {"resource_type": "script"}
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, script), (STATIC, 51.0, script), (STATIC, 52.0, HTTP1)]
+    assert ranges(page, ELSEWHERE) == [(4, 4), (3, 4)]
