@@ -165,8 +165,12 @@ def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFram
         ]
         for each in (requests.select("visit_id", "initiator_id"), requests.select("visit_id", initiator_id=main))
     )
-    leads = (kind == _NAVIGATION) | (requests["request_id"] <= main.fill_null(-1)).to_numpy()
-    return by_initiator.fill_null(by_document).set(pl.Series(leads), None)
+    leads = pl.Series(kind == _NAVIGATION)
+    # What leads to the page is asked for by the redirect before it; of what else came before it nobody knows.
+    hops = answered.filter(leads).select(pl.col("caused_ms").shift(1).over("visit_id"))["caused_ms"]
+    before = (requests["request_id"] <= main).fill_null(value=False)
+    caused = by_initiator.fill_null(by_document).set(before | leads, None)
+    return caused.scatter(leads.arg_true(), hops)
 
 
 def _first_answers(ended: pl.Series, group: Ints, groups: int) -> list[pl.Series]:
