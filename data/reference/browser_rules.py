@@ -23,7 +23,10 @@ class BrowserRules:
     connections_per_host: int
     pool: frozenset[str]
     waits_for_connections_under_way: bool
+    only_first_at_address: bool
     carries_others: frozenset[str]
+    holds_back_images: bool
+    quic_races_tcp: bool
     modes_share_host: bool
     retries_share_connection: bool
     origin_permits: frozenset[str]
@@ -67,7 +70,10 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
         connections_per_host=values["connections_per_host"],
         pool=frozenset(values["pool"]),
         waits_for_connections_under_way=values["waits_for_connections_under_way"],
+        only_first_at_address=values["only_first_at_address"],
         carries_others=frozenset(values["carries_others"]),
+        holds_back_images=values["holds_back_images"],
+        quic_races_tcp=values["quic_races_tcp"],
         modes_share_host=values["modes_share_host"],
         retries_share_connection=values["retries_share_connection"],
         origin_permits=frozenset(values["origin_permits"]),

@@ -40,7 +40,8 @@ class Part:
 
 def read(rows: Mapping[str, pl.DataFrame]) -> Part:
     """A batch from the rows of INPUTS, by name, in any order; texts are Strings."""
-    facts, visits = BatchFacts.of(rows), rows["browser_visits"].sort("visit_id")
+    facts = BatchFacts.of(rows)
+    visits = rows["browser_visits"].sort("visit_id").with_columns(pl.col("document_host").cast(facts.hosts))
     requests = _numbered(rows["browser_requests"], visits).with_columns(
         pl.col("host", "frame_site").cast(facts.hosts),
         pl.col("server_ip").cast(facts.addresses),
@@ -91,8 +92,3 @@ def earlier_alike(rows: pl.DataFrame, number: str, keys: list[str]) -> pl.DataFr
     held = own.rename({number: f"{number}_held"})
     alike = own.join(held, on=keys, nulls_equal=True).filter(pl.col(f"{number}_held") < pl.col(number))
     return alike.select(number, f"{number}_held")
-
-
-def places(rows: Ints) -> pl.Series:
-    """Rows to gather; NULL for negative ones."""
-    return pl.Series(rows, dtype=pl.Int64).set(pl.Series(rows < 0), None)

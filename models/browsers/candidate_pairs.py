@@ -22,11 +22,12 @@ from originset.models.browsers.sharing_rules import (
 _OWN = (
     *("visit_id", "host", "port", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
     *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "since_ms", "misdirected"),
-    "h2_denied",
+    *("h2_denied", "started_ms", "caused_ms", "connected_ms", "frames_missed"),
 )
 _HOLDER = (
     *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
     *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id", "gone_ms"),
+    *("first_answer_ms", "second_answer_ms", "frames_missed"),
 )
 _PAGE = ["visit_id", "port"]
 _BOTH = ["group", "group_held"]

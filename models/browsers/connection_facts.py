@@ -74,11 +74,11 @@ def _own_connections(connections: pl.DataFrame) -> pl.DataFrame:
             pl.col("origin_set").drop_nulls().first().alias("origins"),
             pl.col("origin_ms").drop_nulls().first().alias("origins_ms"),
         )
-        .with_columns(_normal("origins"))
+        .with_columns(normal_origins("origins"))
     )
 
 
-def _normal(name: str) -> pl.Expr:
+def normal_origins(name: str) -> pl.Expr:
     """Entries of ORIGIN frames as RFC 6454 section 6.2 writes them: browsers take them with case, port and path."""
     entry = pl.element().str.to_lowercase().str.replace(r"^(https://[^/]*?)(?::443)?(?:/.*)?$", "${1}")
     # Where no frame is known at all, polars may have lost the type.

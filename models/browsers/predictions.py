@@ -11,7 +11,7 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES
+from originset.models.browsers.sharing_rules import NO, YES
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
@@ -34,18 +34,24 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
     least = pl.when(pl.col("opens") == YES).then(ordinary).otherwise(0)
-    again = pl.lit(1) if rules.retries_share_connection else pl.col("requests")
-    retried, perhaps = (pl.when(pl.col("refused") >= sure).then(again).otherwise(1) for sure in (YES, MAYBE))
+    # One each, those asked for later together; the connection that answered 421 may be left for a new one.
+    fewest, again = (1, 1) if rules.retries_share_connection else (2, pl.col("requests") + 1)
+    retried = pl.when(pl.col("refused") == YES).then(pl.min_horizontal(fewest, "requests")).otherwise(1)
+    perhaps = pl.when(pl.col("refused") > NO).then(again).otherwise(1)
     most = pl.min_horizontal(ordinary, modes * rules.connections_per_host)
-    several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host)
-    exact = pl.col("at_once").is_not_null() & (modes == 1)
+    needed = "at_once" if "cross_site_frame" in rules.pool else "at_once_in_all_frames"
+    several = pl.min_horizontal(needed, rules.connections_per_host)
+    fewest_h1 = pl.min_horizontal(
+        "at_once_held_back" if rules.holds_back_images else needed, rules.connections_per_host
+    )
+    exact = pl.col(needed).is_not_null() & (modes == 1)
     # After each closing one at least is opened again, at most as many as are needed at once.
     lives = 1 + pl.col("closings")
     perhaps_lives = lives + pl.col("unseen_closings")
     at_most = pl.when(exact).then(several).otherwise(most) * perhaps_lives
     low = (
         pl.when(plain)
-        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(several).otherwise(1) + lives - 1))
+        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(fewest_h1).otherwise(1) + lives - 1))
         .otherwise(pl.when(pl.col("opens") == YES).then(retried).otherwise(0))
     )
     high = (
@@ -54,9 +60,12 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
         .when(pl.col("protocol").is_null())
         .then(most)
         .when(pl.col("opens") > NO)
-        .then(pl.max_horizontal(modes, perhaps, perhaps_lives))
+        .then(pl.max_horizontal(modes, perhaps, perhaps_lives, pl.when("side_by_side").then(most).otherwise(1)))
         .otherwise("unseen_closings")
     )
+    if rules.quic_races_tcp:
+        several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
+        high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
 
 

@@ -9,12 +9,23 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES, in_time, joins, looked_up, shares_host
+from originset.models.browsers.sharing_rules import (
+    MAYBE,
+    NO,
+    YES,
+    asked_at_once,
+    hides_spare,
+    joins,
+    left_out_since,
+    looked_up,
+    shares_host,
+    shares_host_if_joined,
+)
 
 _Outcomes = np.ndarray[tuple[int], np.dtype[np.int8]]
 
-# Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or if
-# the earlier one joined another's connection (JOINED).
+# Of pairs of one host: whatever becomes of the earlier one, the later one goes with it (SURE), perhaps (UNSURE), or
+# certainly if the earlier one joined another's connection, else perhaps (JOINED).
 SURE, UNSURE, JOINED = 3, 4, 5
 
 
@@ -23,7 +34,9 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
     Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), as_recorded (that it may, or
     does, rests on their being together in the recording), asked (looks the name up all the same), refused (it is asked
-    in vain). Pairs that come to nothing are left out.
+    in vain), either_first (of one host in both modes of credentials, asked for before the earlier one was connected:
+    the order may be the other), hides_spare (of several that the later one opens none is closed as spare). Pairs that
+    come to nothing are left out.
     """
     return (
         found.select(
@@ -31,12 +44,19 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
             joins(rules, recorded=True).alias("may"),
             (joins(rules, recorded=False) < joins(rules, recorded=True)).alias("as_recorded"),
             shares_host(rules).alias("shares"),
-            in_time().alias("in_time"),
+            shares_host_if_joined(rules).alias("shares_if_joined"),
+            asked_at_once().alias("at_once"),
+            hides_spare(rules, answers=found["answers"].null_count() < found.height).alias("hides_spare"),
+            left_out_since(rules).alias("left_out"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
         )
-        .filter((pl.col("may") > NO) | (pl.col("shares") > NO))
-        .select("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused")
+        .filter((pl.col("may") > NO) | (pl.col("shares") > NO) | pl.col("hides_spare"))
+        .select(
+            *("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused"),
+            ((pl.col("shares") > NO) & pl.col("at_once")).alias("either_first"),
+            "hides_spare",
+        )
     )
 
 
@@ -44,10 +64,15 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 def _way() -> pl.Expr:
     # What its own host's connection can carry, that or the one which it shares carries.
     return (
-        pl.when(pl.col("same_host") & (pl.col("may") == YES))
+        # Of a name that a frame has left out since, only what it opened for itself goes on.
+        pl.when("left_out")
+        .then("may")
+        .when(pl.col("same_host") & (pl.col("may") == YES))
         .then(SURE)
         .when(pl.col("shares") == YES)
-        .then(pl.when(pl.col("in_time") == YES).then(SURE).when(pl.col("in_time") == NO).then(JOINED).otherwise(UNSURE))
+        .then(SURE)
+        .when((pl.col("shares") == MAYBE) & pl.col("shares_if_joined"))
+        .then(JOINED)
         .when(pl.col("same_host") | (pl.col("shares") == MAYBE))
         .then(UNSURE)
         .otherwise("may")
@@ -60,17 +85,22 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
 
     ``opens`` (NO, MAYBE, YES: it opens a connection), ``joins`` (the group whose connection it certainly uses instead;
     else NULL), ``as_recorded`` (that it joins rests on the recording's showing it), ``looked_up`` (NULL: not known),
-    ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer).
+    ``refused`` (NO, MAYBE, YES: asked in vain where 421 is the answer), ``side_by_side`` (each request may have opened
+    one of its own).
 
     Groups are taken in the order of their first requests. One opens no connection if an earlier one certainly did that
     it certainly may use, and certainly opens one if there is none that it could perhaps use.
     """
     refused = np.zeros(groups.height, np.int8)
+    side_by_side = np.zeros(groups.height, np.bool_)
+    side_by_side[taken.filter("hides_spare")["group"].to_numpy()] = True
     vain = taken.filter("refused")
     np.maximum.at(refused, vain["group"].to_numpy(), vain["may"].to_numpy())
     possible = taken.filter(~pl.col("refused")).sort("group", "group_held")
     opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "way")))
     group, held = possible["group"].to_numpy(), possible["group_held"].to_numpy()
+    swapped = possible["either_first"].to_numpy() & (used[group] >= 0) & (used[group] != held) & (opens[held] == YES)
+    opens[held[swapped]] = MAYBE
     unasked = ~possible["asked"].to_numpy()
     without = np.zeros(groups.height, np.bool_)
     without[group[unasked & (used[group] == held)]] = True
@@ -88,6 +118,7 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
             pl.select(pl.when(pl.Series(~open_question)).then(pl.Series(asked)).alias("looked_up")).to_series(),
             pl.Series("as_recorded", _as_recorded(possible, opens)),
             pl.Series("refused", refused),
+            pl.Series("side_by_side", side_by_side),
         ]
     )
 
@@ -126,13 +157,13 @@ def opened(
                 if outcome != NO:
                     outcome = NO
                     joined[group] = earlier[at]
-            elif outcome == YES and way != NO and (way == UNSURE or held == MAYBE or (way == MAYBE and held == YES)):
+            elif outcome == YES and way != NO and (way >= UNSURE or held == MAYBE or (way == MAYBE and held == YES)):
                 outcome = MAYBE
             at += 1
         opens[group] = outcome
     used = np.full(count, -1)
     used[list(joined)] = list(joined.values())
-    return np.frombuffer(opens, np.int8), used
+    return np.frombuffer(opens, np.int8).copy(), used
 
 
 @cache

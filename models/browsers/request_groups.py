@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
-from originset.models.browsers.batch import Ints, Part, group_numbers, places
+from originset.models.browsers.batch import Ints, Part, group_numbers, matched
+from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
 # What a request is; a document's is one of the first two.
@@ -26,7 +27,10 @@ _TYPES = {
 _F, _N, _T = range(3)
 
 # What is the same of all requests that one connection can carry.
-_ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart")
+_ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart", "frames_missed")
+
+#: When the first and the second request had been answered.
+_ANSWERS = ("first_answer_ms", "second_answer_ms")
 
 _Codes = np.ndarray[Any, np.dtype[np.int8]]
 
@@ -39,16 +43,19 @@ _OF_CONNECTIONS = (
 def asked(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per group of https and wss requests that one connection can carry, ordered by visit and first request.
 
-    What was sent after a server had closed the connection is a group of its own (:mod:`.lifetimes`).
+    What was sent after a server had closed the connection is a group of its own (:mod:`.lifetimes`), and so is what was
+    sent after an ORIGIN frame that leaves the host out (frames_missed, of :mod:`.late_frames`).
 
     ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
     not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
-    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
-    and server_ip (of its first request), phase (some request has a DNS phase), closings and unseen_closings (how often
-    its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not known),
-    since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and nothing
-    decides it.
+    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), caused_ms
+    (what asked for the first, at least the document, had been answered; NULL: not known, or nothing did), connection_id
+    and server_ip (of its first request), first_answer_ms and second_answer_ms (one, two of its requests had been
+    answered; NULL: nobody knows that so many were), phase (some request has a DNS phase), closings and unseen_closings
+    (how often its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not
+    known), since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and
+    nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -64,7 +71,10 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     phase = np.zeros(firsts.size, np.bool_)
     phase[group[rows["phase"].to_numpy()]] = True
     gone = _most(rows["gone_ms"].fill_null(np.inf), group, firsts.size).replace(np.inf, None)
-    return rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums).with_row_index("group")
+    answered = pl.concat([rows[name].alias("ended_ms") for name in _ANSWERS])
+    answers = _first_answers(answered, np.tile(group, len(_ANSWERS)), firsts.size)
+    kept = rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums)
+    return kept.with_columns(*answers).with_row_index("group")
 
 
 def modes_of(part: Part) -> pl.DataFrame:
@@ -79,11 +89,13 @@ def modes_of(part: Part) -> pl.DataFrame:
     """
     requests = part.requests.filter("secure")
     visit = requests["visit_id"].to_numpy().astype(np.int64)
-    kind, pages = _kinds(part, requests, visit)
+    kind, pages = _kinds(part, requests, visit), _pages(part)
     cross, apart = _frames(part, requests, visit, kind, pages)
     said = _modes(requests, visit, kind, cross, pages)
     socket = kind == _SOCKET
-    facts = pl.DataFrame({"cross": cross, "said": said, "apart": apart, "socket": socket})
+    facts = pl.DataFrame(
+        {"cross": cross, "said": said, "apart": apart, "socket": socket, "frames_missed": frames_missed(part, requests)}
+    )
     group, firsts = group_numbers(
         requests.select("visit_id", "connection_id", "host", "port", "protocol").hstack(facts)
     )
@@ -104,22 +116,19 @@ def modes_of(part: Part) -> pl.DataFrame:
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
         _connections(alike),
+        _caused(part, requests, kind, pages, ended)[firsts],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
+        facts["frames_missed"].gather(firsts),
         pl.Series("refused", refused),
         pl.Series("phase", phase),
         pl.Series("requests", np.bincount(group, minlength=firsts.size)),
         _most(ended, group, firsts.size).alias("ended_ms"),
+        *_first_answers(ended, group, firsts.size),
         _known(cross[firsts]).alias("cross_site"),
     )
     carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
-
-
-def page_sites(part: Part) -> pl.Series:
-    """Of each visit the site of its document, which may have come over http."""
-    _, pages = _kinds(part, part.requests, part.requests["visit_id"].to_numpy().astype(np.int64))
-    return pages["main_site"]
 
 
 def _connections(rows: pl.DataFrame) -> pl.Series:
@@ -139,11 +148,47 @@ def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
 
 
-def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.DataFrame]:
-    """What each request is; and of each visit main (the page's document), main_host and main_site.
+def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
+    """``caused_ms``: when what asked for each request, or else the page's document, had been answered.
 
-    The document is the first that is no redirect.
+    A document asks for what it names as it comes: of one, when it began to. Nothing is answered before its connection
+    is established, whatever a recorder leaves out.
     """
+    documents = pl.Series((kind == _NAVIGATION) | (kind == _SUBDOCUMENT))
+    read_ms = pl.when(documents).then(pl.col("receive_ms").fill_null(0)).otherwise(0)
+    established = matched(requests, part.connections, ["visit_id", "connection_id"], "established_ms")["established_ms"]
+    answered = requests.select("visit_id", "request_id", caused_ms=pl.max_horizontal(ended - read_ms, established))
+    main = pages["main"].gather(requests["visit_id"])
+    by_initiator, by_document = (
+        matched(each.rename({"initiator_id": "request_id"}), answered, ["visit_id", "request_id"], "caused_ms")[
+            "caused_ms"
+        ]
+        for each in (requests.select("visit_id", "initiator_id"), requests.select("visit_id", initiator_id=main))
+    )
+    leads = pl.Series(kind == _NAVIGATION)
+    # What leads to the page is asked for by the redirect before it; of what else came before it nobody knows.
+    hops = answered.filter(leads).select(pl.col("caused_ms").shift(1).over("visit_id"))["caused_ms"]
+    before = (requests["request_id"] <= main).fill_null(value=False)
+    caused = by_initiator.fill_null(by_document).set(before | leads, None)
+    return caused.scatter(leads.arg_true(), hops)
+
+
+def _first_answers(ended: pl.Series, group: Ints, groups: int) -> list[pl.Series]:
+    """The two least of each group; NULL where fewer are known."""
+    values = ended.fill_null(np.inf).to_numpy()
+    order = np.lexsort((values, group))
+    starts = np.searchsorted(group[order], np.arange(groups + 1))
+    found = []
+    for place, name in enumerate(_ANSWERS):
+        least = np.full(groups, np.inf)
+        there = starts[:-1] + place < starts[1:]
+        least[there] = values[order[starts[:-1][there] + place]]
+        found.append(pl.Series(name, least).replace(np.inf, None))
+    return found
+
+
+def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> _Codes:
+    """What each request is."""
     kind = (
         requests["resource_type"]
         .replace_strict(_TYPES, default=_OTHER, return_dtype=pl.Int8)
@@ -151,23 +196,22 @@ def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> tuple[_Codes, pl.
         .to_numpy()
         .copy()
     )
-    number = requests["request_id"].to_numpy()
-    first = np.flatnonzero((kind == _DOCUMENT) | (kind == _UNTYPED) | (number == 0))
-    redirects = requests["status"].gather(first).is_between(300, 399).fill_null(value=False).to_numpy()
-    row = np.full(part.visits.height, -1)
-    for those in (first, first[~redirects]):
-        row[visit[those[::-1]]] = those[::-1]
-    found = places(row)
-    pages = pl.DataFrame({"main": requests["request_id"].gather(found), "main_host": requests["host"].gather(found)})
-    pages = pages.with_columns(part.facts.sites(pages["main_host"]).alias("main_site"))
-    main = pages["main"].fill_null(-1).to_numpy()[visit]
+    main = part.visits["document_id"].fill_null(-1).to_numpy()[visit]
     document = (kind == _DOCUMENT) | (kind == _SUBDOCUMENT)
+    number = requests["request_id"].to_numpy()
+    # What nobody types is no frame's document: the page's own is, and what redirected there.
     leads = (document | (kind == _UNTYPED)) & (number <= main)
     kind[document] = _SUBDOCUMENT
     kind[requests["socket"].to_numpy() & ~document] = _SOCKET
     kind[kind == _UNTYPED] = _FETCH
     kind[leads] = _NAVIGATION
-    return kind, pages
+    return kind
+
+
+def _pages(part: Part) -> pl.DataFrame:
+    """Of each visit main (its document's request_id), main_host and main_site."""
+    pages = part.visits.select(pl.col("document_id").alias("main"), pl.col("document_host").alias("main_host"))
+    return pages.with_columns(part.facts.sites(pages["main_host"]).alias("main_site"))
 
 
 def _frames(

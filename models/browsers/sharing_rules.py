@@ -15,6 +15,9 @@ from originset.data.reference.browser_rules import BrowserRules, browser_rules
 
 NO, MAYBE, YES = 0, 1, 2
 
+# By how much browsers differ in when they ask for the same thing, or have connected for it, where nothing orders that.
+_SLACK_MS = 200.0
+
 
 @cache
 def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
@@ -23,24 +26,42 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     That its server may answer 421 is not asked. ``recorded``: a connection that carried both counts as evidence of what
     nothing else decides; without it, what is said does not rest on what the recording's own browser did.
     """
-    permits, restricts = (is_over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
-    framed, listed = framed_in_time(), lists_origin()
-    covers, by_address = ("covers", "reaches") if recorded else ("covers_by_names", "reaches_by_answers")
-    fit = pl.col(by_address)
-    if not rules.waits_for_connections_under_way:
-        fit = pl.min_horizontal(fit, _in_time_together() if recorded else in_time())
-    fit = pl.when(listed & permits).then(YES).when(framed & restricts).then(NO).otherwise(fit).cast(pl.Int8)
+    listed = lists_origin() & is_over(rules.origin_permits)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
-    others = (_carries(rules) & ~pl.col("h2_denied")) | (listed & permits & is_over(rules.origin_carries_others))
+    others = (_carries(rules) & ~pl.col("h2_denied")) | (listed & is_over(rules.origin_carries_others))
     elsewhere = pl.min_horizontal(
-        covers,
-        fit,
+        "covers" if recorded else "covers_by_names",
+        _leads_there(rules, recorded=recorded),
         same_pool(rules.pool, recorded=recorded),
         pl.when(alike | others).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
     return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
+
+
+def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
+    """Whether the earlier connection leads to the later one's server, by address or ORIGIN frame, and is so in time."""
+    permits, restricts = (is_over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
+    by_address = pl.col("reaches" if recorded else "reaches_by_answers")
+    there = _in_time_together() if recorded else in_time()
+    if not rules.waits_for_connections_under_way:
+        by_address = pl.min_horizontal(by_address, there)
+    leads = (
+        pl.when(lists_origin() & permits)
+        .then(YES)
+        .when(framed_in_time() & restricts)
+        .then(NO)
+        .otherwise(by_address)
+        .cast(pl.Int8)
+    )
+    if not rules.waits_for_connections_under_way:
+        return leads
+    # Which of two that are under way at once carries the requests is a race; a frame, too, may be in time for it.
+    maybe = pl.lit(MAYBE, pl.Int8)
+    leads = pl.min_horizontal(leads, pl.when(asked_at_once()).then(maybe).otherwise(pl.max_horizontal(there, maybe)))
+    perhaps = pl.max_horizontal(leads, maybe)
+    return pl.when(listed_while_connecting() & permits).then(perhaps).otherwise(leads)
 
 
 @cache
@@ -68,12 +89,62 @@ def other_protocol(way: str) -> pl.Expr:
 
 @cache
 def shares_host(rules: BrowserRules) -> pl.Expr:
-    """Whether requests without credentials would use the connection that the same name has for those with them."""
+    """Whether a request would use the connection that its name has for those of the other mode of credentials.
+
+    It does once that connection has answered two requests; before that it may come out either way.
+    """
     if not rules.modes_share_host:
         return pl.lit(NO, pl.Int8)
+    modes = three(pl.col("credentialed_held") != pl.col("credentialed"))
+    answered_two = (pl.col("second_answer_ms_held") <= asked_ms()).fill_null(value=False)
+    carried_two = pl.when(answered_two).then(YES).otherwise(MAYBE).cast(pl.Int8)
+    return pl.min_horizontal(modes, carried_two, _one_server(rules))
+
+
+@cache
+def shares_host_if_joined(rules: BrowserRules) -> pl.Expr:
+    """It certainly does (:func:`shares_host`) if that is another host's connection, which had carried one before."""
+    if not rules.modes_share_host:
+        return pl.lit(value=False)
+    answered_one = (pl.col("first_answer_ms_held") <= asked_ms()).fill_null(value=False)
+    return answered_one & (_one_server(rules) == YES)
+
+
+@cache
+def asked_at_once() -> pl.Expr:
+    """The later one may have been asked for before the earlier one's connection was established."""
+    return (asked_ms() < pl.col("connected_ms_held")).fill_null(value=False)
+
+
+@cache
+def left_out_since(rules: BrowserRules) -> pl.Expr:
+    """Of two of one host: an ORIGIN frame that the browser heeds as a restriction has come in between."""
+    if not rules.origin_restricts:
+        return pl.lit(value=False)
+    return pl.col("same_host") & (pl.col("frames_missed") != pl.col("frames_missed_held"))
+
+
+@cache
+def hides_spare(rules: BrowserRules, *, answers: bool) -> pl.Expr:
+    """Several connections of the later one may stay, as the earlier one's stands before them at all their addresses."""
+    if not rules.only_first_at_address or not answers:
+        return pl.lit(value=False)
+    own, peers, peer = pl.col("answers"), pl.col("answers_held"), pl.col("peer_held")
+    elsewhere = (own.list.set_difference(peers).list.len() == 0) & ~own.list.contains(peer)
+    known = (~pl.col("same_host") & elsewhere).fill_null(value=False)
+    return known & (pl.min_horizontal("covers", same_pool(rules.pool), still_there()) > NO)
+
+
+@cache
+def asked_ms() -> pl.Expr:
+    """No browser asks for the later one before this: what asks for it has been answered then, or it is long before."""
+    return pl.max_horizontal(pl.col("started_ms") - _SLACK_MS, "caused_ms")
+
+
+def _one_server(rules: BrowserRules) -> pl.Expr:
+    """Whether both are for one host, over one protocol, and alike but for credentials."""
     alike = pl.when((pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)).then(YES).otherwise(NO)
-    modes = three(pl.col("credentialed_held") & ~pl.col("credentialed"))
-    ways = [same_pool(rules.pool - {"credentials"}), modes, alike.cast(pl.Int8), still_there()]
+    ways = [same_pool(rules.pool - {"credentials"}), alike.cast(pl.Int8), still_there()]
     return pl.when("same_host").then(pl.min_horizontal(ways)).otherwise(pl.lit(NO, pl.Int8))
 
 
@@ -134,6 +205,12 @@ def is_over(protocols: frozenset[str]) -> pl.Expr:
 def lists_origin() -> pl.Expr:
     """The earlier connection's ORIGIN frames list the later one's origin."""
     return pl.col("planned") | (framed_in_time() & pl.col("in_set"))
+
+
+def listed_while_connecting() -> pl.Expr:
+    """The ORIGIN frame that lists the later one's origin came while that was connecting to its own, or nearly."""
+    came, connected = pl.col("origins_ms_held"), pl.col("connected_ms") + _SLACK_MS
+    return (pl.col("in_set") & (came > pl.col("ready_ms")) & (came <= connected)).fill_null(value=False)
 
 
 def framed_in_time() -> pl.Expr:

@@ -114,6 +114,6 @@ class FirefoxDriver:
         self._browser.load(url, settled=settled, patience_s=last_s(page) + _TIMEOUT_S)
 
 
-def last_s(page: Resource) -> float:
-    """How long after the load event a page's last request comes."""
-    return max((one.after_ms or 0 for one in page.walk()), default=0) / 1000
+def last_s(resource: Resource) -> float:
+    """How long after the load event the last request below a resource comes: scripts that wait add up."""
+    return max(((one.after_ms or 0) / 1000 + last_s(one) for one in resource.loads), default=0.0)

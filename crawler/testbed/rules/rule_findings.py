@@ -62,6 +62,15 @@ FINDINGS = (
         ),
     ),
     RuleFinding(
+        "Where a name's only address is also one of an earlier name, whose connection leads elsewhere and may carry it "
+        "by its certificate, Firefox may ask for several things of it at once over a connection each, Chromium not.",
+        (
+            ("address-subset-unconnected", "chromium", 2),
+            ("address-subset-unconnected", "firefox", 7),
+            ("address-subset-certificate-missing", "firefox", 2),
+        ),
+    ),
+    RuleFinding(
         "Chromium does none of this across sites while third-party cookies are blocked; Firefox does.",
         (
             ("address-same-cross-site", "chromium", 1),
@@ -139,9 +148,10 @@ FINDINGS = (
     ),
     RuleFinding(
         "A frame that comes late counts from then on: it admits names that were not asked for before, and Firefox, "
-        "over HTTP/2, asks no more over that connection for names that it leaves out.",
+        "over HTTP/2, asks no more over that connection for names that it leaves out, even those that it carried.",
         (
             ("origin-late", "firefox", 2),
+            ("origin-late-carried", "firefox", 2),
             ("origin-late-own-only", "firefox", 2),
             ("http3-origin-late", "chromium", 2),
         ),
@@ -151,8 +161,8 @@ FINDINGS = (
         (("origin-certificate-missing", "firefox", 2), ("http3-origin-certificate-missing", "chromium", 2)),
     ),
     RuleFinding(
-        "In both browsers requests without credentials (crossorigin, fonts of another name, fetch that omits them) go "
-        "over connections of their own, ORIGIN frame or not.",
+        "In both browsers requests without credentials (crossorigin, fonts of another name, fetch that omits them) do "
+        "not join a connection that another name has for those with them, ORIGIN frame or not.",
         (
             ("credentials-crossorigin", "chromium", 2),
             ("credentials-crossorigin", "firefox", 2),
@@ -162,6 +172,16 @@ FINDINGS = (
             ("credentials-fetch-omit", "firefox", 2),
             ("origin-anonymous", "firefox", 2),
             ("http3-origin-anonymous", "chromium", 2),
+        ),
+    ),
+    RuleFinding(
+        "In Chromium they have connections of their own for the same name, too. In Firefox either kind uses the "
+        "connection that its name has for the other, certainly once that has carried more than one request.",
+        (
+            ("credentials-anonymous-first", "chromium", 3),
+            ("credentials-anonymous-first", "firefox", 2),
+            ("credentials-fetch-omit-own", "chromium", 2),
+            ("credentials-fetch-omit-own", "firefox", 1),
         ),
     ),
     RuleFinding(

@@ -78,6 +78,7 @@ class _Connection(QuicConnectionProtocol):
         self._server_name: str | None = None
         self._hooked = False
         self._late: asyncio.TimerHandle | None = None
+        self._early: list[QuicEvent] = []
 
     def datagram_received(self, data: bytes | str, addr: Any) -> None:  # noqa: ANN401 - the base's: two forms of address
         self._peer = (addr[0], addr[1])
@@ -106,8 +107,11 @@ class _Connection(QuicConnectionProtocol):
                 self._late.cancel()
         elif isinstance(event, StreamReset | StopSendingReceived) and (running := self._tasks.get(event.stream_id)):
             running.cancel()
+        # RFC 9001 section 4.6: a client that was here before sends requests with its first packets (0-RTT).
+        self._early.append(event)
         if self._h3 is not None:
-            for http_event in self._h3.handle_event(event):
+            events, self._early = self._early, []
+            for http_event in (http_event for one in events for http_event in self._h3.handle_event(one)):
                 self._receive(http_event)
 
     def _shaken(self, event: HandshakeCompleted) -> None:

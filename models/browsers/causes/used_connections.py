@@ -7,7 +7,6 @@ import polars as pl
 
 from originset.models.browsers.batch import Part, matched
 from originset.models.browsers.connection_facts import answers_of, literals, name_ready
-from originset.models.browsers.request_groups import page_sites
 
 _KEY = ["visit_id", "connection_id"]
 _CARRIED = (
@@ -25,7 +24,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
 
     Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, socket (its first request's),
     credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, browser, speaks_http2 (its recorder),
-    privacy_mode, peer, asn, site (of the host), main_site (of the page's document, over http too), opened_ms, ready_ms,
+    privacy_mode, peer, asn, site (of the host), main_site (of the page's document), opened_ms, ready_ms,
     established_ms, last_ms (when its last answer ended), closed_ms, lasting (NULL: when it closed is not known; else
     whether it outlived the page), certificate_id, names_known, origins, misdirected (hosts answered 421), answers.
 
@@ -39,8 +38,6 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     np.maximum.at(last, of[known], rows["ended_ms"].fill_null(-np.inf).to_numpy()[known])
     firsts = np.sort(first[first >= 0])
     carried = rows.select(*_CARRIED, "server_ip", "started_ms", "ready_ms", "connected_ms", "connection")[firsts]
-    if not part.requests["secure"].all():
-        carried = carried.with_columns(page_sites(part)[carried["visit_id"]])
     last_ms = pl.Series("last_ms", last[of[firsts]])
     told = matched(carried, part.connections, _KEY, *_TOLD)
     answers = matched(carried, answers_of(part), ["visit_id", "host"])

@@ -60,7 +60,8 @@ AGAIN = ((WWW, 0.0, 90.0, [0.0]), (WWW, 200.0, 290.0, [200.0]), (WWW, 400.0, 900
 
 @pytest.mark.parametrize("protocol", ["h2", "h3", "http/1.1"])
 def test_a_connection_that_was_closed_carries_nothing_more(page, protocol) -> None:
-    assert ranges(page(*AGAIN, protocol=protocol)) == [(3, 3), (3, 3)]
+    beside = 1 if protocol == "h3" else 0  # Firefox: over TCP, which QUIC races; it needs two requests to show
+    assert ranges(page(*AGAIN, protocol=protocol)) == [(3, 3), (3, 3 + beside)]
 
 
 @pytest.mark.parametrize("protocol", ["h2", "http/1.1"])

@@ -91,7 +91,9 @@ def assert_contained(tables) -> None:
 
 
 def test_nothing_is_missing_in_a_capture() -> None:
-    assert full()["chromium_tls"].null_count() == full()["firefox_tls"].null_count() == 0
+    """Chromium does the same each time; Firefox races, whatever is known."""
+    assert full()["chromium_tls"].null_count() == 0
+    assert full().select(pl.col("firefox_tls_high") - pl.col("firefox_tls_low")).max().item() <= 1
 
 
 def test_each_kind_of_fact_alone() -> None:

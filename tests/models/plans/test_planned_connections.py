@@ -106,7 +106,8 @@ def test_over_http3_chromium_heeds_the_set_and_does_not_ask(make_tables) -> None
     found = planned_connections(page(make_tables, protocol="h3"), plan_of())
     assert opened(found, "chromium", PLANNED) == [1, 0, 0, 0]
     assert opened(found, "chromium", PLANNED, "looked_up") == [True, False, False, True]
-    assert opened(found, "firefox", PLANNED) == [1, 1, 0, 0]
+    assert opened(found, "firefox", PLANNED) == [1, 1, 1, 0], "img.one.test and static.one.test are asked for at once"
+    assert opened(found, "firefox", PLANNED, "tls_low") == [1, 1, 0, 0]
     dns = {row["browser"]: row["dns"] for row in found.pages.filter(model=PLANNED).iter_rows(named=True)}
     assert dns == {"chromium": 2, "firefox": 4}
 

@@ -70,9 +70,17 @@ class Client(QuicConnectionProtocol):
 
 
 def fetch(
-    testbed: Testbed, server_name: str, *urls: str, ticket: aioquic.tls.SessionTicket | None = None, at: str = ""
+    testbed: Testbed,
+    server_name: str,
+    *urls: str,
+    ticket: aioquic.tls.SessionTicket | None = None,
+    at: str = "",
+    wait_connected: bool = True,
 ) -> Got:
-    """Get URLs one after the other over one connection, opened for ``server_name``."""
+    """Get URLs one after the other over one connection, opened for ``server_name``.
+
+    Without ``wait_connected`` the first request goes with the first packets, which needs a ``ticket``.
+    """
     got = Got()
 
     async def run() -> None:
@@ -91,6 +99,7 @@ def fetch(
             configuration=configuration,
             create_protocol=partial(Client, got=got),
             session_ticket_handler=keep,
+            wait_connected=wait_connected,
         ) as client:
             assert isinstance(client, Client)
             for url in urls:
@@ -203,6 +212,16 @@ def test_resumption_is_logged(captures: Testbed) -> None:
     second = fetch(captures, "http3.test", "https://http3.test/", ticket=first.ticket)
     assert second.statuses == [200]
     assert [one.resumed for one in captures.handshakes()[-2:]] == [False, True]
+
+
+def test_requests_before_the_handshake_is_complete_are_answered_after_it(captures: Testbed) -> None:
+    first = fetch(captures, "http3.test", "https://http3.test/")
+    requests = len(captures.requests())
+    early = fetch(captures, "http3.test", "https://http3.test/", ticket=first.ticket, wait_connected=False)
+    assert early.statuses == [200]
+    (handshake,) = captures.handshakes()[-1:]
+    assert [(one.connection, one.path) for one in captures.requests()[requests:]] == [(handshake.connection, "/")]
+    assert handshake.resumed
 
 
 @pytest.mark.parametrize("name", ["http3.test", "told.test"])
