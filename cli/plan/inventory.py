@@ -80,6 +80,7 @@ def command(
 
     CERTIFICATES is a CSV or Parquet file with the columns certificate and names, and key_holder, ca, owner, shared,
     opt_out, multi_cdn and caa as far as they are known. Names are ranked by the connections that they save each day.
+    Certificates that cover a site together, as an RSA and an ECDSA one do, get the same names.
 
     Example: originset plan inventory certificates.csv --pairs traffic.csv --out plan.json
     """
@@ -105,7 +106,7 @@ def _show(made: InventoryPlan, out: Path | None, output_format: str) -> None:
         }
         write_text_or_print(out, json.dumps(content, indent=1) + "\n")
     total = made.left_out["connections"].sum()
-    certificates = made.additions["certificate"].n_unique()
+    certificates = made.additions["certificates"].explode().n_unique()
     saved = made.additions["connections_saved"].sum()
     note(f"{made.additions.height} names for {certificates} certificates save {saved} of {total} connections a day")
     for reason, pairs, connections in made.left_out.filter(pl.col("reason") != "planned").iter_rows():

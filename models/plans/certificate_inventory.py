@@ -12,9 +12,9 @@ import polars as pl
 
 from originset.models.plans.plan_queries import plan_rows
 
-#: ``inventory``: one row a certificate (certificates for the same names with other keys are one). ``shared``: its names
-#: are the operator's own, made to be used by all customers' pages. ``caa``: the CAs that the names' CAA records permit,
-#: NULL for any (RFC 8659). ``multi_cdn``: other CDNs serve the names too, so that a client may not come to us for them.
+#: ``inventory``: one row a certificate. ``shared``: its names are the operator's own, made to be used by all customers'
+#: pages. ``caa``: the CAs that the names' CAA records permit, NULL for any (RFC 8659). ``multi_cdn``: other CDNs serve
+#: the names too, so that a client may not come to us for them.
 INVENTORY = pl.Schema(
     {
         "certificate": pl.String(),
@@ -35,6 +35,10 @@ PAIRS = pl.Schema({"site": pl.String(), "host": pl.String(), "connections": pl.I
 # A DNS name in the extension: tag and length before it (RFC 5280 section 4.2.1.6).
 _NAME_OVERHEAD_BYTES = 2
 
+# An RSA and an ECDSA certificate, old and new ones, have one set of names, or few. A name that more sets have in common
+# belongs to no customer: what its pages lack is not to be added to everybody's certificates.
+_NAME_SETS_OF_A_SITE = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -46,7 +50,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class InventoryPlan:
-    """``additions``: certificate, name, rank, sites, connections_saved (a day), added_bytes; best certificate first.
+    """``additions``: unit, certificates, name, rank, sites, connections_saved (a day), added_bytes (of each).
+
+    A unit is one certificate or those that are changed together, called by its first in the inventory's order;
+    ``certificates`` are those of it that get the name. The best addition comes first.
 
     ``left_out``: reason, pairs, connections; with ``already covered`` and ``planned`` it sums up to all pairs.
     """
@@ -58,15 +65,27 @@ class InventoryPlan:
 def plan_inventory(inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits) -> InventoryPlan:
     """The plan for an inventory (columns as :data:`INVENTORY`) by real traffic (columns as :data:`PAIRS`).
 
-    A name is proposed for a certificate only where the operator holds its key, neither side has opted out, the name is
-    a shared one or the same owner's (never another customer's), no other CDN serves it, its CAA permits the
-    certificate's CA, and the CA's limit leaves room. Raises as
+    Certificates that cover a site together, such as an RSA and an ECDSA one, or an old and a new one, are one unit,
+    since a client gets any of them: a name is added to each of them that lacks it. What forbids a name to one of them
+    forbids it to the unit, and the fullest of them says how many the CA still takes.
+
+    A name is proposed for a unit only where the operator holds all keys, neither side has opted out, the name is a
+    shared one or the same owner's (never another customer's), no other CDN serves it, its CAA permits the
+    certificates' CAs, and the CA's limit leaves room. Raises as
     :func:`originset.models.plans.plan_queries.plan_rows`, where ``pairs`` cannot be read.
     """
-    tables = {"inventory": inventory.with_row_index("row").lazy(), "pairs": pairs}
-    rows = plan_rows("inventory_names", tables, {"additions": limits.additions, "names": limits.names})
-    additions = rows.filter(outcome="planned").select(
-        "certificate",
+    one_set = pl.col("names").list.unique().list.sort().list.join(" ", ignore_nulls=True)
+    numbered = inventory.with_row_index("row").with_columns(name_set=one_set)
+    groups = plan_rows("inventory_site_groups", {"inventory": numbered.lazy(), "pairs": pairs}, {})
+    together = groups.filter(pl.col("name_sets") <= _NAME_SETS_OF_A_SITE)["rows"]
+    units = pl.Series("unit", _joined(inventory.height, together.to_list()), pl.UInt32)
+    tables = {"inventory": numbered.with_columns(units).lazy(), "pairs": pairs}
+    parameters = {"additions": limits.additions, "names": limits.names, "name_sets": _NAME_SETS_OF_A_SITE}
+    rows = plan_rows("inventory_names", tables, parameters)
+    planned = rows.filter(outcome="planned")
+    additions = planned.select(
+        inventory["certificate"].gather(planned["unit"]).alias("unit"),
+        pl.col("lacking").alias("certificates"),
         pl.col("host").alias("name"),
         "rank",
         "sites",
@@ -75,6 +94,23 @@ def plan_inventory(inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits)
     )
     left_out = rows.group_by(pl.col("outcome").alias("reason")).agg(pl.col("pairs", "connections").sum())
     return InventoryPlan(
-        additions=additions.sort("connections_saved", "certificate", "name", descending=[True, False, False]),
+        additions=additions.sort("connections_saved", "unit", "name", descending=[True, False, False]),
         left_out=left_out.sort("connections", "reason", descending=[True, False]),
     )
+
+
+def _joined(count: int, groups: list[list[int]]) -> list[int]:
+    """The unit of each of ``count`` certificates, called by its first: what one of ``groups`` has is in one unit."""
+    above = list(range(count))
+
+    def first(row: int) -> int:
+        while above[row] != row:
+            above[row] = above[above[row]]
+            row = above[row]
+        return row
+
+    for group in groups:
+        firsts = {first(row) for row in group}
+        for row in firsts:
+            above[row] = min(firsts)
+    return [first(row) for row in range(count)]

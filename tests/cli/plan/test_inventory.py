@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_rows_and_reasons(run, files) -> None:
     done = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "csv")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1:] == ["a,font.cdn.test,1,1,30,15", "a,lib.cdn.test,2,1,10,14"]
+    assert done.stdout.splitlines()[1:] == ["a,a,font.cdn.test,1,1,30,15", "a,a,lib.cdn.test,2,1,10,14"]
     assert "2 names for 1 certificates save 40 of 43 connections a day" in done.stderr
     assert "3 connections of 1 pairs: the host is no name for a certificate" in done.stderr
     one = run("plan", "inventory", files[0], "--pairs", files[1], "--max-additions", "1", "--format", "json")
