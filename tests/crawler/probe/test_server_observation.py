@@ -18,7 +18,7 @@ def test_private_addresses_are_not_contacted(address: str, monkeypatch: pytest.M
     def contacted(*_: object) -> None:
         raise AssertionError("contacted")
 
-    monkeypatch.setattr(server_observation, "Connection", contacted)
+    monkeypatch.setattr(server_observation, "ProbeConnection", contacted)
     public, private = ProbeTarget("a.test", "151.101.1.1"), ProbeTarget("a.test", "10.0.0.9")
     answer, security, why = asyncio.run(server_observation._own_answer(public, "b.test", 443, [address]))
     assert (answer, security) == (None, None)
