@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -26,6 +26,9 @@ MAX_HOSTS = 50
 DEADLINE_SECONDS = 120.0
 
 _HTTPS, _ALTERNATIVE = 443, 8443
+
+# Servers that are looked at together; each of them has a few connections open.
+_SIDE_BY_SIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class ServerObservation:
     """All that was seen. ``payloads``: of the ORIGIN frames over HTTP/2; ``http3_payloads``: None where it has none.
 
     ``not_tried``: hosts beyond :data:`MAX_HOSTS`. ``unfinished``: hosts that the deadline left no time for.
+    ``certificate``: the server's own, DER.
     """
 
     target: ProbeTarget
@@ -98,6 +102,8 @@ class ServerObservation:
     hosts: tuple[HostObservation, ...] = ()
     not_tried: int = 0
     unfinished: int = 0
+    tls_version: str = ""
+    certificate: bytes = b""
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -119,6 +125,31 @@ def observe_server(target: ProbeTarget, seconds: float = DEADLINE_SECONDS) -> Se
         ProbeError: the server cannot be reached or trusted for the site, or tells too little of itself in that time.
     """
     return asyncio.run(_observe(target, seconds))
+
+
+def observe_servers(targets: Sequence[ProbeTarget], seconds: float) -> list[ServerObservation | ProbeError]:
+    """Look at several servers side by side, as :func:`observe_server` does; what it raises is in a server's place.
+
+    Takes at most ``seconds`` for all of them.
+    """
+    return asyncio.run(_observe_all(targets, seconds))
+
+
+async def _observe_all(targets: Sequence[ProbeTarget], seconds: float) -> list[ServerObservation | ProbeError]:
+    slots = asyncio.Semaphore(_SIDE_BY_SIDE)
+    ends = asyncio.get_running_loop().time() + seconds
+
+    async def one(target: ProbeTarget) -> ServerObservation | ProbeError:
+        async with slots:
+            rest = ends - asyncio.get_running_loop().time()
+            if rest <= 0:
+                return ProbeError(target.site, target.address, target.port, "was not asked: no time was left")
+            try:
+                return await _observe(target, rest)
+            except ProbeError as error:
+                return error
+
+    return await asyncio.gather(*map(one, targets))
 
 
 async def _observe(target: ProbeTarget, seconds: float) -> ServerObservation:
@@ -155,6 +186,8 @@ async def _stages(target: ProbeTarget) -> AsyncIterator[ServerObservation]:
         http3_offered,
         http3_payloads,
         http3_problem,
+        tls_version=connection.tls_version,
+        certificate=connection.certificate,
     )
     secure = [origin for origin in seen.origins if origin.startswith("https:")]
     promised = [place for place in map(_place, secure) if place != (target.site, target.port)]
