@@ -20,8 +20,12 @@ from originset.data.errors import InputError, UsageError
 from originset.data.studies.study import Study
 from originset.models.plans.origin_plan import counted
 
-_FORMATS = ("csr", "certbot", "lego", "cert-manager", "json")
-_NAMED: dict[str, Callable[[NameList, str | None], str]] = {"certbot": certbot.render, "lego": lego.render}
+_FORMATS = ("csr", "certbot", "lego", "lego4", "cert-manager", "json")
+_NAMED: dict[str, Callable[[NameList, str | None], str]] = {
+    "certbot": certbot.render,
+    "lego": lego.render,
+    "lego4": lego.render_4,
+}
 _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.render, "json": names_json.render}
 
 
@@ -51,7 +55,7 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
 @click.option(
     "--cert-name",
     metavar="NAME",
-    help="For certbot and lego: the name of the certificate.  [default: its first host name]",
+    help="For certbot and lego: the name by which they know the certificate.  [default: its first host name]",
 )
 @click.option(
     "--key",
@@ -101,6 +105,8 @@ def command(
         write_text(out, text)
     for line in _remarks(chosen):
         note(line)
+    if target in _NAMED and cert_name is None:
+        note(f"the certificate is called {chosen.certificates[0].first} in the script; --cert-name gives another name")
 
 
 def _render(target: str, chosen: NameList, cert_name: str | None, key: Path | None, new_key: Path | None) -> str:

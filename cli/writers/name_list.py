@@ -49,7 +49,7 @@ class NameList:
         Raises:
             UsageError: ``name`` cannot be one.
         """
-        if name is not None and (not name.isprintable() or "/" in name):
+        if name is not None and (not name.isprintable() or "/" in name or name.startswith(("-", "."))):
             raise UsageError(f"{name!r} is no name that {program} has", f"see: {see}")
         return [
             (certificate.first if not name else name if number == 1 else f"{name}-{number}", certificate)

@@ -134,11 +134,12 @@ def test_every_certificate_file_holds_the_valid_names_and_runs_nothing(made: Pla
     entries = [json.loads(line.removeprefix("    - ")) for line in patch if line.startswith("    - ")]
     assert entries == [*certificate.names, *certificate.addresses]
     assert all(line.startswith(("#", "    - ")) or line in {"spec:", "  dnsNames:", "  ipAddresses:"} for line in patch)
-    for program, text, options in (
+    for target, text, options in (
         ("certbot", certbot.render(chosen, None), ("-d", "--ip-address")),
         ("lego", lego.render(chosen, None), ("--domains",)),
+        ("lego4", lego.render_4(chosen, None), ("--domains",)),
     ):
-        folder = tmp_path / program
+        folder, program = tmp_path / target, target.removesuffix("4")
         folder.mkdir()
         script = folder / program
         script.write_text('#!/bin/sh\nfor word; do printf "%s\\n" "$word"; done\n')
