@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from originset.models.plans.exclusions import Exclusions
 from originset.models.plans.plan_queries import plan_rows
 
 #: ``inventory``: one row a certificate. ``shared``: its names are the operator's own, made to be used by all customers'
@@ -39,6 +40,8 @@ _NAME_OVERHEAD_BYTES = 2
 # belongs to no customer: what its pages lack is not to be added to everybody's certificates.
 _NAME_SETS_OF_A_SITE = 8
 
+_NONE = Exclusions()
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -62,7 +65,9 @@ class InventoryPlan:
     left_out: pl.DataFrame
 
 
-def plan_inventory(inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits) -> InventoryPlan:
+def plan_inventory(
+    inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits, excluded: Exclusions = _NONE
+) -> InventoryPlan:
     """The plan for an inventory (columns as :data:`INVENTORY`) by real traffic (columns as :data:`PAIRS`).
 
     Certificates that cover a site together, such as an RSA and an ECDSA one, or an old and a new one, are one unit,
@@ -71,7 +76,7 @@ def plan_inventory(inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits)
 
     A name is proposed for a unit only where the operator holds all keys, neither side has opted out, the name is a
     shared one or the same owner's (never another customer's), no other CDN serves it, its CAA permits the
-    certificates' CAs, and the CA's limit leaves room. Raises as
+    certificates' CAs, the CA's limit leaves room, it is not ``excluded``, and it saves a connection. Raises as
     :func:`originset.models.plans.plan_queries.plan_rows`, where ``pairs`` cannot be read.
     """
     one_set = pl.col("names").list.unique().list.sort().list.join(" ", ignore_nulls=True)
@@ -79,7 +84,7 @@ def plan_inventory(inventory: pl.DataFrame, pairs: pl.LazyFrame, limits: Limits)
     groups = plan_rows("inventory_site_groups", {"inventory": numbered.lazy(), "pairs": pairs}, {})
     together = groups.filter(pl.col("name_sets") <= _NAME_SETS_OF_A_SITE)["rows"]
     units = pl.Series("unit", _joined(inventory.height, together.to_list()), pl.UInt32)
-    tables = {"inventory": numbered.with_columns(units).lazy(), "pairs": pairs}
+    tables = {"inventory": numbered.with_columns(units).lazy(), "pairs": pairs, "exclusions": excluded.rows().lazy()}
     parameters = {"additions": limits.additions, "names": limits.names, "name_sets": _NAME_SETS_OF_A_SITE}
     rows = plan_rows("inventory_names", tables, parameters)
     planned = rows.filter(outcome="planned")

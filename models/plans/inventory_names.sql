@@ -42,6 +42,13 @@ hosts AS (
   LEFT JOIN names AS e ON e.name = h.host
   LEFT JOIN names AS w ON w.name = wildcard_above(h.host)
 ),
+-- Hosts that are excluded themselves, or below a domain that is.
+excluded_hosts AS (
+  SELECT DISTINCT h.host
+  FROM (SELECT host, unnest(generate_series(1, len(string_split(host, '.')))) AS start FROM hosts) AS h
+  JOIN exclusions AS e
+    ON e.name = array_to_string(string_split(h.host, '.')[h.start:], '.') AND (h.start = 1 OR e.with_subdomains)
+),
 -- Whose a host is, and what it permits: its shared certificates say so where there are any (customers' certificates may
 -- have it by an earlier plan), else all that have it. What one of them forbids is forbidden.
 serving_certificates AS (
@@ -99,6 +106,7 @@ judged AS (
       WHEN b.rows IS NULL THEN 'the site is on no certificate of the inventory'
       WHEN b.name_sets > $name_sets THEN 'the site is on too many certificates'
       WHEN c.covered THEN 'already covered'
+      WHEN x.host IS NOT NULL THEN 'the host is excluded, as asked'
       WHEN NOT h.is_name THEN 'the host is no name for a certificate'
       WHEN h.rows IS NULL THEN 'the host is not served here'
       WHEN NOT asking.holds_keys THEN 'the customer holds the key'
@@ -111,6 +119,7 @@ judged AS (
     END AS refusal
   FROM by_certificates AS b
   LEFT JOIN hosts AS h ON h.host = b.host
+  LEFT JOIN excluded_hosts AS x ON x.host = b.host
   LEFT JOIN serving ON serving.host = b.host
   LEFT JOIN covered AS c ON c.rows = b.rows AND c.host = b.host
   LEFT JOIN units AS asking ON asking.unit = c.unit
@@ -124,7 +133,7 @@ ranked AS (
     sum(connections)::BIGINT AS connections,
     any_value(room) AS room,
     refusal,
-    CASE WHEN refusal IS NULL THEN
+    CASE WHEN refusal IS NULL AND sum(connections) > 0 THEN
       row_number() OVER (PARTITION BY unit, refusal IS NULL ORDER BY sum(connections) DESC, host)
     END AS rank
   FROM judged
@@ -144,6 +153,7 @@ SELECT
   l.certificates AS lacking,
   CASE
     WHEN r.refusal IS NOT NULL THEN r.refusal
+    WHEN r.connections = 0 THEN 'it saves no connection'
     WHEN r.rank <= r.room THEN 'planned'
     WHEN r.room < $additions THEN 'no room: the CA''s limit'
     ELSE 'beyond the asked-for number'

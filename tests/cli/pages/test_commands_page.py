@@ -95,6 +95,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         call(patch, "originset --study S import page.har && originset --study S analyze")
+        for name in ("old.json", "new.json"):
+            call(patch, f"originset --study S plan site www.example.com --out {name}")
         for number, name in enumerate(("before.har", "after.har", "more-hars"), start=1):
             call(patch, f"originset --study part{number} import {name}")
     return folder

@@ -5,6 +5,7 @@ import json
 import shlex
 import stat
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -158,10 +159,28 @@ def test_names_that_are_not_known_are_not_guessed(run, tmp_path: Path, certifica
         "addresses": ["2001:db8::1"],
         "added": ["static.site.test", "x.old.test"],
     }
+    content = json.loads(path.read_text())
+    content["servers"][0]["server"] = "elsewhere.test"
+    path.write_text(json.dumps(content))
+    done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", certificate_file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'does not cover "elsewhere.test"' in done.stderr
     (tmp_path / "bad.pem").write_text("no")
     done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", tmp_path / "bad.pem")
     assert done.returncode == 2
     assert "no certificate in PEM" in done.stderr
+
+
+def test_a_certificate_that_has_expired_is_not_todays(run, tmp_path: Path) -> None:
+    path, key = written(tmp_path, USUAL, None), ed25519.Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "www.site.test")])
+    names = x509.SubjectAlternativeName([x509.DNSName("www.site.test")])
+    dates = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), 1, *dates).add_extension(names, critical=False)
+    (tmp_path / "old.pem").write_bytes(built.sign(key, None).public_bytes(serialization.Encoding.PEM))
+    done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", tmp_path / "old.pem")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "expired on 2026-03-01" in done.stderr
 
 
 @pytest.mark.parametrize(

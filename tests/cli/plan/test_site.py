@@ -44,6 +44,23 @@ def test_the_file_is_versioned_ascii_json(run, tmp_path: Path) -> None:
     assert run("plan", "site", "www.site.test", "--max-additions", "0", "--out", "-").stdout == text
 
 
+def test_a_list_of_names_that_are_to_be_left_alone(run, tmp_path: Path) -> None:
+    (tmp_path / "denied").write_text("cdn.test\nlacks.test\n")
+    done = run("plan", "site", "www.site.test", "--exclude-from", tmp_path / "denied", "--out", tmp_path / "plan.json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / "plan.json").read_text())
+    assert {entry["origin"] for entry in made["servers"][0]["announce"]} == {
+        "https://www.site.test",
+        "https://api.site.test",
+    }
+    assert made["additions"] == []
+    assert [left["reason"] for left in made["additions_left_out"]] == ["excluded"]
+    (tmp_path / "denied").write_text("site.test\n")
+    own = run("plan", "site", "www.site.test", "--exclude-from", tmp_path / "denied")
+    assert own.returncode == 2
+    assert "www.site.test answers for the site's document, so it cannot be excluded" in own.stderr
+
+
 @pytest.mark.parametrize(
     ("site", "said"),
     [
