@@ -16,13 +16,13 @@ from originset.cli.common.files import FILE
 from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import note
 from originset.cli.writers.origin_set import choose
+from originset.crawler.probe.many_servers import observe_servers
 from originset.crawler.probe.server_facts import facts
 from originset.crawler.probe.server_findings import findings
 from originset.crawler.probe.server_observation import (
     DEADLINE_SECONDS,
     ProbeTarget,
     ServerObservation,
-    observe_servers,
 )
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
 from originset.data.errors import InputError, ProbeError, UsageError

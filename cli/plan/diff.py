@@ -12,7 +12,7 @@ from originset.cli.common.files import FILE
 from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
-from originset.models.plans.inventory_plan_file import is_inventory_plan, read_inventory_plan
+from originset.models.plans.inventory.inventory_plan_file import is_inventory_plan, read_inventory_plan
 from originset.models.plans.origin_plan import counted
 from originset.models.plans.plan_difference import inventory_difference, site_difference
 from originset.models.plans.plan_file import read_plan

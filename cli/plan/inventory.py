@@ -15,10 +15,10 @@ from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.plan.options import exclude_from_option, exclude_option, exclusions, plan_out_option
 from originset.cli.writers.name_list import USUAL_LIMIT
 from originset.data.errors import UsageError
-from originset.models.plans.certificate_inventory import InventoryPlan, Limits
-from originset.models.plans.inventory_files import plan_of_files, read_inventory
-from originset.models.plans.inventory_plan_file import inventory_plan_text
-from originset.models.plans.rollout import rollout
+from originset.models.plans.inventory.certificate_inventory import InventoryPlan, Limits
+from originset.models.plans.inventory.inventory_files import plan_of_files, read_inventory
+from originset.models.plans.inventory.inventory_plan_file import inventory_plan_text
+from originset.models.plans.inventory.rollout import rollout
 
 
 @click.command(cls=Command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -26,9 +26,6 @@ MAX_HOSTS = 50
 DEADLINE_SECONDS = 120.0
 
 _HTTPS, _ALTERNATIVE = 443, 8443
-
-# Servers that are looked at together; each of them has a few connections open.
-_SIDE_BY_SIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,35 +121,11 @@ def observe_server(target: ProbeTarget, seconds: float = DEADLINE_SECONDS) -> Se
     Raises:
         ProbeError: the server cannot be reached or trusted for the site, or tells too little of itself in that time.
     """
-    return asyncio.run(_observe(target, seconds))
+    return asyncio.run(observe_within(target, seconds))
 
 
-def observe_servers(targets: Sequence[ProbeTarget], seconds: float) -> list[ServerObservation | ProbeError]:
-    """Look at several servers side by side, as :func:`observe_server` does; what it raises is in a server's place.
-
-    Takes at most ``seconds`` for all of them.
-    """
-    return asyncio.run(_observe_all(targets, seconds))
-
-
-async def _observe_all(targets: Sequence[ProbeTarget], seconds: float) -> list[ServerObservation | ProbeError]:
-    slots = asyncio.Semaphore(_SIDE_BY_SIDE)
-    ends = asyncio.get_running_loop().time() + seconds
-
-    async def one(target: ProbeTarget) -> ServerObservation | ProbeError:
-        async with slots:
-            rest = ends - asyncio.get_running_loop().time()
-            if rest <= 0:
-                return ProbeError(target.site, target.address, target.port, "was not asked: no time was left")
-            try:
-                return await _observe(target, rest)
-            except ProbeError as error:
-                return error
-
-    return await asyncio.gather(*map(one, targets))
-
-
-async def _observe(target: ProbeTarget, seconds: float) -> ServerObservation:
+async def observe_within(target: ProbeTarget, seconds: float) -> ServerObservation:
+    """As :func:`observe_server`, beside whatever else the loop does."""
     seen: ServerObservation | None = None
     try:
         async with asyncio.timeout(seconds):

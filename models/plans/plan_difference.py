@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from originset.models.plans.inventory_plan_file import PlannedAddition
+from originset.models.plans.inventory.inventory_plan_file import PlannedAddition
 from originset.models.plans.origin_plan import Plan
 
 #: ``change``: what makes the second plan of the first. ``server``: of an origin; ``certificate``: of a name to add.

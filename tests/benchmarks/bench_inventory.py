@@ -17,7 +17,7 @@ import click
 import numpy as np
 import polars as pl
 
-from originset.models.plans.certificate_inventory import INVENTORY, Limits, plan_inventory
+from originset.models.plans.inventory.certificate_inventory import INVENTORY, Limits, plan_inventory
 
 CERTIFICATES, SHARED, ELSEWHERE = 40_000, 400, 100_000
 SIZES = (1_250_000, 2_500_000, 5_000_000)

@@ -8,8 +8,8 @@ import pytest
 
 from originset.data.schema.sql_header import read_header
 from originset.data.schema.study_tables import TABLES
-from originset.models.plans.certificate_inventory import INVENTORY, PAIRS
 from originset.models.plans.exclusions import Exclusions
+from originset.models.plans.inventory.certificate_inventory import INVENTORY, PAIRS
 from originset.models.plans.plan_queries import plan_rows
 
 _SEEN = dict.fromkeys(("scheme", "host", "protocol", "server_ip"), pl.String) | {"asn": pl.Int64()}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.origins import check_host
-from originset.models.plans.rollout import RINGS, control_name, rollout
+from originset.models.plans.inventory.rollout import RINGS, control_name, rollout
 
 
 def additions(certificates: int) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from originset.data.errors import InputError
-from originset.models.plans.certificate_inventory import InventoryPlan
+from originset.models.plans.inventory.certificate_inventory import InventoryPlan
 
 # Some 200 bytes an addition: a plan for 40,000 certificates has 20 MB.
 _MAX_PLAN_BYTES = 1 << 30

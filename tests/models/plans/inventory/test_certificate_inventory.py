@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from originset.models.plans.certificate_inventory import INVENTORY, PAIRS, InventoryPlan, Limits, plan_inventory
+from originset.models.plans.inventory.certificate_inventory import (
+    INVENTORY,
+    PAIRS,
+    InventoryPlan,
+    Limits,
+    plan_inventory,
+)
 
 NAMES = ("a.test", "*.a.test", "b.test", "lib.cdn.test", "font.cdn.test", "*.c.test", "c.test", "x.c.test", "10.0.0.1")
 SITES = ("a.test", "www.a.test", "b.test", "c.test", "x.c.test", "y.c.test", "nowhere.test")

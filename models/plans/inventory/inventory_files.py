@@ -9,8 +9,14 @@ import duckdb
 import polars as pl
 
 from originset.data.errors import InputError
-from originset.models.plans.certificate_inventory import INVENTORY, PAIRS, InventoryPlan, Limits, plan_inventory
 from originset.models.plans.exclusions import Exclusions
+from originset.models.plans.inventory.certificate_inventory import (
+    INVENTORY,
+    PAIRS,
+    InventoryPlan,
+    Limits,
+    plan_inventory,
+)
 
 _TRUE, _FALSE = ("true", "1", "yes", "t", "y"), ("false", "0", "no", "f", "n", "")
 _NONE = Exclusions()
