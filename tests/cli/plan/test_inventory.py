@@ -116,6 +116,16 @@ def test_a_name_that_saves_nothing_is_not_proposed(run, files) -> None:
     assert "left out: 0 connections of 1 pairs: it saves no connection" in done.stderr
 
 
+@pytest.mark.parametrize(("caa", "planned"), [("", True), ('""', True), ("le", True), (";", False), ("other", False)])
+def test_what_a_caa_field_permits(run, files, caa: str, planned: bool) -> None:
+    lines = files[0].read_text().splitlines()
+    rows = [lines[0], lines[1], f"{lines[2].rpartition(',')[0]},{caa}"]
+    files[0].write_text("\n".join(rows) + "\n")
+    done = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert (len(done.stdout.splitlines()) == 3) == planned
+
+
 def test_traffic_is_needed(run, files) -> None:
     done = run("plan", "inventory", files[0])
     assert (done.returncode, done.stdout) == (2, "")
