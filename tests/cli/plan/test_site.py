@@ -145,6 +145,19 @@ def test_a_client_mix_weighs_what_names_save(run, tmp_path: Path, name: str, tex
     assert [addition["connections_saved_mix"] for addition in made["additions"]] == [1.6]
 
 
+def test_a_client_mix_of_another_spreadsheet(run, tmp_path: Path) -> None:
+    texts = {"a.csv": "browser,protocol,share\nfirefox,h2,0.25\nother,,0.75\n"}
+    texts["b.csv"] = texts["a.csv"].replace(",", ";").replace(".", ",")
+    made = []
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        done = run("plan", "site", "www.site.test", "--client-mix", tmp_path / name, "--out", "-")
+        assert done.returncode == 0, done.stderr
+        made.append(json.loads(done.stdout)["client_mix"])
+    assert made[0] == made[1]
+    assert made[0]["firefox_h2"] == 0.25
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
