@@ -95,9 +95,9 @@ def _column(path: Path, rows: pl.DataFrame, name: str, kind: pl.DataType) -> pl.
         return column
     if isinstance(kind, pl.List) and given == pl.String:
         parts = column.str.replace_all(_SEPARATORS, " ").str.strip_chars().str.split(" ")
-        words = parts.list.eval(pl.element().filter(pl.element() != ""))
+        texts = parts.list.eval(pl.element().filter(pl.element() != ""))
         # An empty field is not known, in quotes too; a semicolon alone is an empty list, as in a CAA record.
-        return pl.when(column.str.strip_chars() != "").then(words).alias(name)
+        return pl.when(column.str.strip_chars() != "").then(texts).alias(name)
     if kind == pl.Boolean and given == pl.String:
         words = rows[name].str.to_lowercase().str.strip_chars()
         odd = set(words.drop_nulls().unique()) - {*_TRUE, *_FALSE}
