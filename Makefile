@@ -110,4 +110,4 @@ system-demo:
 
 system-test:
 	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver chromium-headless-shell chromium-sandbox firefox-esr \
-	  libnss3-tools iproute2 nodejs python3-venv python3-dev gcc
+	  libnss3-tools iproute2 nodejs lego python3-venv python3-dev gcc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -19,13 +20,20 @@ def github_lines(rows: pl.DataFrame, path: Path) -> Iterable[str]:
     for row in rows.iter_rows(named=True):
         page = row["url"] or row["site"] or row["visit_id"]
         what = row["measure"].replace("_", " ")
+        level: Literal["error", "warning"]
         if row["verdict"] == OVER:
             level, said = "error", f"{row['value']} {what} on {page}, where {row['budget']} are allowed"
         elif row["verdict"] == UNKNOWN:
             level, said = "warning", f"{what} on {page} cannot be judged: {row['why']}"
         else:
             continue
-        yield f"::{level} file={_property(str(path))},title={_property('originset: ' + what)}::{_message(said)}"
+        yield annotation(level, what, said, path)
+
+
+def annotation(level: Literal["error", "warning", "notice"], title: str, said: str, path: Path | None = None) -> str:
+    """A workflow command of GitHub that annotates a run, or a file of it."""
+    place = "" if path is None else f"file={_property(str(path))},"
+    return f"::{level} {place}title={_property('originset: ' + title)}::{_message(said)}"
 
 
 def _message(text: str) -> str:

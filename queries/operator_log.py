@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import math
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import duckdb
 import msgspec
@@ -26,6 +29,9 @@ _LONGEST_LINE = 1 << 16
 _MOST_PERIODS = 1_000_000
 _SECOND_US = 1_000_000
 _LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+# As seconds the year 5138, as milliseconds 1973.
+_MILLISECONDS_FROM = 1e11
+_GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Without one named, the longest of these that divides the window into enough periods to resample.
@@ -71,8 +77,9 @@ class Periods:
 def new_connections(path: Path, window: Window, folder: Path, *, host: str | None, every_s: float) -> Periods:
     """New connections in the periods before, within and after a window.
 
-    The log has a line for each request or each handshake, in any order: JSON Lines, or CSV whose first line names the
-    columns; ``time`` (ISO 8601, UTC where it has no zone, or seconds since 1970), ``group`` (control or experiment),
+    The log, perhaps compressed by gzip, has a line for each request or each handshake, in any order: JSON Lines, or CSV
+    whose first line names the columns; ``time`` (ISO 8601, UTC where it has no zone, or seconds or milliseconds since
+    1970), ``group`` (control or experiment),
     ``connection`` (what tells one from every other of its group), ``host``. A connection begins at its earliest line
     and is that line's host's; with ``host`` others' are not counted. ``folder``: room for what memory has none for.
     Periods begin at the window's start; one in which the window ends is left out.
@@ -162,11 +169,20 @@ def _batches(path: Path) -> Iterator[list[_Row]]:
 
 def _rows(path: Path) -> Iterator[_Row]:
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as stored, _decompressed(stored) as file:
             first = file.peek(1)[:1]
             yield from _json_rows(path, file) if first == b"{" else _csv_rows(path, file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(str(path), "damaged", "is compressed, and damaged or cut short") from error
     except OSError as error:
         raise InputError(str(path), "unreadable", f"it cannot be read ({error.strerror})") from error
+
+
+def _decompressed(stored: io.BufferedReader) -> io.BufferedReader:
+    """What is in a file that gzip compressed, told by its first bytes, or the file as it is."""
+    if stored.peek(2)[:2] == _GZIP:
+        return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=stored)))
+    return stored
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -219,7 +235,9 @@ def _row(path: Path, number: int, line: _Line) -> _Row:
     if (group := _GROUPS.get(line.group.strip().lower())) is None:
         raise _wrong(path, number, f"its group is {line.group[:40]!r}, neither control nor experiment")
     if (time := _time_us(line.time)) is None:
-        raise _wrong(path, number, f"its time is {str(line.time)[:40]!r}: neither ISO 8601 nor seconds since 1970")
+        raise _wrong(
+            path, number, f"its time is {str(line.time)[:40]!r}: neither ISO 8601 nor (milli)seconds since 1970"
+        )
     return time, group, str(line.connection), _normal(line.host)
 
 
@@ -231,6 +249,8 @@ def _time_us(time: float | str) -> int | None:
             return (instant(str(time)) - _EPOCH) // timedelta(microseconds=1)
         except (ValueError, OverflowError):
             return None
+    if seconds >= _MILLISECONDS_FROM:
+        seconds /= 1000
     return round(seconds * _SECOND_US) if math.isfinite(seconds) and 0 <= seconds < _LATEST_S else None
 
 

@@ -1,35 +1,48 @@
-"""``originset check server``: a live server, before it is trusted with other hosts' requests."""
+"""``originset check server``: live servers, before they are trusted with other hosts' requests."""
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from pathlib import Path
 
 import click
 import polars as pl
 
+from originset.cli.check.server_report import CHECKED, SERVER_FORMATS, Row, write_checked
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE
 from originset.cli.common.finite_range import FiniteRange
-from originset.cli.common.output import format_option, note, write_rows
+from originset.cli.common.output import note
 from originset.cli.writers.origin_set import choose
+from originset.crawler.probe.many_servers import observe_servers
+from originset.crawler.probe.server_facts import facts
 from originset.crawler.probe.server_findings import findings
-from originset.crawler.probe.server_observation import DEADLINE_SECONDS, ProbeTarget, observe_server
+from originset.crawler.probe.server_observation import (
+    DEADLINE_SECONDS,
+    ProbeTarget,
+    ServerObservation,
+)
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
-from originset.data.errors import UsageError
+from originset.data.errors import InputError, ProbeError, UsageError
 from originset.data.host_names import address_and_port
+from originset.models.plans.origin_plan import Plan, counted
 from originset.models.plans.plan_file import read_plan
 
-_COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "detail": pl.String}
+_NO_FAULT, _FAULT, _NOT_ASKED = 0, 1, 3
+
+_HTTPS = 443
 
 
 @click.command(cls=Command)
-@click.argument("site", metavar="HOST")
+@click.argument("sites", metavar="HOST...", nargs=-1, required=True)
 @click.option(
     "--connect",
+    multiple=True,
     metavar="ADDRESS[:PORT]",
-    help="Connect to this IP address.  [default: the first that DNS has for HOST, port 443]",
+    help="Connect to this IP address. Can be repeated: each HOST is checked at each address.  [default: the first that "
+    "DNS has for HOST, port 443]",
 )
 @click.option("--path", default="/", show_default=True, help="The path to request of each host.")
 @click.option(
@@ -38,6 +51,13 @@ _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "de
     type=FILE,
     metavar="FILE",
     help="The plan: a file that plan site --out wrote. The server must announce its ORIGIN set.",
+)
+@click.option(
+    "--expect",
+    type=click.Choice(["set", "none"]),
+    default="set",
+    show_default=True,
+    help="Whether the server is to send an ORIGIN set; none: before a deployment, or after it was taken back.",
 )
 @click.option(
     "--ca-file",
@@ -53,59 +73,128 @@ _COLUMNS = {"finding": pl.String, "fails": pl.Boolean, "subject": pl.String, "de
     metavar="SECONDS",
     help="Time for all contacts with servers and resolvers together.",
 )
-@format_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(SERVER_FORMATS),
+    default="table",
+    show_default=True,
+    help="Format of the rows on stdout; junit: XML for a CI's list of tests; sarif: SARIF 2.1.0; github: annotations "
+    "of a GitHub workflow.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
     *,
-    site: str,
-    connect: str | None,
+    sites: tuple[str, ...],
+    connect: tuple[str, ...],
     path: str,
     plan_path: Path | None,
+    expect: str,
     ca_file: str | None,
     max_time: float,
     output_format: str,
 ) -> None:
-    """Check which origins a live server announces, and if it may.
+    """Check which origins live servers announce, and if they may.
 
-    Connects to HOST's server, reads its ORIGIN frame, and requests the path of each announced host from it, on the
+    Connects to each HOST's server, reads its ORIGIN frame, and requests the path of each announced host from it, on the
     first connection and on one that was opened for another host. Requests the same of each host's own server. Private
     addresses are contacted only if the server's own address is private.
 
-    A row is a finding. Exit codes: 0 no fault found, 1 a fault found, 2 wrong usage.
+    A row is a test: what was seen, a note, a fault, or failed where the server could not be asked. Exit codes: 0 no
+    fault found, 1 a fault found, 2 wrong usage, 3 no fault found and a server could not be asked.
 
     Example: originset check server www.example.com --connect 192.0.2.10
     """
     if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
+    if expect == "none" and plan_path is not None:
+        raise UsageError("--expect none and --plan contradict each other", "leave one of them out")
+    _require_certificates(ca_file)
+    plan = None if plan_path is None else read_plan(plan_path)
+    planned = {site: _planned(plan, site) for site in dict.fromkeys(sites)}
     began = time.monotonic()
-    address, port = _place(site, connect, max_time)
-    target = ProbeTarget(site, address, port, path, ca_file)
-    ctx.exit(_check(target, plan_path, max(0.0, max_time - (time.monotonic() - began)), output_format))
+    places = _places(tuple(planned), tuple(dict.fromkeys(connect)), max_time)
+    targets = [ProbeTarget(site, *place, path, ca_file) for site, found in places for place in found]
+    rows = [_unresolved(site) for site, found in places if not found]
+    for target, seen in zip(
+        targets, observe_servers(targets, max(0.0, max_time - (time.monotonic() - began))), strict=True
+    ):
+        rows += _rows(target, seen, planned[target.site], expects_set=expect == "set")
+    ctx.exit(_report(pl.DataFrame(rows, schema=CHECKED, orient="row"), output_format))
 
 
-def _check(target: ProbeTarget, plan_path: Path | None, timeout: float, output_format: str) -> int:
-    planned = None
-    if plan_path is not None:
-        planned = choose(read_plan(plan_path), target.site)[0].origins
-    seen = observe_server(target, timeout)
-    found = findings(seen, planned)
-    rows = [(one.code, not one.is_note, one.subject, one.detail) for one in found]
-    write_rows(pl.DataFrame(rows, schema=_COLUMNS, orient="row"), output_format)
-    faults = sum(not one.is_note for one in found)
-    announced = f"{target.site} at {target.address} announces {len(seen.origins)} origins over HTTP/2"
-    note(f"{announced}; {len(seen.hosts)} hosts were tried")
-    note(f"{faults} faults" if faults else "no fault was found")
-    return 1 if faults else 0
+def _report(rows: pl.DataFrame, output_format: str) -> int:
+    """Write the rows and a summary; the exit code."""
+    write_checked(rows, output_format)
+    faults, failed = (rows.filter(result=result) for result in ("fault", "failed"))
+    servers = rows.select("site", "address", "port").n_unique() - failed.height
+    found = counted(faults.height, "fault") if faults.height else "no fault found"
+    note(f"{counted(servers, 'server')} checked{f': {found}' if servers else ''}")
+    for row in failed.iter_rows(named=True):
+        where = "" if row["address"] is None else f" at {row['address']} port {row['port']}"
+        note(f"not checked: {row['site']}{where}: {row['detail']}")
+    return _FAULT if faults.height else _NOT_ASKED if failed.height else _NO_FAULT
 
 
-def _place(site: str, connect: str | None, timeout: float) -> tuple[str, int]:
-    if connect is None:
-        addresses = asyncio.run(addresses_of(site, min(timeout, LOOKUP_SECONDS)))
-        if not addresses:
-            raise UsageError(f"{site} has no IP address, or DNS did not answer in time", "name one with --connect")
-        return addresses[0], 443
-    place = address_and_port(connect, 443)
-    if place is None:
-        raise UsageError(f"{connect!r} is no address", "give ADDRESS, ADDRESS:PORT or [IPV6]:PORT")
-    return place
+def _rows(
+    target: ProbeTarget, seen: ServerObservation | ProbeError, planned: tuple[str, ...] | None, *, expects_set: bool
+) -> list[Row]:
+    server = {"site": target.site, "address": target.address, "port": target.port}
+    if isinstance(seen, ProbeError):
+        return [{**server, "test": "connection", "result": "failed", "subject": target.site, "detail": seen.problem}]
+    rows = [
+        {**server, "test": one.test, "result": "seen", "subject": one.subject, "detail": one.detail}
+        for one in facts(seen)
+    ]
+    for one in findings(seen, planned, expects_set=expects_set):
+        result = "note" if one.is_note else "fault"
+        rows.append({**server, "test": one.code, "result": result, "subject": one.subject, "detail": one.detail})
+    return rows
+
+
+def _unresolved(site: str) -> Row:
+    detail = "has no IP address, or DNS did not answer in time; name one with --connect"
+    return {"site": site, "test": "connection", "result": "failed", "subject": site, "detail": detail}
+
+
+def _planned(plan: Plan | None, site: str) -> tuple[str, ...] | None:
+    return None if plan is None else choose(plan, site)[0].origins
+
+
+def _places(
+    sites: tuple[str, ...], connect: tuple[str, ...], timeout: float
+) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Addresses and ports of each site: those given, or the first of DNS, if there is one.
+
+    Raises:
+        UsageError: one of those given is no address.
+    """
+    places = []
+    for text in connect:
+        place = address_and_port(text, _HTTPS)
+        if place is None:
+            raise UsageError(f"{text!r} is no address", "give ADDRESS, ADDRESS:PORT or [IPV6]:PORT")
+        places.append(place)
+    if places:
+        return [(site, places) for site in sites]
+
+    async def look_up() -> list[list[str]]:
+        return await asyncio.gather(*(addresses_of(site, min(timeout, LOOKUP_SECONDS)) for site in sites))
+
+    found = asyncio.run(look_up())
+    return [(site, [(one, _HTTPS) for one in addresses[:1]]) for site, addresses in zip(sites, found, strict=True)]
+
+
+def _require_certificates(path: str | None) -> None:
+    """See that a file of CA certificates is one.
+
+    Raises:
+        InputError: it is none.
+    """
+    if path is None:
+        return
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:  # ssl.SSLError is one
+        raise InputError(path, "not-certificates", "holds no CA certificates in PEM") from error

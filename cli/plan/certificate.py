@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -17,11 +18,16 @@ from originset.cli.writers import cert_manager, certbot, lego, names_json, signi
 from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import InputError, UsageError
+from originset.data.host_names import covers
 from originset.data.studies.study import Study
-from originset.models.plans.origin_plan import counted
+from originset.models.plans.origin_plan import Plan, counted
 
-_FORMATS = ("csr", "certbot", "lego", "cert-manager", "json")
-_NAMED: dict[str, Callable[[NameList, str | None], str]] = {"certbot": certbot.render, "lego": lego.render}
+_FORMATS = ("csr", "certbot", "lego", "lego4", "cert-manager", "json")
+_NAMED: dict[str, Callable[[NameList, str | None], str]] = {
+    "certbot": certbot.render,
+    "lego": lego.render,
+    "lego4": lego.render_4,
+}
 _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.render, "json": names_json.render}
 
 
@@ -38,7 +44,8 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
     "--current",
     type=FILE,
     metavar="PEM",
-    help="Today's certificate, if the study does not know its names or they have changed.",
+    help="Today's certificate, if the study does not know its names or they have changed. It must not "
+    "have expired, and must be the site's.",
 )
 @click.option(
     "--max-names",
@@ -51,7 +58,7 @@ _PLAIN: dict[str, Callable[[NameList], str]] = {"cert-manager": cert_manager.ren
 @click.option(
     "--cert-name",
     metavar="NAME",
-    help="For certbot and lego: the name of the certificate.  [default: its first host name]",
+    help="For certbot and lego: the name by which they know the certificate.  [default: its first host name]",
 )
 @click.option(
     "--key",
@@ -93,7 +100,7 @@ def command(
     if cert_name is not None and target not in _NAMED:
         raise click.UsageError("--cert-name is for certbot and lego.")
     made = chosen_plan(study, site, plan_path)
-    chosen = choose(made, None if current is None else _names(current), max_names)
+    chosen = choose(made, None if current is None else _current_names(current, made), max_names)
     text = _render(target, chosen, cert_name, key, new_key)
     if out is None:
         click.echo(text, nl=False)
@@ -101,6 +108,8 @@ def command(
         write_text(out, text)
     for line in _remarks(chosen):
         note(line)
+    if target in _NAMED and cert_name is None:
+        note(f"the certificate is called {chosen.certificates[0].first} in the script; --cert-name gives another name")
 
 
 def _render(target: str, chosen: NameList, cert_name: str | None, key: Path | None, new_key: Path | None) -> str:
@@ -126,8 +135,23 @@ def _write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _names(path: Path) -> list[str]:
-    """Host names and addresses of the first certificate in a PEM file."""
+def _current_names(path: Path, plan: Plan) -> list[str]:
+    """Host names and addresses of the first certificate in a PEM file, which is to be the site's of today.
+
+    Raises:
+        InputError: it holds none, or one that has expired, or that is for another site.
+    """
+    certificate, names = _certificate(path)
+    ended = certificate.not_valid_after_utc
+    if ended < datetime.now(UTC):
+        raise InputError(str(path), "expired", f"is a certificate that expired on {ended:%Y-%m-%d}; give today's")
+    own = plan.servers[0].server if plan.servers else plan.site
+    if not covers(names, own):
+        raise InputError(str(path), "foreign", f"is a certificate that does not cover {quoted(own)}; give the site's")
+    return names
+
+
+def _certificate(path: Path) -> tuple[x509.Certificate, list[str]]:
     try:
         certificate = x509.load_pem_x509_certificates(path.read_bytes())[0]
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -138,7 +162,7 @@ def _names(path: Path) -> list[str]:
     except x509.ExtensionNotFound as error:
         raise InputError(str(path), "no-names", "is a certificate without subject alternative names") from error
     names = [name.lower() for name in extension.get_values_for_type(x509.DNSName)]
-    return names + [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
+    return certificate, names + [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
 
 
 def _remarks(chosen: NameList) -> list[str]:

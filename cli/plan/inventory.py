@@ -12,12 +12,13 @@ import polars as pl
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE, write_text, write_text_or_print
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.plan.options import plan_out_option
+from originset.cli.plan.options import exclude_from_option, exclude_option, exclusions, plan_out_option
 from originset.cli.writers.name_list import USUAL_LIMIT
 from originset.data.errors import UsageError
-from originset.models.plans.certificate_inventory import InventoryPlan, Limits
-from originset.models.plans.inventory_files import plan_of_files, read_inventory
-from originset.models.plans.rollout import rollout
+from originset.models.plans.inventory.certificate_inventory import InventoryPlan, Limits
+from originset.models.plans.inventory.inventory_files import plan_of_files, read_inventory
+from originset.models.plans.inventory.inventory_plan_file import inventory_plan_text
+from originset.models.plans.inventory.rollout import rollout
 
 
 @click.command(cls=Command)
@@ -45,6 +46,8 @@ from originset.models.plans.rollout import rollout
     metavar="N",
     help="How many names the CA takes in one certificate.",
 )
+@exclude_option
+@exclude_from_option
 @plan_out_option
 @click.option(
     "--rollout",
@@ -70,6 +73,8 @@ def command(
     pairs: Path,
     max_additions: int,
     max_names: int,
+    exclude: tuple[str, ...],
+    exclude_from: Path | None,
     rollout_path: Path | None,
     control_domain: str | None,
     seed: int,
@@ -80,13 +85,15 @@ def command(
 
     CERTIFICATES is a CSV or Parquet file with the columns certificate and names, and key_holder, ca, owner, shared,
     opt_out, multi_cdn and caa as far as they are known. Names are ranked by the connections that they save each day.
+    Certificates that cover a site together, as an RSA and an ECDSA one do, get the same names.
 
     Example: originset plan inventory certificates.csv --pairs traffic.csv --out plan.json
     """
     known = read_inventory(inventory)
     for remark in known.remarks:
         note(remark)
-    planned = plan_of_files(known, pairs, Limits(max_additions, max_names))
+    limits = Limits(max_additions, max_names)
+    planned = plan_of_files(known, pairs, limits, exclusions(exclude, exclude_from))
     _show(planned, out, output_format)
     if rollout_path is not None:
         _write_rollout(planned, control_domain, rollout_path, seed)
@@ -97,15 +104,9 @@ def _show(made: InventoryPlan, out: Path | None, output_format: str) -> None:
     if out is None:
         write_rows(made.additions, output_format)
     else:
-        content = {
-            "format": "originset-inventory-plan",
-            "version": 1,
-            "additions": made.additions.to_dicts(),
-            "left_out": made.left_out.to_dicts(),
-        }
-        write_text_or_print(out, json.dumps(content, indent=1) + "\n")
+        write_text_or_print(out, inventory_plan_text(made))
     total = made.left_out["connections"].sum()
-    certificates = made.additions["certificate"].n_unique()
+    certificates = made.additions["certificates"].explode().n_unique()
     saved = made.additions["connections_saved"].sum()
     note(f"{made.additions.height} names for {certificates} certificates save {saved} of {total} connections a day")
     for reason, pairs, connections in made.left_out.filter(pl.col("reason") != "planned").iter_rows():

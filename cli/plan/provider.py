@@ -10,7 +10,13 @@ import click
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import write_text_or_print
 from originset.cli.common.output import format_option, write_rows
-from originset.cli.plan.options import exclude_option, max_additions_option, plan_out_option
+from originset.cli.plan.options import (
+    exclude_from_option,
+    exclude_option,
+    exclusions,
+    max_additions_option,
+    plan_out_option,
+)
 from originset.data.studies.study import Study
 from originset.models.plans.provider_plan import provider_plan
 
@@ -19,6 +25,7 @@ from originset.models.plans.provider_plan import provider_plan
 @click.argument("name")
 @max_additions_option
 @exclude_option
+@exclude_from_option
 @plan_out_option
 @study_option
 @format_option
@@ -29,6 +36,7 @@ def command(
     name: str,
     max_additions: int | None,
     exclude: tuple[str, ...],
+    exclude_from: Path | None,
     out: Path | None,
     output_format: str,
 ) -> None:
@@ -39,7 +47,7 @@ def command(
 
     Example: originset --study S plan provider 'Cloudflare, Inc.'
     """
-    found = provider_plan(study, name, max_additions, frozenset(host.lower() for host in exclude))
+    found = provider_plan(study, name, max_additions, exclusions(exclude, exclude_from))
     if out is None:
         write_rows(found, output_format)
         return

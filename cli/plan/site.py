@@ -9,7 +9,13 @@ import click
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE, write_text_or_print
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.plan.options import exclude_option, max_additions_option, plan_out_option
+from originset.cli.plan.options import (
+    exclude_from_option,
+    exclude_option,
+    exclusions,
+    max_additions_option,
+    plan_out_option,
+)
 from originset.data.studies.study import Study
 from originset.models.plans.certificate_costs import Costs
 from originset.models.plans.client_mix_file import read_client_mix
@@ -23,6 +29,7 @@ from originset.models.plans.site_plan import site_plan
 @click.argument("site", metavar="HOST")
 @max_additions_option
 @exclude_option
+@exclude_from_option
 @click.option(
     "--client-mix",
     type=FILE,
@@ -40,6 +47,7 @@ def command(
     site: str,
     max_additions: int | None,
     exclude: tuple[str, ...],
+    exclude_from: Path | None,
     client_mix: Path | None,
     out: Path | None,
     output_format: str,
@@ -56,9 +64,8 @@ def command(
 
     Example: originset --study S plan site www.example.com --out plan.json
     """
-    excluded = frozenset(host.lower() for host in exclude)
     mix = None if client_mix is None else read_client_mix(client_mix)
-    made = site_plan(study, site, max_additions, excluded=excluded, client_mix=mix)
+    made = site_plan(study, site, max_additions, excluded=exclusions(exclude, exclude_from), client_mix=mix)
     if out is not None:
         write_text_or_print(out, plan_text(made))
     if out != Path("-"):

@@ -1,4 +1,4 @@
-"""cert-manager: a patch of the Certificate resource, as YAML."""
+"""cert-manager: a patch of the Certificate resource, or the whole resource, as YAML."""
 
 from __future__ import annotations
 
@@ -24,8 +24,37 @@ def render(chosen: NameList) -> str:
     return f"{remarks}#\n{_USE}{parts}" + "---\n".join(_patch(certificate) for certificate in chosen.certificates)
 
 
+def render_resource(chosen: NameList, name: str, issuer: str, issuer_kind: str) -> str:
+    """The whole Certificate (cert-manager.io/v1) of each certificate, ASCII.
+
+    ``name``: the resource's and its secret's, as Kubernetes has names (RFC 1123). ``issuer_kind``: Issuer or
+    ClusterIssuer.
+    """
+    remarks = "".join(f"# {line}\n" for line in chosen.remarks())
+    head = [
+        "apiVersion: cert-manager.io/v1",
+        "kind: Certificate",
+        "metadata:",
+        f"  name: {json.dumps(name)}",
+        "spec:",
+        f"  secretName: {json.dumps(name)}",
+        "  issuerRef:",
+        f"    name: {json.dumps(issuer)}",
+        f"    kind: {json.dumps(issuer_kind)}",
+    ]
+    return remarks + "---\n".join(
+        "\n".join([*head, *_names(certificate)]) + "\n" for certificate in chosen.certificates
+    )
+
+
 def _patch(certificate: Certificate) -> str:
-    lines = ["spec:", "  dnsNames:", *(f"    - {json.dumps(name)}" for name in certificate.names)]
+    return "\n".join(["spec:", *_names(certificate)]) + "\n"
+
+
+def _names(certificate: Certificate) -> list[str]:
+    lines = []
+    if certificate.names:
+        lines += ["  dnsNames:", *(f"    - {json.dumps(name)}" for name in certificate.names)]
     if certificate.addresses:
         lines += ["  ipAddresses:", *(f"    - {json.dumps(address)}" for address in certificate.addresses)]
-    return "\n".join(lines) + "\n"
+    return lines

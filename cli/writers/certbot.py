@@ -8,9 +8,13 @@ from originset.cli.writers.name_list import NameList
 
 _USE = """\
 # Try it first:  sh FILE --dry-run   What you add goes to certbot: --webroot -w /var/www, --nginx, --dns-... as before.
-# The list replaces the certificate's, so every name that it should hold is here. Without --cert-name, certbot makes a
-# second certificate (NAME-0001) wherever its list lacks one name of the old; `certbot certificates` shows the name.
+# The list replaces the certificate's, so every name that it should hold is here. --cert-name is certbot's own name of
+# the certificate, which `certbot certificates` shows: under any other certbot makes a second certificate. A second run
+# changes nothing.
 """
+# The list takes the place of the old one, also where it lacks a name (--expand takes supersets only, and asks for the
+# rest); the same list is left as it is until it expires.
+_OPTIONS = "--renew-with-new-domains --keep-until-expiring"
 _WILDCARD = "# A wildcard is validated by DNS only: it needs one of certbot's --dns- plugins or --manual.\n"
 
 
@@ -25,7 +29,7 @@ def render(chosen: NameList, certificate_name: str | None) -> str:
         options = [f"-d {shlex.quote(name)}" for name in certificate.names]
         options += [f"--ip-address {shlex.quote(address)}" for address in certificate.addresses]
         parts.append(
-            " \\\n  ".join([f'certbot certonly --cert-name {shlex.quote(named)} --expand "$@"', *options]) + "\n"
+            " \\\n  ".join([f'certbot certonly --cert-name {shlex.quote(named)} {_OPTIONS} "$@"', *options]) + "\n"
         )
     wildcards = any(name.startswith("*.") for certificate in chosen.certificates for name in certificate.names)
     remarks = "".join(f"# {line}\n" for line in chosen.remarks())

@@ -35,10 +35,13 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class NameList:
-    """The change for a site. ``ask``: names of other owners; ``left_out``: names that cannot be in it, and why."""
+    """The change for a site, or for a certificate of an inventory, which rests on no study.
+
+    ``ask``: names of other owners; ``left_out``: names that cannot be in it, and why.
+    """
 
     site: str
-    basis: Basis
+    basis: Basis | None
     certificates: tuple[Certificate, ...]
     ask: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
@@ -49,7 +52,7 @@ class NameList:
         Raises:
             UsageError: ``name`` cannot be one.
         """
-        if name is not None and (not name.isprintable() or "/" in name):
+        if name is not None and (not name.isprintable() or "/" in name or name.startswith(("-", "."))):
             raise UsageError(f"{name!r} is no name that {program} has", f"see: {see}")
         return [
             (certificate.first if not name else name if number == 1 else f"{name}-{number}", certificate)
@@ -58,15 +61,18 @@ class NameList:
 
     def remarks(self) -> list[str]:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
-        basis = self.basis
-        seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
         names = sum(len(certificate.names) + len(certificate.addresses) for certificate in self.certificates)
         added = sum(len(certificate.added) for certificate in self.certificates)
+        number = f"{counted(names, 'name')}, {added} of them new. {_NEW}"
+        if self.basis is None:
+            return [f"Certificate {quoted(self.site)} of an inventory, written by originset.", number]
+        basis = self.basis
+        seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
         dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
         lines = [
             f"Certificate names of site {quoted(self.site)}, written by originset.",
             f"Study {quoted(basis.study)}: {seen}, {dates}.",
-            f"{counted(names, 'name')}, {added} of them new. {_NEW}",
+            number,
         ]
         if len(self.certificates) > 1:
             lines.append(
@@ -106,6 +112,20 @@ def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT)
             added.append(addition.name)
     certificates = _divided(_by_use(plan, own, kept, added), addresses, frozenset(added), limit)
     return NameList(plan.site, plan.basis, certificates, tuple(ask), tuple(left_out))
+
+
+def changed(certificate: str, existing: Iterable[str], added: Iterable[str]) -> NameList:
+    """The names for a certificate of an inventory: today's in their order, then those to add.
+
+    Raises:
+        UsageError: none of them can be in a certificate.
+    """
+    kept, addresses, left_out = _sorted_out(existing)
+    more, _, refused = _sorted_out(name for name in added if name not in kept)
+    if not kept and not more and not addresses:
+        raise UsageError(f"certificate {quoted(certificate)} has no name that can be in one")
+    whole = Certificate(names=(*kept, *more), addresses=tuple(addresses), added=tuple(more))
+    return NameList(certificate, None, (whole,), (), (*left_out, *refused))
 
 
 def _sorted_out(names: Iterable[str]) -> tuple[list[str], list[str], list[tuple[str, str]]]:

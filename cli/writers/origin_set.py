@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from originset.data.errors import UsageError
+from originset.data.host_names import covers
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes
 from originset.models.plans.origin_plan import Basis, Plan, Server, counted
 
@@ -55,12 +56,19 @@ def choose(plan: Plan, host: str | None) -> tuple[OriginSet, list[str]]:
     valid: set[str] = set()
     refused: list[str] = []
     hosts: set[str] = set()
+    # Where the plan's certificate does not cover the server itself, the server has another.
+    names = plan.names if plan.names is not None and covers(plan.names, server.server) else None
     for entry in server.announce:
         try:
-            hosts.add(parse(entry.origin)[0])
-            valid.add(entry.origin)
+            host = parse(entry.origin)[0]
         except NotAnOriginError as error:
             refused.append(f"left out {quoted(entry.origin)}: {error.reason}")
+            continue
+        if names is not None and not covers(names, host):
+            refused.append(f"left out {quoted(entry.origin)}: the plan's certificate does not cover it")
+            continue
+        hosts.add(host)
+        valid.add(entry.origin)
     if server.server not in hosts:
         why = next((left.detail for left in server.left_out if left.host == server.server), "it is not in the plan")
         raise UsageError(

@@ -17,9 +17,9 @@ from originset.crawler.probe.server_observation import (
 from originset.data.http_status import MISDIRECTED_REQUEST
 
 Code = Literal[
-    "no_http2", "no_frame", "empty_frame", "own_name_missing", "frame_too_long", "not_an_origin", "not_covered",
-    "incomplete", "not_as_planned", "misdirected", "no_answer", "answers_differ", "contaminated", "weaker_tls",
-    "client_certificate", "http3_differs", "unfinished", "body_differs", "not_compared", "not_tried",
+    "no_http2", "no_frame", "unexpected_frame", "empty_frame", "own_name_missing", "frame_too_long", "not_an_origin",
+    "not_covered", "incomplete", "not_as_planned", "misdirected", "no_answer", "answers_differ", "contaminated",
+    "weaker_tls", "client_certificate", "http3_differs", "unfinished", "body_differs", "not_compared", "not_tried",
 ]  # fmt: skip
 
 # Said, but nobody's fault: they do not fail a check.
@@ -40,8 +40,16 @@ class ServerFinding:
         return self.code in NOTES
 
 
-def findings(seen: ServerObservation, planned: Iterable[str] | None = None) -> list[ServerFinding]:
-    """All findings, faults and remarks. ``planned``: the origins that the server was meant to announce, if known."""
+def findings(
+    seen: ServerObservation, planned: Iterable[str] | None = None, *, expects_set: bool = True
+) -> list[ServerFinding]:
+    """All findings, faults and remarks. ``planned``: the origins that the server was meant to announce, if known.
+
+    ``expects_set`` is false for a server that is to send no ORIGIN frame: before a deployment, or once that is taken
+    back.
+    """
+    if not expects_set:
+        return list(_unexpected(seen))
     found = [*_of_frames(seen), *_of_set(seen, planned)]
     if seen.longest_frame <= origin_frame.MAX_PAYLOAD:  # else clients close every connection: nothing can be tried
         found += [finding for host in seen.hosts for finding in _of_host(seen, host)]
@@ -51,6 +59,15 @@ def findings(seen: ServerObservation, planned: Iterable[str] | None = None) -> l
         detail = f"there was no time for {seen.unfinished} hosts: it is slow, or --max-time is short"
         found.append(ServerFinding("unfinished", seen.target.site, detail))
     return found
+
+
+def _unexpected(seen: ServerObservation) -> Iterator[ServerFinding]:
+    site = seen.target.site
+    if seen.longest_frame or seen.payloads:
+        yield ServerFinding("unexpected_frame", site, f"{len(seen.origins)} origins over HTTP/2, and none is expected")
+    if seen.http3_payloads:
+        there = len(origins_in(seen.http3_payloads))
+        yield ServerFinding("unexpected_frame", site, f"{there} origins over HTTP/3, and none is expected")
 
 
 def _of_frames(seen: ServerObservation) -> Iterator[ServerFinding]:
@@ -122,11 +139,11 @@ def _contamination(seen: ServerObservation, host: HostObservation) -> Iterator[S
     page, page_after = seen.page.answer, host.site_after.answer
     if first is not None and after is not None and first.essence != after.essence:
         detail = (
-            f"first on a connection: {_answer_text(host.first)}; after {seen.target.site}: {_answer_text(host.after)}"
+            f"first on a connection: {answer_text(host.first)}; after {seen.target.site}: {answer_text(host.after)}"
         )
         yield ServerFinding("contaminated", host.host, detail)
     elif page is not None and page_after is not None and page.essence != page_after.essence:
-        now, before = _answer_text(host.site_after), _answer_text(seen.page)
+        now, before = answer_text(host.site_after), answer_text(seen.page)
         detail = f"after {host.host}, {seen.target.site} answers {now} instead of {before}"
         yield ServerFinding("contaminated", host.host, detail)
 
@@ -138,7 +155,7 @@ def _beside_its_own(host: HostObservation) -> Iterator[ServerFinding]:
             yield ServerFinding("not_compared", host.host, f"not compared with its own server: {why}")
         return
     if host.own.answer.essence != host.first.answer.essence:
-        detail = f"here: {_answer_text(host.first)}; at its own address: {_answer_text(host.own)}"
+        detail = f"here: {answer_text(host.first)}; at its own address: {answer_text(host.own)}"
         yield ServerFinding("answers_differ", host.host, detail)
     elif host.own.answer.body_sha256 != host.first.answer.body_sha256:
         yield ServerFinding("body_differs", host.host, "the same kind of answer, another body than at its own address")
@@ -160,7 +177,7 @@ def _status(tried: ProbeResponse) -> int | None:
     return None if tried.answer is None else tried.answer.status
 
 
-def _answer_text(tried: ProbeResponse) -> str:
+def answer_text(tried: ProbeResponse) -> str:
     """An answer in a few words."""
     if tried.answer is None:
         return tried.problem or "no answer"

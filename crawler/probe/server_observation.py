@@ -84,6 +84,7 @@ class ServerObservation:
     """All that was seen. ``payloads``: of the ORIGIN frames over HTTP/2; ``http3_payloads``: None where it has none.
 
     ``not_tried``: hosts beyond :data:`MAX_HOSTS`. ``unfinished``: hosts that the deadline left no time for.
+    ``certificate``: the server's own, DER.
     """
 
     target: ProbeTarget
@@ -98,6 +99,8 @@ class ServerObservation:
     hosts: tuple[HostObservation, ...] = ()
     not_tried: int = 0
     unfinished: int = 0
+    tls_version: str = ""
+    certificate: bytes = b""
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -118,10 +121,11 @@ def observe_server(target: ProbeTarget, seconds: float = DEADLINE_SECONDS) -> Se
     Raises:
         ProbeError: the server cannot be reached or trusted for the site, or tells too little of itself in that time.
     """
-    return asyncio.run(_observe(target, seconds))
+    return asyncio.run(observe_within(target, seconds))
 
 
-async def _observe(target: ProbeTarget, seconds: float) -> ServerObservation:
+async def observe_within(target: ProbeTarget, seconds: float) -> ServerObservation:
+    """As :func:`observe_server`, beside whatever else the loop does."""
     seen: ServerObservation | None = None
     try:
         async with asyncio.timeout(seconds):
@@ -155,6 +159,8 @@ async def _stages(target: ProbeTarget) -> AsyncIterator[ServerObservation]:
         http3_offered,
         http3_payloads,
         http3_problem,
+        tls_version=connection.tls_version,
+        certificate=connection.certificate,
     )
     secure = [origin for origin in seen.origins if origin.startswith("https:")]
     promised = [place for place in map(_place, secure) if place != (target.site, target.port)]

@@ -14,6 +14,8 @@ from originset.models.plans.client_shares import ClientMix
 
 _KINDS = tuple(ClientMix.__struct_fields__)
 _MAX_BYTES = 64 << 10
+# The comma, or what spreadsheets of other languages write.
+_SEPARATORS = (",", ";", "\t")
 
 # Shares in a file are often rounded to whole percents.
 _ROUNDING = 0.02
@@ -54,11 +56,16 @@ def read_client_mix(path: Path) -> ClientMix:
 
 
 def _csv(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
-    rows = csv.DictReader(text.splitlines())
+    lines = text.splitlines()
+    separator = max(_SEPARATORS, key=lines[0].count) if lines else ","
+    rows = csv.DictReader(lines, delimiter=separator)
     if not {"browser", "protocol", "share"} <= set(rows.fieldnames or ()):
         raise _bad(path, "lacks one of the columns browser, protocol and share")
     for row in rows:
-        yield str(row["browser"]).strip().lower(), str(row["protocol"]).strip().lower(), row["share"]
+        share = row["share"]
+        if separator == ";" and share is not None:  # the decimal comma of the same spreadsheets
+            share = share.replace(",", ".")
+        yield str(row["browser"]).strip().lower(), str(row["protocol"]).strip().lower(), share
 
 
 def _toml(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:

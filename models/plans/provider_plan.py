@@ -7,6 +7,7 @@ import polars as pl
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
+from originset.models.plans.exclusions import Exclusions
 
 _ROWS = "SELECT * FROM provider_changes WHERE lower(provider) = lower($1) ORDER BY asn, rank"
 _NEAR = """
@@ -16,7 +17,7 @@ _NEAR = """
     LIMIT 3"""
 
 
-def provider_plan(study: Study, provider: str, max_additions: int | None, excluded: frozenset[str]) -> pl.DataFrame:
+def provider_plan(study: Study, provider: str, max_additions: int | None, excluded: Exclusions) -> pl.DataFrame:
     """Rows of ``provider_changes``, the most effective name first.
 
     Raises:
@@ -29,4 +30,5 @@ def provider_plan(study: Study, provider: str, max_additions: int | None, exclud
     if found.is_empty():
         advice = f"there are: {', '.join(near)}" if near else "no provider's sites lack a name"
         raise UsageError(f"study {study.root} has no names to add for provider {provider!r}", advice)
-    return found.filter(~pl.col("name").is_in(excluded)).head(found.height if max_additions is None else max_additions)
+    kept = found.filter([name not in excluded for name in found["name"]])
+    return kept.head(kept.height if max_additions is None else max_additions)

@@ -10,6 +10,7 @@ from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
 from originset.models.plans.client_shares import ClientMix
+from originset.models.plans.exclusions import Exclusions
 from originset.models.plans.origin_plan import Basis, Plan, plan
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _TABLES = {
         WHERE site = ?""",
 }
 
+_NONE = Exclusions()
+
 _BASIS = """
     SELECT count(*), count(DISTINCT vantage),
         strftime(min(started_at), '%Y-%m-%d'), strftime(max(started_at), '%Y-%m-%d')
@@ -49,7 +52,7 @@ def site_plan(
     site: str,
     max_additions: int | None = None,
     *,
-    excluded: frozenset[str] = frozenset(),
+    excluded: Exclusions = _NONE,
     client_mix: ClientMix | None = None,
 ) -> Plan:
     """The plan of ``site`` by the study's models; the rest as for :func:`originset.models.plans.origin_plan.plan`.
@@ -64,10 +67,12 @@ def site_plan(
         if tables["origin_sets"].is_empty():
             raise _nothing_to_plan(connection, study, site, visits)
     basis = Basis(study=study.root.resolve().name, visits=visits, vantages=vantages, first_visit=first, last_visit=last)
-    own = set(tables["origin_sets"]["server"]) & excluded
+    own = {server for server in tables["origin_sets"]["server"] if server in excluded}
     if own:
         raise UsageError(f"{min(own)} answers for the site's document, so it cannot be excluded")
-    return plan(site, basis, tables, max_additions, excluded=excluded, client_mix=client_mix)
+    candidates = {*tables["origin_sets"]["host"], *tables["certificate_additions"]["name"]} - {None}
+    hosts = frozenset(host for host in candidates if host in excluded) | excluded.hosts
+    return plan(site, basis, tables, max_additions, excluded=hosts, client_mix=client_mix)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, statement: str, site: str) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Plans for 40,000 certificates by 5 million pairs of site and host: what doubling the traffic costs, and memory.
 
-The traffic is synthetic: hosts by Zipf's law, as in the paper's Table 9, a third of them shared ones.
+Half of the certificates are an RSA and an ECDSA one for the same names. The traffic is synthetic: hosts by Zipf's law,
+as in the paper's Table 9, a third of them shared ones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import click
 import numpy as np
 import polars as pl
 
-from originset.models.plans.certificate_inventory import INVENTORY, Limits, plan_inventory
+from originset.models.plans.inventory.certificate_inventory import INVENTORY, Limits, plan_inventory
 
 CERTIFICATES, SHARED, ELSEWHERE = 40_000, 400, 100_000
 SIZES = (1_250_000, 2_500_000, 5_000_000)
@@ -25,16 +26,21 @@ SIZES = (1_250_000, 2_500_000, 5_000_000)
 def inventory() -> pl.DataFrame:
     numbers = range(CERTIFICATES)
     shared = [number < SHARED for number in numbers]
-    names = [[f"lib{n}.cdn.test"] if n < SHARED else [f"s{n}.test", f"*.s{n}.test"] for n in numbers]
+    names = [[f"lib{n}.cdn.test"] if n < SHARED else [f"s{site(n)}.test", f"*.s{site(n)}.test"] for n in numbers]
     made = pl.DataFrame({"certificate": [f"c{n}" for n in numbers], "names": names, "shared": shared})
     return made.with_columns(
         key_holder=pl.lit("cdn"),
-        owner=pl.when("shared").then(pl.lit("cdn")).otherwise("certificate"),
+        owner=pl.when("shared").then(pl.lit("cdn")).otherwise(pl.col("names").list.first()),
         ca=pl.lit("le"),
         opt_out=pl.lit(value=False),
         multi_cdn=pl.lit(value=False),
         caa=pl.lit(None, pl.List(pl.String)),
     ).select(INVENTORY.names())
+
+
+def site(certificate: int) -> int:
+    """The number in the certificate's names: of the later half, two neighbours have one."""
+    return certificate - certificate % 2 if certificate >= CERTIFICATES // 2 else certificate
 
 
 def write_pairs(path: Path, count: int) -> None:

@@ -1,6 +1,7 @@
 """Operators' logs: what counts as a new connection, where periods begin and end, the authors' own days, bad lines."""
 
 import csv
+import gzip
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -82,11 +83,13 @@ def test_times_of_every_kind_and_periods_without_any(count) -> None:
         "2026-01-01 12:00:00",
         START.timestamp(),
         "1767268800",
+        START.timestamp() * 1000,
+        "1767268800000",
     ]
     _, rows = count(
         [{**line(0, connection=n), "time": time} for n, time in enumerate(times)] + [line(35, connection=9)]
     )
-    assert rows == [(0, 5, 0), (10, 0, 0), (20, 0, 0), (30, 1, 0)]
+    assert rows == [(0, 7, 0), (10, 0, 0), (20, 0, 0), (30, 1, 0)]
 
 
 def test_csv_in_any_order_of_columns(count) -> None:
@@ -117,6 +120,23 @@ def test_a_line_that_cannot_be_used_is_named(count, lines, said) -> None:
     with pytest.raises(InputError, match=said) as caught:
         count(lines)
     assert "\n" not in str(caught.value)
+
+
+def test_a_compressed_log_is_read_and_a_cut_one_refused(tmp_path) -> None:
+    plain, packed = tmp_path / "log", tmp_path / "log.gz"
+    plain.write_text("".join(json.dumps(line(n % 20, connection=n)) + "\n" for n in range(500)))
+    # Several members, as servers append them.
+    packed.write_bytes(gzip.compress(plain.read_bytes()[:5000]) + gzip.compress(plain.read_bytes()[5000:]))
+    found = []
+    for path in (plain, packed):
+        folder = tmp_path / f"room of {path.name}"
+        folder.mkdir()
+        found.append(new_connections(path, WINDOW, folder, host=None, every_s=10).rows.rows())
+    assert found[0] == found[1]
+    packed.write_bytes(packed.read_bytes()[:-20])
+    (tmp_path / "room").mkdir()
+    with pytest.raises(InputError, match="damaged or cut short"):
+        new_connections(packed, WINDOW, tmp_path / "room", host=None, every_s=10)
 
 
 def test_what_cannot_be_counted_says_what_to_do(count) -> None:

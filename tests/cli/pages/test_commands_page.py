@@ -89,12 +89,20 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for group, count in (("control", 4), ("experiment", 2 if 11 <= day <= 24 else 4))
         for n in range(count)
     ]
-    (folder / "certificates.csv").write_text("certificate,names,key_holder\na,www.example.com,cdn\n")
+    (folder / "certificates.csv").write_text(
+        "certificate,names,key_holder,shared\na,www.example.com,cdn,\nf,fonts.example.net,cdn,true\n"
+    )
     (folder / "traffic.csv").write_text("site,host,connections\nwww.example.com,fonts.example.net,10\n")
     (folder / "tls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        call(
+            patch,
+            "originset plan inventory certificates.csv --pairs traffic.csv --rollout rings.json --control-domain x.org",
+        )
         call(patch, "originset --study S import page.har && originset --study S analyze")
+        for name in ("old.json", "new.json"):
+            call(patch, f"originset --study S plan site www.example.com --out {name}")
         for number, name in enumerate(("before.har", "after.har", "more-hars"), start=1):
             call(patch, f"originset --study part{number} import {name}")
     return folder

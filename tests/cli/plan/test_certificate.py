@@ -5,17 +5,16 @@ import json
 import shlex
 import stat
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
+from certificate_plans import TODAY, USUAL, written
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "certificates"
-BASIS = {"study": "S", "visits": 4, "vantages": 1, "first_visit": "2026-11-20", "last_visit": "2026-11-21"}
-TODAY = ["www.site.test", "*.old.test", "192.0.2.7"]
 HOSTILE = [
     'a".test', "a'.test", "$(id).test", "`id`.test", "a;id.test", "a\nb.test", "*/.test", "--- x.test", "a: b.test",
     "\u202etset.test", "x" * 300 + ".test", "__proto__", "*.*.test", "a b.test", "-d.test", "", ".", "xn--\u00e9.test",
@@ -23,37 +22,15 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def written(folder: Path, additions: list[tuple[str, bool | None]], names: list[str] | None, **changes: Any) -> Path:
-    announced = [
-        {
-            "origin": f"https://{host}",
-            "level": 3,
-            "requests": 1,
-            "visits": 1,
-            "seen_share": 1.0,
-            "coalesces_today": True,
-        }
-        for host in ("www.site.test", "img.old.test")
-    ]
-    usual = {"rank": None, "certificate_id": None, "level": 3, "connections_saved_paper": 1}
-    made = {
-        "format": "originset-plan", "version": 1, "site": "www.site.test", "certificate_id": "c1",
-        "certificate_names": None if names is None else len(names), "names": names, "basis": BASIS,
-        "servers": [{"server": "www.site.test", "announce": announced, "left_out": [], "warnings": []}],
-        "additions": [{"name": name, "same_owner": same, **usual} for name, same in additions],
-        "additions_left_out": [], "additions_not_taken": 0,
-    }  # fmt: skip
-    path = folder / "plan.json"
-    path.write_text(json.dumps(made | changes))
-    return path
-
-
-USUAL = [("static.site.test", True), ("cdn.other.test", False), ("who.test", None), ("x.old.test", True)]
-
-
 @pytest.mark.parametrize(
     ("target", "golden"),
-    [("certbot", "certbot.sh"), ("lego", "lego.sh"), ("cert-manager", "cert-manager.yaml"), ("json", "names.json")],
+    [
+        ("certbot", "certbot.sh"),
+        ("lego", "lego.sh"),
+        ("lego4", "lego4.sh"),
+        ("cert-manager", "cert-manager.yaml"),
+        ("json", "names.json"),
+    ],
 )
 def test_files_are_as_reviewed_and_stable(run, tmp_path: Path, target: str, golden: str) -> None:
     path = written(tmp_path, USUAL, TODAY)
@@ -117,7 +94,7 @@ def test_hostile_names_stay_data_or_stay_out(run, tmp_path: Path) -> None:
     path = written(tmp_path, [(name, True) for name in HOSTILE], [*TODAY, *HOSTILE])
     wanted = ["www.site.test", "*.old.test"]
     texts = {}
-    for target in ("certbot", "lego", "cert-manager", "json"):
+    for target in ("certbot", "lego", "lego4", "cert-manager", "json"):
         done = run("plan", "certificate", "--for", target, "--plan", path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.isascii()
@@ -128,7 +105,7 @@ def test_hostile_names_stay_data_or_stay_out(run, tmp_path: Path) -> None:
     found = json.loads(texts["json"])
     assert {entry["name"] for entry in found["left_out"]} == set(HOSTILE)
     assert found["certificates"] == [{"names": wanted, "addresses": ["192.0.2.7"], "added": []}]
-    for target, option in (("certbot", "-d"), ("lego", "--domains")):
+    for target, option in (("certbot", "-d"), ("lego", "--domains"), ("lego4", "--domains")):
         script = tmp_path / "change.sh"
         script.write_text(texts[target])
         assert subprocess.run(["/bin/sh", "-n", script], check=False).returncode == 0
@@ -152,9 +129,10 @@ def test_the_script_calls_certbot_with_what_it_holds(run, tmp_path: Path) -> Non
     (tmp_path / "change.sh").write_text(done.stdout)
     subprocess.run(["/bin/sh", tmp_path / "change.sh", "--dry-run"], env={"PATH": f"{tmp_path}:/bin"}, check=True)
     first, second = (tmp_path / "certbot.calls").read_text().strip().split("\n\n")
-    expected = ["certonly", "--cert-name", "it's mine", "--expand", "--dry-run"]
+    options = ["--renew-with-new-domains", "--keep-until-expiring", "--dry-run"]
+    expected = ["certonly", "--cert-name", "it's mine", *options]
     assert first.split("\n") == [*expected, "-d", "www.site.test", "-d", "static.site.test", "-d", "*.old.test"]
-    assert second.split("\n")[2:] == ["it's mine-2", "--expand", "--dry-run", "--ip-address", "192.0.2.7"]
+    assert second.split("\n")[2:] == ["it's mine-2", *options, "--ip-address", "192.0.2.7"]
     assert "cannot share a connection" in done.stderr
 
 
@@ -181,10 +159,28 @@ def test_names_that_are_not_known_are_not_guessed(run, tmp_path: Path, certifica
         "addresses": ["2001:db8::1"],
         "added": ["static.site.test", "x.old.test"],
     }
+    content = json.loads(path.read_text())
+    content["servers"][0]["server"] = "elsewhere.test"
+    path.write_text(json.dumps(content))
+    done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", certificate_file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'does not cover "elsewhere.test"' in done.stderr
     (tmp_path / "bad.pem").write_text("no")
     done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", tmp_path / "bad.pem")
     assert done.returncode == 2
     assert "no certificate in PEM" in done.stderr
+
+
+def test_a_certificate_that_has_expired_is_not_todays(run, tmp_path: Path) -> None:
+    path, key = written(tmp_path, USUAL, None), ed25519.Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "www.site.test")])
+    names = x509.SubjectAlternativeName([x509.DNSName("www.site.test")])
+    dates = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), 1, *dates).add_extension(names, critical=False)
+    (tmp_path / "old.pem").write_bytes(built.sign(key, None).public_bytes(serialization.Encoding.PEM))
+    done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", tmp_path / "old.pem")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "expired on 2026-03-01" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_rows_and_reasons(run, files) -> None:
     done = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "csv")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1:] == ["a,font.cdn.test,1,1,30,15", "a,lib.cdn.test,2,1,10,14"]
+    assert done.stdout.splitlines()[1:] == ["a,a,font.cdn.test,1,1,30,15", "a,a,lib.cdn.test,2,1,10,14"]
     assert "2 names for 1 certificates save 40 of 43 connections a day" in done.stderr
     assert "3 connections of 1 pairs: the host is no name for a certificate" in done.stderr
     one = run("plan", "inventory", files[0], "--pairs", files[1], "--max-additions", "1", "--format", "json")
@@ -57,11 +57,16 @@ def test_plan_and_rollout_as_files(run, files, tmp_path: Path) -> None:
     [
         ("certificate\nx\n", PAIRS, "no column names"),
         (INVENTORY, "site,host\na,b\n", "no column connections"),
-        (INVENTORY, "site,host,connections\na.test,b.test,many\n", "cannot be used"),
+        (INVENTORY, "site,host,connections\na.test,b.test,many\n", "row 1 has 'many' connections"),
+        (INVENTORY, "site,host,connections\na.test,b.test,3\na.test,b.test,-1\n", "row 2 has '-1' connections"),
+        (INVENTORY, "site,host,connections\na.test,b.test,1.5\n", "row 1 has '1.5' connections"),
+        (INVENTORY, "site,host,connections\na.test,b.test,\n", "row 1 has no connections"),
+        (INVENTORY, "site,host,connections\na.test,b.test,1,2\n", "neither Parquet nor CSV"),
         ("certificate,names\na,x.test\na,y.test\n", PAIRS, "two of one name"),
         ("certificate,names,key_holder\na,x.test,me\n", PAIRS, "key_holder 'me'"),
         ("certificate,names,shared\na,x.test,perhaps\n", PAIRS, "shared 'perhaps'"),
-        ("", PAIRS, "cannot be read"),
+        ("", PAIRS, "is empty"),
+        ("PAR1 is none", PAIRS, "neither Parquet nor CSV"),
     ],
 )
 def test_files_that_are_refused(run, files, inventory: str, pairs: str, said: str) -> None:
@@ -70,6 +75,55 @@ def test_files_that_are_refused(run, files, inventory: str, pairs: str, said: st
     done = run("plan", "inventory", files[0], "--pairs", files[1])
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("value", [-1.0, 1.5, float("nan"), None])
+def test_parquet_with_numbers_that_are_no_counts(run, files, tmp_path: Path, value: float | None) -> None:
+    pl.DataFrame({"site": ["a.test"] * 2, "host": ["lib.cdn.test"] * 2, "connections": [2.0, value]}).write_parquet(
+        tmp_path / "p"
+    )
+    done = run("plan", "inventory", files[0], "--pairs", tmp_path / "p")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "row 2 has" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_files_of_other_spreadsheets(run, files, separator: str) -> None:
+    expected = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "json").stdout
+    for path in files:
+        rows = pl.read_csv(path, infer_schema=False)
+        path.write_text("\ufeff" + rows.write_csv(separator=separator))
+    done = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "json")
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
+def test_names_that_are_not_to_be_added(run, files, tmp_path: Path) -> None:
+    call = ("plan", "inventory", files[0], "--pairs", files[1], "--format", "csv")
+    one = run(*call, "--exclude", "LIB.cdn.test")
+    assert one.stdout.splitlines()[1:] == ["a,a,font.cdn.test,1,1,30,15"]
+    (tmp_path / "denied").write_text("# ours, and not to be shared\ncdn.test\n")
+    done = run(*call, "--exclude-from", tmp_path / "denied")
+    assert done.stdout.splitlines()[1:] == []
+    assert "left out: 40 connections of 2 pairs: the host is excluded, as asked" in done.stderr
+    (tmp_path / "denied").write_text("dn.test\nx.lib.cdn.test\n")
+    assert len(run(*call, "--exclude-from", tmp_path / "denied").stdout.splitlines()) == 3
+
+
+def test_a_name_that_saves_nothing_is_not_proposed(run, files) -> None:
+    files[1].write_text("site,host,connections\na.test,lib.cdn.test,0\na.test,font.cdn.test,2\n")
+    done = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "csv")
+    assert done.stdout.splitlines()[1:] == ["a,a,font.cdn.test,1,1,2,15"]
+    assert "left out: 0 connections of 1 pairs: it saves no connection" in done.stderr
+
+
+@pytest.mark.parametrize(("caa", "planned"), [("", True), ('""', True), ("le", True), (";", False), ("other", False)])
+def test_what_a_caa_field_permits(run, files, caa: str, planned: bool) -> None:
+    lines = files[0].read_text().splitlines()
+    rows = [lines[0], lines[1], f"{lines[2].rpartition(',')[0]},{caa}"]
+    files[0].write_text("\n".join(rows) + "\n")
+    done = run("plan", "inventory", files[0], "--pairs", files[1], "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert (len(done.stdout.splitlines()) == 3) == planned
 
 
 def test_traffic_is_needed(run, files) -> None:

@@ -44,6 +44,23 @@ def test_the_file_is_versioned_ascii_json(run, tmp_path: Path) -> None:
     assert run("plan", "site", "www.site.test", "--max-additions", "0", "--out", "-").stdout == text
 
 
+def test_a_list_of_names_that_are_to_be_left_alone(run, tmp_path: Path) -> None:
+    (tmp_path / "denied").write_text("cdn.test\nlacks.test\n")
+    done = run("plan", "site", "www.site.test", "--exclude-from", tmp_path / "denied", "--out", tmp_path / "plan.json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / "plan.json").read_text())
+    assert {entry["origin"] for entry in made["servers"][0]["announce"]} == {
+        "https://www.site.test",
+        "https://api.site.test",
+    }
+    assert made["additions"] == []
+    assert [left["reason"] for left in made["additions_left_out"]] == ["excluded"]
+    (tmp_path / "denied").write_text("site.test\n")
+    own = run("plan", "site", "www.site.test", "--exclude-from", tmp_path / "denied")
+    assert own.returncode == 2
+    assert "www.site.test answers for the site's document, so it cannot be excluded" in own.stderr
+
+
 @pytest.mark.parametrize(
     ("site", "said"),
     [
@@ -126,6 +143,19 @@ def test_a_client_mix_weighs_what_names_save(run, tmp_path: Path, name: str, tex
         "chromium_h2": 0.0, "chromium_h3": 0.3, "firefox_h2": 0.5, "firefox_h3": 0.0, "other": 0.2,
     }  # fmt: skip
     assert [addition["connections_saved_mix"] for addition in made["additions"]] == [1.6]
+
+
+def test_a_client_mix_of_another_spreadsheet(run, tmp_path: Path) -> None:
+    texts = {"a.csv": "browser,protocol,share\nfirefox,h2,0.25\nother,,0.75\n"}
+    texts["b.csv"] = texts["a.csv"].replace(",", ";").replace(".", ",")
+    made = []
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        done = run("plan", "site", "www.site.test", "--client-mix", tmp_path / name, "--out", "-")
+        assert done.returncode == 0, done.stderr
+        made.append(json.loads(done.stdout)["client_mix"])
+    assert made[0] == made[1]
+    assert made[0]["firefox_h2"] == 0.25
 
 
 @pytest.mark.parametrize(

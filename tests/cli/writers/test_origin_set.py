@@ -1,5 +1,6 @@
 """Whoever wrote the plan, a set holds valid origins only, the server's own among them, and fits a frame."""
 
+import msgspec
 import pytest
 
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
@@ -24,6 +25,22 @@ def made(origins: list[str], left_out: list[LeftOut] | None = None) -> Plan:
         certificate_id=None,
         certificate_names=None,
     )
+
+
+def test_what_was_added_by_hand_must_be_in_the_plans_certificate() -> None:
+    plan = msgspec.structs.replace(
+        made(["https://a.test", "https://b.a.test", "https://c.b.a.test", "https://stranger.test"]),
+        names=["a.test", "*.a.test"],
+    )
+    chosen, refused = choose(plan, None)
+    assert chosen.origins == ("https://a.test", "https://b.a.test")
+    assert refused == [
+        f'left out "https://{host}": the plan\'s certificate does not cover it'
+        for host in ("c.b.a.test", "stranger.test")
+    ]
+    # A server with a certificate of its own is not measured by the site's.
+    chosen, refused = choose(msgspec.structs.replace(plan, names=["other.test"]), None)
+    assert (len(chosen.origins), refused) == (4, [])
 
 
 def sized(total: int) -> list[str]:

@@ -8,18 +8,29 @@ import pytest
 
 from originset.data.schema.sql_header import read_header
 from originset.data.schema.study_tables import TABLES
-from originset.models.plans.certificate_inventory import INVENTORY, PAIRS
+from originset.models.plans.exclusions import Exclusions
+from originset.models.plans.inventory.certificate_inventory import INVENTORY, PAIRS
 from originset.models.plans.plan_queries import plan_rows
 
 _SEEN = dict.fromkeys(("scheme", "host", "protocol", "server_ip"), pl.String) | {"asn": pl.Int64()}
+_NUMBERED = INVENTORY.to_frame().with_row_index("row").with_columns(name_set=pl.lit(""))
 _INPUTS = {
-    "inventory_names": {"inventory": INVENTORY.to_frame().with_row_index("row"), "pairs": PAIRS.to_frame()},
+    "inventory_names": {
+        "inventory": _NUMBERED.with_columns(unit=pl.lit(0)),
+        "pairs": PAIRS.to_frame(),
+        "exclusions": Exclusions().rows(),
+    },
+    "inventory_site_groups": {"inventory": _NUMBERED, "pairs": PAIRS.to_frame()},
     "server_hosts": {
         "origin_sets": TABLES["origin_sets"].polars_schema.to_frame(),
         "requests": pl.Schema(_SEEN).to_frame(),
     },
 }
-_PARAMETERS = {"inventory_names": {"additions": 1, "names": 1}, "server_hosts": {"excluded": ["a.test"]}}
+_PARAMETERS = {
+    "inventory_names": {"additions": 1, "names": 1, "name_sets": 1},
+    "inventory_site_groups": {},
+    "server_hosts": {"excluded": ["a.test"]},
+}
 
 
 def test_all_of_them_are_here() -> None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from originset.models.origins import NotAnOriginError, check_host
 
-#: Shares of the certificates that are done when a ring is; the last ring takes the control in.
+#: Shares of the units that are done when a ring is; the last ring takes the control in.
 RINGS = (0.01, 0.05, 0.25, 1.0)
 CONTROL_SHARE = 0.05
 
@@ -64,9 +64,10 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rollout(additions: pl.DataFrame, control_domain: str, seed: str) -> Rollout:
-    """Rings for the additions of an inventory's plan (certificate, name, connections_saved).
+    """Rings for the additions of an inventory's plan (unit, certificates, name, connections_saved).
 
-    ``control_domain``: a domain of the operator's under which unused names for the control are made.
+    The certificates of a unit are in one ring and one group. ``control_domain``: a domain of the operator's under which
+    unused names for the control are made.
 
     Raises:
         ValueError: ``control_domain`` is no host name.
@@ -75,10 +76,12 @@ def rollout(additions: pl.DataFrame, control_domain: str, seed: str) -> Rollout:
         check_host(control_domain)
     except NotAnOriginError as error:
         raise ValueError(f"{control_domain!r}: {error.reason}") from error
-    wanted = additions.group_by("certificate").agg(
-        pl.col("name").sort_by("connections_saved", "name", descending=[True, False]), pl.col("connections_saved").sum()
+    units = additions.group_by("unit").agg(
+        additions=pl.struct("certificates", "name", "connections_saved").sort_by(
+            "connections_saved", "name", descending=[True, False]
+        )
     )
-    placed = sorted((_place(seed, row["certificate"]), row) for row in wanted.sort("certificate").to_dicts())
+    placed = sorted((_place(seed, row["unit"]), row) for row in units.sort("unit").to_dicts())
     rings: list[Ring] = []
     start = 0
     for number, share in enumerate(RINGS, 1):
@@ -111,20 +114,44 @@ def _place(seed: str, certificate: str) -> str:
     return hashlib.sha256(f"{seed}\n{certificate}".encode()).hexdigest()
 
 
-def _ring(number: int, rows: Sequence[Row], control_domain: str, seed: str) -> Ring:
-    changes = [_change(row, control_domain, seed, last=number == len(RINGS)) for row in rows]
-    saved = [row["connections_saved"] for row, change in zip(rows, changes, strict=True) if not change.later]
-    return Ring(ring=number, certificates=changes, connections_saved=sum(saved))
+def _ring(number: int, units: Sequence[Row], control_domain: str, seed: str) -> Ring:
+    changes: list[Change] = []
+    saved = 0
+    for unit in units:
+        fillers = None if number == len(RINGS) else _control_names(unit, control_domain, seed)
+        changes += _changes(unit["additions"], fillers)
+        saved += 0 if fillers else sum(addition["connections_saved"] for addition in unit["additions"])
+    return Ring(ring=number, certificates=changes, connections_saved=saved)
 
 
-def _change(row: Row, control_domain: str, seed: str, *, last: bool) -> Change:
-    certificate, names = row["certificate"], row["name"]
-    drawn = int(_place(f"{seed} control", certificate)[:8], 16) / 2**32 < CONTROL_SHARE
-    fillers = [control_name(len(name), control_domain, f"{certificate} {name}") for name in names] if drawn else []
-    unused = [name for name in fillers if name is not None]
-    if last or len(unused) < len(names):
-        return Change(certificate=certificate, group="experiment", names=names, later=[])
-    return Change(certificate=certificate, group="control", names=unused, later=names)
+def _control_names(unit: Row, domain: str, seed: str) -> dict[str, str] | None:
+    """The unused name in the place of each name, if the unit is drawn for the control and every name has room."""
+    if int(_place(f"{seed} control", unit["unit"])[:8], 16) / 2**32 >= CONTROL_SHARE:
+        return None
+    fillers: dict[str, str] = {}
+    for name in (addition["name"] for addition in unit["additions"]):
+        filler = control_name(len(name), domain, f"{unit['unit']} {name}")
+        if filler is None:
+            return None
+        fillers[name] = filler
+    return fillers
+
+
+def _changes(additions: Sequence[Row], fillers: dict[str, str] | None) -> list[Change]:
+    """A change for each certificate of a unit, all in one group: a client gets any of them."""
+    names: dict[str, list[str]] = {}
+    for addition in additions:
+        for certificate in addition["certificates"]:
+            names.setdefault(certificate, []).append(addition["name"])
+    if fillers is None:
+        return [
+            Change(certificate=certificate, group="experiment", names=added, later=[])
+            for certificate, added in names.items()
+        ]
+    return [
+        Change(certificate=certificate, group="control", names=[fillers[name] for name in added], later=added)
+        for certificate, added in names.items()
+    ]
 
 
 def _steps(ring: Ring, last: int) -> list[Step]:

@@ -6,14 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.origins import check_host
-from originset.models.plans.rollout import RINGS, control_name, rollout
+from originset.models.plans.inventory.rollout import RINGS, control_name, rollout
 
 
 def additions(certificates: int) -> pl.DataFrame:
     rows = [
-        (f"c{n}", name, n + k) for n in range(certificates) for k, name in enumerate(("lib.cdn.test", "f.cdn.test"))
+        (f"c{n}", [f"c{n}"], name, n + k)
+        for n in range(certificates)
+        for k, name in enumerate(("lib.cdn.test", "f.cdn.test"))
     ]
-    return pl.DataFrame(rows, schema=["certificate", "name", "connections_saved"], orient="row")
+    return pl.DataFrame(rows, schema=["unit", "certificates", "name", "connections_saved"], orient="row")
 
 
 def test_every_certificate_is_in_one_ring() -> None:
@@ -35,6 +37,29 @@ def test_every_certificate_is_in_one_ring() -> None:
         assert all(name.endswith(".x.test") for name in change.names)
     assert made == rollout(additions(2000).sample(fraction=1, shuffle=True, seed=1), "x.test", "seed")
     assert made.rings != rollout(additions(2000), "x.test", "other").rings
+
+
+def test_certificates_of_a_unit_are_in_one_ring_and_group() -> None:
+    doubled = additions(2000).with_columns(
+        certificates=pl.concat_list(pl.col("certificates").list.first(), pl.format("{}-ecdsa", "unit"))
+    )
+    made, single = rollout(doubled, "x.test", "seed"), rollout(additions(2000), "x.test", "seed")
+    assert [ring.connections_saved for ring in made.rings] == [ring.connections_saved for ring in single.rings]
+    for ring, other in zip(made.rings, single.rings, strict=True):
+        by_certificate = {change.certificate: change for change in ring.certificates}
+        assert len(by_certificate) == 2 * len(other.certificates)
+        for change in other.certificates:
+            first, second = by_certificate[change.certificate], by_certificate[f"{change.certificate}-ecdsa"]
+            assert first == change
+            assert (second.group, second.names, second.later) == (first.group, first.names, first.later)
+
+
+def test_a_name_goes_to_those_of_a_unit_that_lack_it() -> None:
+    rows = [("old", ["old"], "lib.test", 4), ("old", ["old", "new"], "font.test", 3)]
+    made = rollout(pl.DataFrame(rows, schema=additions(1).schema, orient="row"), "x.test", "seed")
+    changes = {change.certificate: change.names for ring in made.rings for change in ring.certificates}
+    assert changes == {"old": ["lib.test", "font.test"], "new": ["font.test"]}
+    assert sum(ring.connections_saved for ring in made.rings) == 7
 
 
 def test_certificates_come_before_origin_and_origin_goes_first() -> None:

@@ -9,9 +9,20 @@ import duckdb
 import polars as pl
 
 from originset.data.errors import InputError
-from originset.models.plans.certificate_inventory import INVENTORY, PAIRS, InventoryPlan, Limits, plan_inventory
+from originset.models.plans.exclusions import Exclusions
+from originset.models.plans.inventory.certificate_inventory import (
+    INVENTORY,
+    PAIRS,
+    InventoryPlan,
+    Limits,
+    plan_inventory,
+)
 
 _TRUE, _FALSE = ("true", "1", "yes", "t", "y"), ("false", "0", "no", "f", "n", "")
+_NONE = Exclusions()
+_MOST_CONNECTIONS = 10**18
+_COLUMN_SEPARATORS = (",", ";", "\t")
+_LONGEST_HEADER_BYTES = 64 << 10
 _SEPARATORS = r"[\s;,]+"
 # What an inventory may leave out, and what that means: nobody's property is taken for shared, nobody has opted out.
 _OPTIONAL = {"owner", "shared", "opt_out", "multi_cdn", "caa", "ca", "key_holder"}
@@ -25,18 +36,22 @@ class Inventory:
     remarks: list[str]
 
 
-def plan_of_files(inventory: Inventory, pairs: Path, limits: Limits) -> InventoryPlan:
+def plan_of_files(inventory: Inventory, pairs: Path, limits: Limits, excluded: Exclusions = _NONE) -> InventoryPlan:
     """The plan for an inventory by its traffic: a file of site, host and connections a day, CSV or Parquet.
 
     Raises:
-        InputError: the file cannot be read, or lacks a column, or a value is none of its kind.
+        InputError: the file cannot be read, or lacks a column, or a value is none of its kind; a number of connections
+            is whole and not negative.
     """
     traffic = _scan(pairs, ("site", "host", "connections"))
     try:
+        _require_counts(pairs, traffic)
         checked = traffic.select(pl.col(name).cast(kind) for name, kind in PAIRS.items())
-        return plan_inventory(inventory.certificates, checked, limits)
-    except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(str(pairs), "not-pairs", f"cannot be used ({_line(error)})") from error
+        return plan_inventory(inventory.certificates, checked, limits, excluded)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(str(pairs), "not-pairs", _why_unreadable(error)) from error
+    except duckdb.Error as error:
+        raise InputError(str(pairs), "not-pairs", f"cannot be worked through ({_line(error)})") from error
 
 
 def read_inventory(path: Path) -> Inventory:
@@ -48,7 +63,7 @@ def read_inventory(path: Path) -> Inventory:
     try:
         rows = _scan(path, ("certificate", "names")).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(str(path), "not-an-inventory", f"cannot be read ({_line(error)})") from error
+        raise InputError(str(path), "not-an-inventory", _why_unreadable(error)) from error
     known = [name for name in INVENTORY if name in rows.columns]
     rows = rows.select(_column(path, rows, name, INVENTORY[name]) for name in known)
     missing = [pl.lit(None, kind).alias(name) for name, kind in INVENTORY.items() if name not in known]
@@ -80,7 +95,9 @@ def _column(path: Path, rows: pl.DataFrame, name: str, kind: pl.DataType) -> pl.
         return column
     if isinstance(kind, pl.List) and given == pl.String:
         parts = column.str.replace_all(_SEPARATORS, " ").str.strip_chars().str.split(" ")
-        return parts.list.eval(pl.element().filter(pl.element() != "")).alias(name)
+        texts = parts.list.eval(pl.element().filter(pl.element() != ""))
+        # An empty field is not known, in quotes too; a semicolon alone is an empty list, as in a CAA record.
+        return pl.when(column.str.strip_chars() != "").then(texts).alias(name)
     if kind == pl.Boolean and given == pl.String:
         words = rows[name].str.to_lowercase().str.strip_chars()
         odd = set(words.drop_nulls().unique()) - {*_TRUE, *_FALSE}
@@ -95,14 +112,48 @@ def _scan(path: Path, columns: tuple[str, ...]) -> pl.LazyFrame:
     try:
         with path.open("rb") as file:
             parquet = file.read(4) == b"PAR1"
-        rows = pl.scan_parquet(path) if parquet else pl.scan_csv(path, infer_schema=False)
+        rows = pl.scan_parquet(path) if parquet else pl.scan_csv(path, separator=_separator(path), infer_schema=False)
         names = rows.collect_schema().names()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(str(path), "unreadable", f"cannot be read ({_line(error)})") from error
+        raise InputError(str(path), "unreadable", _why_unreadable(error)) from error
     missing = [name for name in columns if name not in names]
     if missing:
         raise InputError(str(path), "no-column", f"has no column {missing[0]}; it needs {', '.join(columns)}")
     return rows
+
+
+def _separator(path: Path) -> str:
+    """What separates the columns of a CSV file: the comma, or what spreadsheets of other languages write."""
+    with path.open("rb") as file:
+        header = file.readline(_LONGEST_HEADER_BYTES).decode(errors="replace")
+    return max(_COLUMN_SEPARATORS, key=header.count)
+
+
+def _why_unreadable(error: Exception) -> str:
+    if isinstance(error, pl.exceptions.NoDataError):
+        return "is empty; the first line names the columns"
+    if isinstance(error, OSError):
+        return f"cannot be read ({error.strerror})" if error.strerror else "cannot be read"
+    return "is neither Parquet nor CSV in UTF-8 whose rows have the columns that its first line names"
+
+
+def _require_counts(path: Path, traffic: pl.LazyFrame) -> None:
+    """See that each number of connections is a whole one that is not negative.
+
+    Raises:
+        InputError: one is not; the first is named.
+    """
+    given = pl.col("connections")
+    if traffic.collect_schema()["connections"] == pl.String:
+        good = given.str.contains(r"^[0-9]{1,18}$")
+    else:
+        number = given.cast(pl.Float64, strict=False)
+        good = (number >= 0) & (number < _MOST_CONNECTIONS) & (number == number.floor())
+    bad = traffic.with_row_index("row", 1).filter(~good.fill_null(value=False)).select("row", "connections").head(1)
+    for row, value in bad.collect(engine="streaming").iter_rows():
+        shown = "no connections" if value is None else f"{value!r} connections"
+        problem = f"row {row} has {shown}: the number is a whole one, 0 or more"
+        raise InputError(str(path), "not-pairs", problem)
 
 
 def _line(error: Exception) -> str:
