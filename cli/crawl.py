@@ -69,6 +69,8 @@ def command(
 
         def planned(plan: CrawlPlan) -> None:
             display.begin(len(plan.pending))
+            if settings.as_round:
+                note(f"round {plan.round_number} of vantage {settings.vantage}")
             _note_plan(plan, only)
 
         summary = crawl(study, listed, settings, display.visited, planned)

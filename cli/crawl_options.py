@@ -104,6 +104,11 @@ _OPTIONS = (
         "--round", "round_number", type=click.IntRange(1), default=1, show_default=True, help="Number of this round."
     ),
     click.option(
+        "--as-round",
+        is_flag=True,
+        help="Go on with this vantage's round that has the same browser and settings, or begin the next one.",
+    ),
+    click.option(
         "--repeat",
         "repeats",
         type=click.IntRange(1),
@@ -256,6 +261,8 @@ def settings_of(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
         options["cluster"] = Cluster(options["cluster"], *tls)
     elif any(tls):
         raise UsageError("certificates are for a cluster", "name one with --cluster")
+    if options["as_round"] and ctx.get_parameter_source("round_number") is not ParameterSource.DEFAULT:
+        raise UsageError("--round and --as-round both say which round it is", "leave one of them out")
     if options["captures"] is not None:
         open_place(options["captures"])
     return CrawlSettings(visit=visit, resolver=parse_resolver(options.pop("resolver")), **options)

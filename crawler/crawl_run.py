@@ -16,9 +16,11 @@ from originset.crawler.browsers.scratch import sweep
 from originset.crawler.crawl.coordinator import Coordinator, Progress, Run
 from originset.crawler.crawl.local_workers import require_limits, run_locally
 from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
+from originset.crawler.crawl.round_settings import settle_round
 from originset.crawler.crawl.site_list import SiteList
 from originset.crawler.machine import give_memory_back
 from originset.crawler.settings import Cluster, CrawlSettings
+from originset.crawler.visits.visit_browsers import browser_for
 from originset.data.captures.capture_place import settle_place
 from originset.data.errors import MissingDependency
 from originset.data.ledger.crawl_ledger import Ledger
@@ -56,9 +58,30 @@ def crawl(
         BrowserError: no browser could be started and visits are left over.
         ClusterError: the cluster is not reached, or its workers cannot do this.
         UsageError: visits cannot be kept to the address families that are wanted; a cluster that is not to be trusted.
-        StudyError: the study cannot be changed.
+        StudyError: the study cannot be changed, or the round has visits with other settings.
     """
-    with _executor(settings) as run, study.changing("crawl", _parameters(sites, settings)) as counts:
+    with _executor(settings) as run:
+        settings = settle_round(study, settings, _version_of_browser(settings))
+        return _crawl_round(study, sites, settings, progress, planned, run)
+
+
+def _version_of_browser(settings: CrawlSettings) -> str | None:
+    """The version of this machine's browser, if the round depends on it; workers of a cluster tell theirs by visits."""
+    if not settings.as_round or settings.cluster is not None:
+        return None
+    with browser_for(settings.visit) as browser:
+        return browser.version
+
+
+def _crawl_round(  # noqa: PLR0917 - those of crawl
+    study: Study,
+    sites: SiteList,
+    settings: CrawlSettings,
+    progress: Progress,
+    planned: Callable[[CrawlPlan], None],
+    run: Run,
+) -> CrawlSummary:
+    with study.changing("crawl", _parameters(sites, settings)) as counts:
         store = settle_place(study, settings.captures)
         if store is not None:
             store.sweep()

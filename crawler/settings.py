@@ -61,6 +61,7 @@ class Cluster:
 class CrawlSettings:
     """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time.
 
+    ``as_round`` takes the vantage's round that has these settings, or one of its own, in place of ``round_number``.
     ``vantage_ip`` is the address from which the vantage is seen, where that is known.
     ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
     ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
@@ -79,6 +80,7 @@ class CrawlSettings:
     vantage: str = "default"
     vantage_ip: str | None = None
     round_number: int = 1
+    as_round: bool = False
     repeats: int = 1
     only_failed: bool = False
     seed: int | None = None

@@ -28,7 +28,7 @@ from originset.crawler.cluster.security import require_trusted
 from originset.crawler.crawl.coordinator import Coordinator, Run, VisitResult
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_store import staged_key
-from originset.data.errors import ClusterError
+from originset.data.errors import ClusterError, StudyError
 from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 
@@ -200,6 +200,11 @@ class _RemoteSlot:
             if made is not None and made.staged not in {None, staged_key(name, wanted)}:
                 raise ClusterError(self._worker.address, f"it names a capture that is not its own: {made.staged!r}")
             yield row, made
+
+    def refuse(self, error: StudyError) -> None:
+        """Leave the worker out; others may have the browser that the round was visited with."""
+        self._worker.refused = error.problem
+        self.closed = True
 
     def close(self) -> None:
         """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker is identity."""

@@ -13,12 +13,13 @@ from originset.crawler.browsers.engine import Sandbox
 from originset.crawler.crawl.frontier import Frontier
 from originset.crawler.crawl.pending_visits import OUTCOMES, CrawlPlan, internal_pages
 from originset.crawler.crawl.politeness import Politeness
+from originset.crawler.crawl.round_settings import RoundRecord
 from originset.crawler.failures import may_pass
 from originset.crawler.machine import shortage
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import UNNAMED, Features, Visit, write_packed
 from originset.data.captures.capture_place import CaptureStore
-from originset.data.errors import BrowserError
+from originset.data.errors import BrowserError, StudyError
 from originset.data.ledger.crawl_ledger import Key, Ledger, LedgerRow
 from originset.data.studies.study import Study
 
@@ -56,6 +57,9 @@ class Worker(Protocol):
     def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         """Each visit with its result as it ends; None for one that robots.txt forbids."""
 
+    def refuse(self, error: StudyError) -> None:
+        """It makes no more visits for this crawl, since ``error`` says that none of them would be kept."""
+
     def close(self) -> None:
         """End its browser."""
 
@@ -88,6 +92,7 @@ class Coordinator:
         self.left_out: list[str] = []
         self._study = study
         self._ledger = ledger
+        self._round = RoundRecord(study, settings)
         self._progress = progress
         self._frontier = Frontier(plan.pending, self.politeness.site, self.politeness.rate_limits)
         self._tries: Counter[Key] = Counter()
@@ -134,6 +139,9 @@ class Coordinator:
         try:
             self._ledger.lease(rows)
             for row, made in worker.visit(rows):
+                if made is not None and (refusal := self._round.refusal(made.visit)) is not None:
+                    worker.refuse(refusal)
+                    break
                 result = self._record_result(row, made)
                 del left[row.key]
                 if result is not None:

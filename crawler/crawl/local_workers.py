@@ -13,7 +13,7 @@ from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker, Capt
 from originset.crawler.crawl.coordinator import Coordinator, VisitResult
 from originset.crawler.settings import Family, VisitSettings
 from originset.data.captures.capture import pack_capture
-from originset.data.errors import UsageError
+from originset.data.errors import StudyError, UsageError
 from originset.data.ledger.crawl_ledger import LedgerRow
 
 _POLL_S = 1.0
@@ -63,6 +63,10 @@ class LocalWorker:
         for row in rows:
             captured = self._browser_worker.visit(row)
             yield row, None if captured is None else packed(captured)
+
+    def refuse(self, error: StudyError) -> None:
+        """Raises ``error``: all browsers of this machine are the same."""
+        raise error
 
     def close(self) -> None:
         self._browser_worker.close()

@@ -14,7 +14,7 @@ from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import Extension, Visit, capture_paths, pack_capture
 from originset.data.captures.capture_store import FolderStore
-from originset.data.errors import ClusterError
+from originset.data.errors import ClusterError, StudyError
 from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.study import Study
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 SITES = [f"site{n}.example" for n in range(12)]
 
 
-def made(row: LedgerRow, status: str = "ok", error: str | None = None) -> VisitResult:
+def made(row: LedgerRow, status: str = "ok", error: str | None = None, version: str | None = None) -> VisitResult:
     visit = Visit(
         visit_id=crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
         site=row.site,
@@ -32,6 +32,7 @@ def made(row: LedgerRow, status: str = "ok", error: str | None = None) -> VisitR
         started_at="2026-11-21T10:00:00.000000Z",
         status=status,
         error=error,
+        browser_version=version,
     )
     return VisitResult(visit=visit, sandbox="own", capture=pack_capture({"entries": []}, Extension(visit=visit)))
 
@@ -45,11 +46,16 @@ class Steady:
     def __init__(self) -> None:
         self.given: list[list[LedgerRow]] = []
         self.closed = False
+        self.refused: StudyError | None = None
 
     def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         self.given.append(rows)
         for row in rows:
             yield row, made(row)
+
+    def refuse(self, error: StudyError) -> None:
+        self.refused = error
+        self.closed = True
 
     def close(self) -> None:
         self.closed = True
@@ -187,3 +193,23 @@ def test_a_capture_that_is_not_where_it_was_said_to_be_ends_the_crawl(coordinato
     assert isinstance(coordinator.error, ClusterError)
     assert "do all machines share this folder?" in str(coordinator.error)
     assert states(coordinator) == {"queued": 12}
+
+
+def test_visits_by_another_version_of_the_browser_are_made_by_another_worker(coordinator: Coordinator) -> None:
+    class Versioned(Steady):
+        def __init__(self, *versions: str) -> None:
+            super().__init__()
+            self._versions = list(versions)
+
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
+            self.given.append(rows)
+            for row in rows:
+                yield row, made(row, version=self._versions.pop(0) if len(self._versions) > 1 else self._versions[0])
+
+    updated, steady = Versioned(*["150.0"] * 4, "151.0"), Versioned("150.0")
+    coordinator.work(updated)
+    assert "browser version 150.0, not 151.0" in str(updated.refused)
+    assert states(coordinator) == {"done": 4, "queued": 8}
+    assert len(list(capture_paths(coordinator._study.captures))) == 4
+    coordinator.work(steady)
+    assert states(coordinator) == {"done": 12}
