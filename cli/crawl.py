@@ -49,7 +49,9 @@ def command(
     With --cluster, each worker makes as many visits at a time as it has resources named chrome:
     dask worker ADDRESS --nthreads 4 --resources "chrome=4"
 
-    Exit codes: 0 done, 1 visits are left over.
+    Without a network the crawl waits for it: a visit that failed meanwhile is made again, and no site fails for it.
+
+    Exit codes: 0 done, 1 visits are left over, or more failed than --fail-above says.
 
     Example: originset --study S crawl sites.txt --jobs 4
     """
@@ -73,7 +75,7 @@ def command(
                 note(f"round {plan.round_number} of vantage {settings.vantage}")
             _note_plan(plan, only)
 
-        summary = crawl(study, listed, settings, display.visited, planned)
+        summary = crawl(study, listed, settings, display.visited, planned, announce=display.announce)
     made = ", ".join(f"{count} {status}" for status, count in sorted(summary.made.items())) or "nothing to do"
     note(f"crawl: {made}")
     for worker in summary.left_out:
@@ -86,8 +88,11 @@ def command(
         )
     if summary.shortage is not None:
         note(f"crawl: stopped: {summary.shortage}")
+    if summary.failing is not None:
+        note(f"crawl: {summary.failing}; with --only failed they are visited again")
     if summary.left_over:
         note(f"crawl: {summary.left_over} visits left over; run the command again")
+    if summary.left_over or summary.failing is not None:
         ctx.exit(1)
 
 

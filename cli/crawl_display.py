@@ -9,6 +9,7 @@ from typing import Self
 
 import click
 import msgspec
+from rich.text import Text
 
 from originset.cli.common.output import progress
 from originset.data.captures.capture import Visit
@@ -84,6 +85,11 @@ class Display:
         with self._lock:
             self._pace = VisitRate(time.monotonic())
             self._bar.update(self._task, total=total)
+
+    def announce(self, line: str) -> None:
+        """A line about the crawl as a whole."""
+        # Above the progress display, where there is one.
+        self._bar.console.print(Text(printable(f"crawl: {line}")), soft_wrap=True)
 
     def visited(self, visit: Visit, left: int) -> None:
         """A visit ended and ``left`` are left."""

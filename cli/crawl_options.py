@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +10,7 @@ from click.core import ParameterSource
 
 from originset.cli.common.files import FILE
 from originset.cli.common.finite_range import FiniteRange
+from originset.cli.crawl_parameters import KnownGood, Shard, contact, vantage_address
 from originset.crawler.crawl.profiles import PROFILES
 from originset.crawler.probe.resolver import parse_resolver
 from originset.crawler.settings import (
@@ -28,37 +27,6 @@ from originset.data.captures.capture_place import open_place
 from originset.data.errors import UsageError
 
 _FILE = click.Path(exists=True, dir_okay=False)
-_CONTACT = re.compile(r"[\x21-\x27\x2a-\x7e]([\x20-\x27\x2a-\x7e]{0,198}[\x21-\x27\x2a-\x7e])?")
-
-
-class _Shard(click.ParamType[tuple[int, int]]):
-    name = "K/N"
-
-    def convert(
-        self,
-        value: str | tuple[int, int],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", value, re.ASCII)
-        if match is None or int(match[1]) > int(match[2]):
-            self.fail(f"{value!r} is not K/N with K from 1 to N, such as 2/8", param, ctx)
-        return int(match[1]), int(match[2])
-
-
-def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if value is not None and _CONTACT.fullmatch(value) is None:
-        raise click.BadParameter("up to 200 printable ASCII characters without parentheses")
-    return value
-
-
-def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    try:
-        return None if value is None else str(ipaddress.ip_address(value))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 _OPTIONS = (
@@ -96,7 +64,7 @@ _OPTIONS = (
     click.option(
         "--vantage-address",
         "vantage_ip",
-        callback=_address,
+        callback=vantage_address,
         metavar="ADDRESS",
         help="Public IP address of this vantage point. analyze finds its AS.",
     ),
@@ -118,7 +86,7 @@ _OPTIONS = (
     ),
     click.option(
         "--shard",
-        type=_Shard(),
+        type=Shard(),
         default="1/1",
         help="Visit the K-th of N parts of the list. A site is always in one part.",
     ),
@@ -183,8 +151,21 @@ _OPTIONS = (
     click.option(
         "--contact",
         metavar="TEXT",
-        callback=_contact,
+        callback=contact,
         help="The operator's contact in the user agent: an e-mail address or URL.",
+    ),
+    click.option(
+        "--known-good",
+        type=KnownGood(),
+        multiple=True,
+        help="A server that answers whenever there is a network, to tell an outage from a failed site. Can be repeated."
+        "  [default: the sites that loaded last]",
+    ),
+    click.option(
+        "--fail-above",
+        type=FiniteRange(0, 100),
+        metavar="PERCENT",
+        help="Stop once more than so many of the visits have failed, from the 20th visit on; exit code 1.",
     ),
     click.option("--respect-robots", is_flag=True, help="Do not visit what a site's robots.txt disallows."),
     click.option(

@@ -70,7 +70,8 @@ class CrawlSettings:
     ``least_memory`` bytes left, the crawl stops.
 
     With a ``cluster`` its workers make the visits, in place of ``jobs``. ``captures`` is where captures are kept if not
-    in the study's folder: another folder, or ``s3://BUCKET/PREFIX``.
+    in the study's folder: another folder, or ``s3://BUCKET/PREFIX``. ``known_good`` are hosts and ports that answer
+    whenever there is a network. The crawl stops once more than ``fail_above`` per cent of its visits have failed.
     """
 
     visit: VisitSettings = field(default_factory=VisitSettings)
@@ -98,3 +99,5 @@ class CrawlSettings:
     least_memory: int = 256 << 20
     cluster: Cluster | None = None
     captures: str | None = None
+    known_good: tuple[tuple[str, int], ...] = ()
+    fail_above: float | None = None

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,6 +41,8 @@ SILENCE_S = 20.0
 # Without any worker that can be used, or without the scheduler, for so long the crawl ends.
 _NOBODY_S = 120.0
 _MAX_BATCH = 20
+# How long a worker without a network gets no visits.
+_OFFLINE_S = 20.0
 # Beside the time for a page: a browser's start, robots.txt, the resolver, storage.
 _AROUND_A_VISIT_S = 300.0
 
@@ -200,6 +202,17 @@ class _RemoteSlot:
             if made is not None and made.staged not in {None, staged_key(name, wanted)}:
                 raise ClusterError(self._worker.address, f"it names a capture that is not its own: {made.staged!r}")
             yield row, made
+
+    @property
+    def machine(self) -> str:
+        """The worker's address."""
+        return self._worker.address
+
+    def wait_for_network(self, ended: Callable[[], bool]) -> None:
+        """Leave the worker alone for a while; whether it has a network again, its next visits tell."""
+        began = time.monotonic()
+        while time.monotonic() - began < _OFFLINE_S and not ended():
+            time.sleep(_TICK_S)
 
     def refuse(self, error: StudyError) -> None:
         """Leave the worker out; others may have the browser that the round was visited with."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from originset.crawler.crawl.coordinator import Coordinator, VisitResult
+from originset.crawler.crawl.outages import Outages
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
@@ -47,6 +48,13 @@ class Steady:
         self.given: list[list[LedgerRow]] = []
         self.closed = False
         self.refused: StudyError | None = None
+        self.waited = 0
+
+    machine = "here"
+
+    def wait_for_network(self, ended: Callable[[], bool]) -> None:
+        assert not ended()
+        self.waited += 1
 
     def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         self.given.append(rows)
@@ -213,3 +221,45 @@ def test_visits_by_another_version_of_the_browser_are_made_by_another_worker(coo
     assert len(list(capture_paths(coordinator._study.captures))) == 4
     coordinator.work(steady)
     assert states(coordinator) == {"done": 12}
+
+
+def test_visits_without_a_network_are_made_again(coordinator: Coordinator) -> None:
+    class Offline(Steady):
+        outages = 3
+
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
+            self.given.append(rows)
+            answer = made(rows[0], *(("failed", "dns") if self.outages else ("ok", None)))
+            answer.offline = self.outages > 0
+            self.outages -= answer.offline
+            yield rows[0], answer
+
+    said: list[str] = []
+    coordinator._outages = Outages(said.append)
+    worker = Offline()
+    coordinator.work(worker)
+    assert coordinator.error is None
+    assert states(coordinator) == {"done": 12}
+    assert worker.waited == 3
+    assert (coordinator.made, len(worker.given)) == ({"ok": 12}, 15)
+    assert [line.split(":")[0].split(",")[0] for line in said] == ["here has no network", "here has a network again"]
+
+
+def test_a_crawl_of_which_too_much_fails_stops(tmp_path: Path) -> None:
+    class Failing(Steady):
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
+            for row in rows:
+                yield row, made(row, "failed", "dns")
+
+    study = Study(tmp_path / "study")
+    study.create()
+    listed = parse_site_list("list", enumerate((f"site{n}.example" for n in range(40)), 1), "0")
+    for bound, left in ((99.0, 19), (100.0, 0)):  # a batch that is under way is made to its end
+        settings = CrawlSettings(seed=1, least_disk=0, least_memory=0, fail_above=bound)
+        with Ledger(study.ledger_path) as ledger:
+            coordinator = Coordinator(
+                study, ledger, settings, plan_crawl(study, ledger, listed, settings), None, lambda _visit, _left: None
+            )
+            coordinator.work(Failing())
+            assert coordinator.left_over == left
+            assert (coordinator.failing is not None) == bool(left)
