@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,8 @@ from originset.cli.crawl_options import crawl_options, settings_of
 from originset.crawler.crawl.estimate import Estimate, estimate
 from originset.crawler.crawl.pending_visits import CrawlPlan
 from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list
-from originset.crawler.crawl_run import crawl
+from originset.crawler.crawl_run import CrawlSummary, crawl
+from originset.data.ledger.visit_counts import visit_counts
 from originset.data.studies.study import Study
 
 _SHOWN_LINES = 5
@@ -68,14 +70,25 @@ def command(
         _print_estimate(estimate(study, listed, settings))
         return
     with Display(lines=output_format == "jsonl") as display:
+        plans: list[CrawlPlan] = []
 
         def planned(plan: CrawlPlan) -> None:
+            plans.append(plan)
             display.begin(len(plan.pending))
             if settings.as_round:
                 note(f"round {plan.round_number} of vantage {settings.vantage}")
             _note_plan(plan, only)
 
         summary = crawl(study, listed, settings, display.visited, planned, announce=display.announce)
+    _note_summary(summary)
+    for plan in plans:
+        _note_round(study, settings.vantage, plan)
+    if summary.left_over or summary.failing is not None:
+        ctx.exit(1)
+    note(f"next: originset --study {study.root} analyze")
+
+
+def _note_summary(summary: CrawlSummary) -> None:
     made = ", ".join(f"{count} {status}" for status, count in sorted(summary.made.items())) or "nothing to do"
     note(f"crawl: {made}")
     for worker in summary.left_out:
@@ -92,8 +105,6 @@ def command(
         note(f"crawl: {summary.failing}; with --only failed they are visited again")
     if summary.left_over:
         note(f"crawl: {summary.left_over} visits left over; run the command again")
-    if summary.left_over or summary.failing is not None:
-        ctx.exit(1)
 
 
 def _print_estimate(found: Estimate) -> None:
@@ -126,6 +137,18 @@ def _note_plan(plan: CrawlPlan, only: str | None) -> None:
     if plan.recovered:
         note(f"{plan.recovered} visits of a crawl that was killed were whole")
     _note_left_out(plan.skipped, plan.excluded, again="" if only else "; --only failed visits those again")
+
+
+def _note_round(study: Study, vantage: str, plan: CrawlPlan) -> None:
+    """After a crawl that went on with an earlier one: what its round holds in all."""
+    if not plan.skipped:
+        return
+    states: Counter[str] = Counter()
+    for found in visit_counts(study.ledger_path):
+        if (found.vantage, found.round) == (vantage, plan.round_number):
+            states[found.state] += found.visits
+    in_all = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    note(f"crawl: in all, round {plan.round_number} of vantage {vantage}: {in_all}")
 
 
 def _note_left_out(skipped: dict[str, int], excluded: int, again: str = "") -> None:

@@ -9,9 +9,10 @@ from typing import Self
 
 import click
 import msgspec
+from rich.progress import BarColumn, TextColumn
 from rich.text import Text
 
-from originset.cli.common.output import progress
+from originset.cli.common.minute_progress import MinuteProgress
 from originset.data.captures.capture import Visit
 from originset.data.sanitising.printable import printable, printable_json
 
@@ -70,7 +71,8 @@ class Display:
         self._lines = lines
         self._lock = threading.Lock()
         self._pace = VisitRate(time.monotonic())
-        self._bar = progress()
+        # The line has the numbers, and the only estimate.
+        self._bar = MinuteProgress(TextColumn("{task.description}", markup=False), BarColumn(), counts=False)
         self._task = self._bar.add_task("crawl", total=None)
 
     def __enter__(self) -> Self:
