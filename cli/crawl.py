@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from originset.cli.crawl_display import Display
 from originset.cli.crawl_options import crawl_options, settings_of
 from originset.crawler.crawl.estimate import Estimate, estimate
 from originset.crawler.crawl.pending_visits import CrawlPlan
-from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list
+from originset.crawler.crawl.site_list import read_exclusions, read_site_list
 from originset.crawler.crawl_run import CrawlSummary, crawl
 from originset.data.ledger.visit_counts import visit_counts
 from originset.data.studies.study import Study
@@ -34,6 +35,7 @@ def command(
     sites: str,
     *,
     column: str | None,
+    skip_invalid: bool,
     output_format: Literal["none", "jsonl"],
     only: Literal["failed"] | None,
     exclude_from: Path | None,
@@ -59,8 +61,9 @@ def command(
     """
     study: Study = ctx.obj
     settings = settings_of(ctx, options)
-    listed = read_site_list(sites, column)
-    _note_duplicates(listed)
+    listed = read_site_list(sites, column, skip_invalid=skip_invalid)
+    _note_lines(listed.source, "repeated entries", listed.duplicates)
+    _note_lines(listed.source, "lines that are no sites", listed.invalid)
     settings = replace(
         settings,
         only_failed=only == "failed",
@@ -126,11 +129,11 @@ def _size(count: float) -> str:
     return f"{count:,.1f} TB"
 
 
-def _note_duplicates(listed: SiteList) -> None:
-    if listed.duplicates:
-        lines = ", ".join(str(number) for number in listed.duplicates[:_SHOWN_LINES])
-        more = "" if len(listed.duplicates) <= _SHOWN_LINES else ", ..."
-        note(f"{listed.source}: {len(listed.duplicates)} repeated entries left out (line {lines}{more})")
+def _note_lines(source: str, what: str, numbers: Sequence[int]) -> None:
+    if numbers:
+        lines = ", ".join(str(number) for number in numbers[:_SHOWN_LINES])
+        more = "" if len(numbers) <= _SHOWN_LINES else ", ..."
+        note(f"{source}: {len(numbers)} {what} left out (line {lines}{more})")
 
 
 def _note_plan(plan: CrawlPlan, only: str | None) -> None:

@@ -31,6 +31,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
 
 _OPTIONS = (
     click.option("--column", metavar="NAME", help="SITES is a CSV file with a header; the sites are in this column."),
+    click.option("--skip-invalid", is_flag=True, help="Leave out lines of SITES that are no sites, and say which."),
     click.option(
         "--dry-run", is_flag=True, help="Print how many visits there would be and their size on disk; visit nothing."
     ),
