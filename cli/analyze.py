@@ -12,7 +12,7 @@ import polars as pl
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE
 from originset.cli.common.output import note
-from originset.cli.common.reference_data import warn_of_age
+from originset.cli.common.reference_data import warn_of_age, warn_of_older_visits
 from originset.cli.modelling.analysis import analyze
 from originset.cli.modelling.model_batches import batch_options, batches_run
 from originset.data.captures.capture_place import captures_folder, confirm_place, place_of
@@ -75,6 +75,7 @@ def command(
     with batches_run(**where) as run_batches:
         counts = analyze(study, reference, run_batches, views=views, jobs=where["jobs"])
     note(", ".join(f"{number} {what.replace('_', ' ')}" for what, number in counts.items()))
+    warn_of_older_visits(study, reference)
     note(f"database: {study.database_path}")
     ctx.exit(1 if _report_refused(study) else 0)
 

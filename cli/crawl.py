@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +16,9 @@ from originset.cli.crawl_display import Display
 from originset.cli.crawl_options import crawl_options, settings_of
 from originset.crawler.crawl.estimate import Estimate, estimate
 from originset.crawler.crawl.pending_visits import CrawlPlan
-from originset.crawler.crawl.site_list import SiteList, read_exclusions, read_site_list
-from originset.crawler.crawl_run import crawl
+from originset.crawler.crawl.site_list import read_exclusions, read_site_list
+from originset.crawler.crawl_run import CrawlSummary, crawl
+from originset.data.ledger.visit_counts import visit_counts
 from originset.data.studies.study import Study
 
 _SHOWN_LINES = 5
@@ -32,6 +35,7 @@ def command(
     sites: str,
     *,
     column: str | None,
+    skip_invalid: bool,
     output_format: Literal["none", "jsonl"],
     only: Literal["failed"] | None,
     exclude_from: Path | None,
@@ -49,14 +53,17 @@ def command(
     With --cluster, each worker makes as many visits at a time as it has resources named chrome:
     dask worker ADDRESS --nthreads 4 --resources "chrome=4"
 
-    Exit codes: 0 done, 1 visits are left over.
+    Without a network the crawl waits for it: a visit that failed meanwhile is made again, and no site fails for it.
+
+    Exit codes: 0 done, 1 visits are left over, or more failed than --fail-above says.
 
     Example: originset --study S crawl sites.txt --jobs 4
     """
     study: Study = ctx.obj
     settings = settings_of(ctx, options)
-    listed = read_site_list(sites, column)
-    _note_duplicates(listed)
+    listed = read_site_list(sites, column, skip_invalid=skip_invalid)
+    _note_lines(listed.source, "repeated entries", listed.duplicates)
+    _note_lines(listed.source, "lines that are no sites", listed.invalid)
     settings = replace(
         settings,
         only_failed=only == "failed",
@@ -66,12 +73,25 @@ def command(
         _print_estimate(estimate(study, listed, settings))
         return
     with Display(lines=output_format == "jsonl") as display:
+        plans: list[CrawlPlan] = []
 
         def planned(plan: CrawlPlan) -> None:
+            plans.append(plan)
             display.begin(len(plan.pending))
+            if settings.as_round:
+                note(f"round {plan.round_number} of vantage {settings.vantage}")
             _note_plan(plan, only)
 
-        summary = crawl(study, listed, settings, display.visited, planned)
+        summary = crawl(study, listed, settings, display.visited, planned, announce=display.announce)
+    _note_summary(summary)
+    for plan in plans:
+        _note_round(study, settings.vantage, plan)
+    if summary.left_over or summary.failing is not None:
+        ctx.exit(1)
+    note(f"next: originset --study {study.root} analyze")
+
+
+def _note_summary(summary: CrawlSummary) -> None:
     made = ", ".join(f"{count} {status}" for status, count in sorted(summary.made.items())) or "nothing to do"
     note(f"crawl: {made}")
     for worker in summary.left_out:
@@ -84,9 +104,10 @@ def command(
         )
     if summary.shortage is not None:
         note(f"crawl: stopped: {summary.shortage}")
+    if summary.failing is not None:
+        note(f"crawl: {summary.failing}; with --only failed they are visited again")
     if summary.left_over:
         note(f"crawl: {summary.left_over} visits left over; run the command again")
-        ctx.exit(1)
 
 
 def _print_estimate(found: Estimate) -> None:
@@ -108,17 +129,29 @@ def _size(count: float) -> str:
     return f"{count:,.1f} TB"
 
 
-def _note_duplicates(listed: SiteList) -> None:
-    if listed.duplicates:
-        lines = ", ".join(str(number) for number in listed.duplicates[:_SHOWN_LINES])
-        more = "" if len(listed.duplicates) <= _SHOWN_LINES else ", ..."
-        note(f"{listed.source}: {len(listed.duplicates)} repeated entries left out (line {lines}{more})")
+def _note_lines(source: str, what: str, numbers: Sequence[int]) -> None:
+    if numbers:
+        lines = ", ".join(str(number) for number in numbers[:_SHOWN_LINES])
+        more = "" if len(numbers) <= _SHOWN_LINES else ", ..."
+        note(f"{source}: {len(numbers)} {what} left out (line {lines}{more})")
 
 
 def _note_plan(plan: CrawlPlan, only: str | None) -> None:
     if plan.recovered:
         note(f"{plan.recovered} visits of a crawl that was killed were whole")
     _note_left_out(plan.skipped, plan.excluded, again="" if only else "; --only failed visits those again")
+
+
+def _note_round(study: Study, vantage: str, plan: CrawlPlan) -> None:
+    """After a crawl that went on with an earlier one: what its round holds in all."""
+    if not plan.skipped:
+        return
+    states: Counter[str] = Counter()
+    for found in visit_counts(study.ledger_path):
+        if (found.vantage, found.round) == (vantage, plan.round_number):
+            states[found.state] += found.visits
+    in_all = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    note(f"crawl: in all, round {plan.round_number} of vantage {vantage}: {in_all}")
 
 
 def _note_left_out(skipped: dict[str, int], excluded: int, again: str = "") -> None:

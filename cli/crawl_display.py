@@ -9,8 +9,10 @@ from typing import Self
 
 import click
 import msgspec
+from rich.progress import BarColumn, TextColumn
+from rich.text import Text
 
-from originset.cli.common.output import progress
+from originset.cli.common.minute_progress import MinuteProgress
 from originset.data.captures.capture import Visit
 from originset.data.sanitising.printable import printable, printable_json
 
@@ -69,7 +71,8 @@ class Display:
         self._lines = lines
         self._lock = threading.Lock()
         self._pace = VisitRate(time.monotonic())
-        self._bar = progress()
+        # The line has the numbers, and the only estimate.
+        self._bar = MinuteProgress(TextColumn("{task.description}", markup=False), BarColumn(), counts=False)
         self._task = self._bar.add_task("crawl", total=None)
 
     def __enter__(self) -> Self:
@@ -84,6 +87,11 @@ class Display:
         with self._lock:
             self._pace = VisitRate(time.monotonic())
             self._bar.update(self._task, total=total)
+
+    def announce(self, line: str) -> None:
+        """A line about the crawl as a whole."""
+        # Above the progress display, where there is one.
+        self._bar.console.print(Text(printable(f"crawl: {line}")), soft_wrap=True)
 
     def visited(self, visit: Visit, left: int) -> None:
         """A visit ended and ``left`` are left."""

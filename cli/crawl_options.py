@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +10,7 @@ from click.core import ParameterSource
 
 from originset.cli.common.files import FILE
 from originset.cli.common.finite_range import FiniteRange
+from originset.cli.crawl_parameters import KnownGood, Shard, contact, vantage_address
 from originset.crawler.crawl.profiles import PROFILES
 from originset.crawler.probe.resolver import parse_resolver
 from originset.crawler.settings import (
@@ -28,41 +27,11 @@ from originset.data.captures.capture_place import open_place
 from originset.data.errors import UsageError
 
 _FILE = click.Path(exists=True, dir_okay=False)
-_CONTACT = re.compile(r"[\x21-\x27\x2a-\x7e]([\x20-\x27\x2a-\x7e]{0,198}[\x21-\x27\x2a-\x7e])?")
-
-
-class _Shard(click.ParamType[tuple[int, int]]):
-    name = "K/N"
-
-    def convert(
-        self,
-        value: str | tuple[int, int],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", value, re.ASCII)
-        if match is None or int(match[1]) > int(match[2]):
-            self.fail(f"{value!r} is not K/N with K from 1 to N, such as 2/8", param, ctx)
-        return int(match[1]), int(match[2])
-
-
-def _contact(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if value is not None and _CONTACT.fullmatch(value) is None:
-        raise click.BadParameter("up to 200 printable ASCII characters without parentheses")
-    return value
-
-
-def _address(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    try:
-        return None if value is None else str(ipaddress.ip_address(value))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 _OPTIONS = (
     click.option("--column", metavar="NAME", help="SITES is a CSV file with a header; the sites are in this column."),
+    click.option("--skip-invalid", is_flag=True, help="Leave out lines of SITES that are no sites, and say which."),
     click.option(
         "--dry-run", is_flag=True, help="Print how many visits there would be and their size on disk; visit nothing."
     ),
@@ -96,12 +65,17 @@ _OPTIONS = (
     click.option(
         "--vantage-address",
         "vantage_ip",
-        callback=_address,
+        callback=vantage_address,
         metavar="ADDRESS",
         help="Public IP address of this vantage point. analyze finds its AS.",
     ),
     click.option(
         "--round", "round_number", type=click.IntRange(1), default=1, show_default=True, help="Number of this round."
+    ),
+    click.option(
+        "--as-round",
+        is_flag=True,
+        help="Go on with this vantage's round that has the same browser and settings, or begin the next one.",
     ),
     click.option(
         "--repeat",
@@ -113,7 +87,7 @@ _OPTIONS = (
     ),
     click.option(
         "--shard",
-        type=_Shard(),
+        type=Shard(),
         default="1/1",
         help="Visit the K-th of N parts of the list. A site is always in one part.",
     ),
@@ -178,8 +152,21 @@ _OPTIONS = (
     click.option(
         "--contact",
         metavar="TEXT",
-        callback=_contact,
+        callback=contact,
         help="The operator's contact in the user agent: an e-mail address or URL.",
+    ),
+    click.option(
+        "--known-good",
+        type=KnownGood(),
+        multiple=True,
+        help="A server that answers whenever there is a network, to tell an outage from a failed site. Can be repeated."
+        "  [default: the sites that loaded last]",
+    ),
+    click.option(
+        "--fail-above",
+        type=FiniteRange(0, 100),
+        metavar="PERCENT",
+        help="Stop once more than so many of the visits have failed, from the 20th visit on; exit code 1.",
     ),
     click.option("--respect-robots", is_flag=True, help="Do not visit what a site's robots.txt disallows."),
     click.option(
@@ -256,6 +243,8 @@ def settings_of(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
         options["cluster"] = Cluster(options["cluster"], *tls)
     elif any(tls):
         raise UsageError("certificates are for a cluster", "name one with --cluster")
+    if options["as_round"] and ctx.get_parameter_source("round_number") is not ParameterSource.DEFAULT:
+        raise UsageError("--round and --as-round both say which round it is", "leave one of them out")
     if options["captures"] is not None:
         open_place(options["captures"])
     return CrawlSettings(visit=visit, resolver=parse_resolver(options.pop("resolver")), **options)

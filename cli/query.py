@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import click
 import polars as pl
 
+from originset.cli.common.attached_tables import AttachedFile, attach
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import format_option, write_rows
 from originset.cli.common.selection import apply_selection, selection_options
@@ -32,6 +34,14 @@ from originset.queries.visit_selection import Selection, reads_selection
     is_flag=True,
     help="Print the named query's SQL with its parameters instead of running it, for DuckDB 1.2 or later.",
 )
+@click.option(
+    "--attach",
+    "attached",
+    type=AttachedFile(),
+    multiple=True,
+    help="Make a table NAME of a CSV or Parquet file, or NAME_TABLE of each table of a .duckdb file, to join with. Can "
+    "be repeated.  [default of NAME: the file's own]",
+)
 @selection_options
 @study_option
 @format_option
@@ -43,6 +53,7 @@ def command(
     sql: str | None,
     parameters: tuple[str, ...],
     show: bool,
+    attached: tuple[tuple[str, Path], ...],
     selection: Selection,
     output_format: str,
 ) -> None:
@@ -54,6 +65,8 @@ def command(
 
     Example: originset --study S query hosts_top_summary --param top=10 --format csv
     """
+    if attached and sql is None:
+        raise UsageError("--attach needs a statement that reads the file", "give one with --sql")
     if name is not None and sql is not None:
         raise UsageError("a name and --sql at once", "give one of them")
     given = _parameter_values(parameters)
@@ -73,6 +86,7 @@ def command(
     text = catalogue.named(name).sql if name is not None else sql or ""
     _require_use(text, name or "--sql", selection)
     with open_database(study) as connection:
+        attach(connection, attached)
         if reads_selection(text):
             apply_selection(connection, selection)
         rows = catalogue.run(connection, text) if name is None else catalogue.rows_of(connection, name, given)

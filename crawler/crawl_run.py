@@ -15,10 +15,13 @@ from originset.crawler.browsers.engine import DIFFERENCES, browser_flags
 from originset.crawler.browsers.scratch import sweep
 from originset.crawler.crawl.coordinator import Coordinator, Progress, Run
 from originset.crawler.crawl.local_workers import require_limits, run_locally
+from originset.crawler.crawl.outages import Announce
 from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
+from originset.crawler.crawl.round_settings import settle_round
 from originset.crawler.crawl.site_list import SiteList
 from originset.crawler.machine import give_memory_back
 from originset.crawler.settings import Cluster, CrawlSettings
+from originset.crawler.visits.visit_browsers import browser_for
 from originset.data.captures.capture_place import settle_place
 from originset.data.errors import MissingDependency
 from originset.data.ledger.crawl_ledger import Ledger
@@ -30,7 +33,8 @@ class CrawlSummary:
     """What a crawl did: visits by status, those that were there already by state, those still to make.
 
     ``shortage`` says what the machine or the cluster ran out of, if that ended it; ``left_out`` which workers could not
-    be used, and why. ``unnamed`` are visits with connections of which it is not known for which host they were opened.
+    be used, and why; ``failing`` by how much its failures are above the bound that was given. ``unnamed`` are visits
+    with connections of which it is not known for which host they were opened.
     """
 
     made: dict[str, int] = field(default_factory=dict)
@@ -39,14 +43,22 @@ class CrawlSummary:
     shortage: str | None = None
     left_out: list[str] = field(default_factory=list)
     unnamed: int = 0
+    failing: str | None = None
 
 
 def crawl(
-    study: Study, sites: SiteList, settings: CrawlSettings, progress: Progress, planned: Callable[[CrawlPlan], None]
+    study: Study,
+    sites: SiteList,
+    settings: CrawlSettings,
+    progress: Progress,
+    planned: Callable[[CrawlPlan], None],
+    *,
+    announce: Announce = lambda _line: None,
 ) -> CrawlSummary:
     """Visit what is left of a list.
 
-    ``planned`` is told once what that is; ``progress`` every visit, from any thread, and how many are left.
+    ``planned`` is told once what that is; ``progress`` every visit, from any thread, and how many are left;
+    ``announce`` a line for people whenever the crawl pauses or goes on, from any thread.
 
     SIGINT and SIGTERM end it in order (in the main thread only): no browser stays, no capture is half written, the
     ledger has the rest queued.
@@ -56,39 +68,60 @@ def crawl(
         BrowserError: no browser could be started and visits are left over.
         ClusterError: the cluster is not reached, or its workers cannot do this.
         UsageError: visits cannot be kept to the address families that are wanted; a cluster that is not to be trusted.
-        StudyError: the study cannot be changed.
+        StudyError: the study cannot be changed, or the round has visits with other settings.
     """
-    with _executor(settings) as run, study.changing("crawl", _parameters(sites, settings)) as counts:
-        store = settle_place(study, settings.captures)
-        if store is not None:
-            store.sweep()
-        with Ledger(study.ledger_path) as ledger:
-            plan = plan_crawl(study, ledger, sites, settings, store)
-            planned(plan)
-            coordinator = Coordinator(study, ledger, settings, plan, store, progress)
-            with _signals(coordinator.stop):
-                run(coordinator)
+    with _executor(settings) as run:
+        settings = settle_round(study, settings, _version_of_browser(settings))
+        with study.changing("crawl", _parameters(sites, settings)) as counts:
+            store = settle_place(study, settings.captures)
             if store is not None:
                 store.sweep()
-        _record_facts(study, sites, settings, coordinator)
-        if coordinator.stopped:
-            raise KeyboardInterrupt
-        summary = CrawlSummary(
-            dict(coordinator.made),
-            plan.skipped,
-            coordinator.left_over,
-            coordinator.shortage,
-            coordinator.left_out,
-            coordinator.unnamed,
-        )
-        counts.update(made=dict(coordinator.made), skipped=plan.skipped, left_over=coordinator.left_over)
-        if coordinator.unnamed:
-            counts.update(unnamed_connections=coordinator.unnamed)
-        if plan.excluded:
-            counts.update(excluded=plan.excluded)
-        if coordinator.error is not None:
-            raise coordinator.error
-        return summary
+            with Ledger(study.ledger_path) as ledger:
+                plan = plan_crawl(study, ledger, sites, settings, store)
+                planned(plan)
+                coordinator = Coordinator(study, ledger, settings, plan, store, progress, announce)
+                with _signals(coordinator.stop):
+                    run(coordinator)
+                if store is not None:
+                    store.sweep()
+            _record_facts(study, sites, settings, coordinator)
+            if coordinator.stopped:
+                raise KeyboardInterrupt
+            summary = _summary(plan, coordinator)
+            counts.update(_counts(plan, coordinator))
+            if coordinator.error is not None:
+                raise coordinator.error
+            return summary
+
+
+def _summary(plan: CrawlPlan, coordinator: Coordinator) -> CrawlSummary:
+    return CrawlSummary(
+        dict(coordinator.made),
+        plan.skipped,
+        coordinator.left_over,
+        coordinator.shortage,
+        coordinator.left_out,
+        coordinator.unnamed,
+        coordinator.failing,
+    )
+
+
+def _counts(plan: CrawlPlan, coordinator: Coordinator) -> dict[str, Any]:
+    """What ``runs`` keeps of a crawl."""
+    counts = {"made": dict(coordinator.made), "skipped": plan.skipped, "left_over": coordinator.left_over}
+    if coordinator.unnamed:
+        counts["unnamed_connections"] = coordinator.unnamed
+    if plan.excluded:
+        counts["excluded"] = plan.excluded
+    return counts
+
+
+def _version_of_browser(settings: CrawlSettings) -> str | None:
+    """The version of this machine's browser, if the round depends on it; workers of a cluster tell theirs by visits."""
+    if not settings.as_round or settings.cluster is not None:
+        return None
+    with browser_for(settings.visit) as browser:
+        return browser.version
 
 
 def _executor(settings: CrawlSettings) -> AbstractContextManager[Run]:
@@ -137,6 +170,8 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "per_as": settings.per_as,
         "cluster": None if settings.cluster is None else settings.cluster.address,
         "captures": settings.captures,
+        "known_good": [f"{host}:{port}" for host, port in settings.known_good],
+        "fail_above": settings.fail_above,
     }
 
 

@@ -61,6 +61,7 @@ class Cluster:
 class CrawlSettings:
     """How a list is crawled: ``repeats`` visits of every site under the round's number, ``jobs`` at a time.
 
+    ``as_round`` takes the vantage's round that has these settings, or one of its own, in place of ``round_number``.
     ``vantage_ip`` is the address from which the vantage is seen, where that is known.
     ``seed`` shuffles (default: the study's, else one made up), ``shard`` is (K, N): the K-th of N parts of the sites.
     ``internal`` links of each landing page are visited too. ``per_address`` and ``per_as`` bound the visits a minute to
@@ -69,7 +70,8 @@ class CrawlSettings:
     ``least_memory`` bytes left, the crawl stops.
 
     With a ``cluster`` its workers make the visits, in place of ``jobs``. ``captures`` is where captures are kept if not
-    in the study's folder: another folder, or ``s3://BUCKET/PREFIX``.
+    in the study's folder: another folder, or ``s3://BUCKET/PREFIX``. ``known_good`` are hosts and ports that answer
+    whenever there is a network. The crawl stops once more than ``fail_above`` per cent of its visits have failed.
     """
 
     visit: VisitSettings = field(default_factory=VisitSettings)
@@ -79,6 +81,7 @@ class CrawlSettings:
     vantage: str = "default"
     vantage_ip: str | None = None
     round_number: int = 1
+    as_round: bool = False
     repeats: int = 1
     only_failed: bool = False
     seed: int | None = None
@@ -96,3 +99,5 @@ class CrawlSettings:
     least_memory: int = 256 << 20
     cluster: Cluster | None = None
     captures: str | None = None
+    known_good: tuple[tuple[str, int], ...] = ()
+    fail_above: float | None = None

@@ -100,10 +100,10 @@ each; `originset --study study query` lists them.
 |---|---|---|---|---|
 {_rows(_runs(manifest))}
 ## What is not in it
-Captures, the crawl's ledger, paths and query strings of addresses, names of local files, what recorders wrote for the
-protocol, addresses of vantages, and whom to contact. In place of a path stands the number of the visit's first request
-for that address, so that equal addresses of a visit are still equal. Names of hosts, addresses of servers and
-certificates are in it: they are the data.
+Captures, the crawl's ledger, paths and query strings of URLs, names of local files and folders, what recorders wrote
+for the protocol, addresses of vantages and of the cluster, where captures are kept, and whom to contact. In place of a
+path stands the number of the visit's first request for that URL, so that equal URLs of a visit are still equal. Names
+of hosts, addresses of servers and certificates are in it: they are the data.
 """
 
 
@@ -144,6 +144,9 @@ def _facts(bundle: Bundle) -> list[tuple[str, ...]]:
         if key in manifest:
             value = manifest[key]
             facts.append((key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value)))
+    for entry in manifest.get("rounds", []):
+        settings = "; ".join(f"{key.replace('_', ' ')} {value or 'none'}" for key, value in entry["settings"].items())
+        facts.append((f"round {entry['round']} of vantage {entry['vantage']}", settings))
     for what, entry in manifest.get("reference_data", {}).items():
         told = "; ".join(f"{key} {entry[key]}" for key in ("source", "date", "sha256") if key in entry)
         facts.append((what.replace("_", " "), told))

@@ -16,6 +16,7 @@ from originset.analysis.resolution import live_answers
 from originset.data.errors import UsageError
 from originset.data.files.nofollow import open_regular
 from originset.data.ledger.crawl_ledger import Ledger
+from originset.data.studies.rounds import round_entries
 from originset.data.studies.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
 
@@ -115,9 +116,11 @@ def _manifest(study: Study, sources: Sequence[Study]) -> None:
     """Each source's facts as they are, so that what was crawled how, where and from which list is not lost."""
     manifest = study.manifest()
     merged = list(manifest.get("merged", []))
+    rounds = round_entries(manifest)
     vantages = set(manifest.get("vantages", []))
     for source in sources:
         facts = source.manifest()
         merged.append({"study": source.root.resolve().name, **facts})
+        rounds += [entry for entry in round_entries(facts) if entry not in rounds]
         vantages.update(facts.get("vantages", []))
-    study.update_manifest(merged=merged, vantages=sorted(vantages))
+    study.update_manifest(merged=merged, rounds=rounds, vantages=sorted(vantages))

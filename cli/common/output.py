@@ -9,15 +9,27 @@ from typing import Any, TypeVar
 
 import click
 import polars as pl
+from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
+from originset.cli.common.minute_progress import MinuteProgress
 from originset.data.sanitising.printable import printable, printable_json
 from originset.queries.csv_text import csv_text
 
 FORMATS = ("table", "json", "jsonl", "csv", "parquet")
+
+# What rich leaves beside each column.
+_GAP = 2
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -68,43 +80,67 @@ def say(text: str) -> None:
 
 
 def progress() -> Progress:
-    """A progress display on stderr; it shows nothing unless stderr is a terminal."""
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
+    """A progress display on stderr; a line a minute where that is no terminal."""
+    return MinuteProgress(
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     )
 
 
 def byte_progress() -> Progress:
     """The same for work that is measured in bytes; tasks have the fields ``files`` and ``all_files``."""
-    console = Console(stderr=True)
-    return Progress(
+    return MinuteProgress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[files]}/{task.fields[all_files]} files"),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
     )
 
 
 def _write_table(rows: pl.DataFrame) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, kind in rows.schema.items():
-        table.add_column(Text(printable(name)), justify="right" if kind.is_numeric() else "left", overflow="fold")
-    for row in rows.iter_rows():
-        table.add_row(*(Text(_cell(value)) for value in row))
+    cells = [[_cell(value) for value in row] for row in rows.iter_rows()]
+    names = [printable(name) for name in rows.columns]
+    columns = list(zip(names, *cells, strict=True))
+    natural = [max(map(cell_len, column)) for column in columns]
     # A pipe has no width: then lines are as long as their content, so that grep and awk see whole rows.
-    console = Console() if sys.stdout.isatty() else Console(width=10_000)
+    console = Console() if sys.stdout.isatty() else Console(width=max(1, sum(natural) + _GAP * len(natural)))
+    widths = _column_widths(columns, natural, console.width)
+    if widths is None:
+        _write_records(console, names, cells)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, kind, width in zip(names, rows.dtypes, widths, strict=True):
+        table.add_column(Text(name), justify="right" if kind.is_numeric() else "left", overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _column_widths(columns: list[tuple[str, ...]], natural: list[int], most: int) -> list[int] | None:
+    """Widths by which no word is cut, and texts have what is left of a line; None where not even words fit."""
+    widths = [max(map(_longest_word, column)) for column in columns]
+    left = most - sum(widths) - _GAP * len(widths)
+    if left < 0:
+        return None
+    needs = sorted((need - width, number) for number, (need, width) in enumerate(zip(natural, widths, strict=True)))
+    for position, (need, number) in enumerate(needs):
+        given = min(need, left // (len(needs) - position))
+        widths[number] += given
+        left -= given
+    return widths
+
+
+def _write_records(console: Console, names: list[str], rows: list[list[str]]) -> None:
+    """One line a value, for what no line of the terminal can hold."""
+    width = max(map(len, names), default=0)
+    for number, row in enumerate(rows, 1):
+        console.print(Text(f"row {number}", "bold"))
+        for name, value in zip(names, row, strict=True):
+            console.print(Text(f"{name:{width}}  {value}"), soft_wrap=True)
+
+
+def _longest_word(text: str) -> int:
+    return max((cell_len(word) for word in text.split()), default=0)
 
 
 def _cell(value: object) -> str:

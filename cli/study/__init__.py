@@ -7,6 +7,8 @@ from originset.cli.common.command_tree import subgroup
 
 @subgroup(
     {
+        "status": "originset.cli.study.status",
+        "schema": "originset.cli.study.schema",
         "report": "originset.cli.study.report",
         "figures": "originset.cli.study.figures",
         "artifact": "originset.cli.study.artifact",
@@ -19,8 +21,9 @@ from originset.cli.common.command_tree import subgroup
 def command() -> None:
     """Report on, publish, complete and merge studies.
 
-    report, figures and artifact show and publish a study. model, enrich and merge change it. reference says which
-    IP-to-AS table and other reference data it is analysed with.
+    status says what is in a study, schema what its tables and columns mean. report, figures and artifact show and
+    publish it. model, enrich and merge change it. reference says which IP-to-AS table and other reference data it is
+    analysed with.
 
     Example: originset --study S study report --out report.html
     """

@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 import duckdb
+import polars as pl
 
 import originset
 from originset.cli.common.command_tree import Command, study_option
@@ -29,7 +30,8 @@ from originset.cli.modelling.rebuild import rebuild
 from originset.cli.pages.schema_page import page as schema_page
 from originset.data.errors import StudyError, UsageError
 from originset.data.files.atomic_files import disk_fault
-from originset.data.sanitising.publication import StudySanitiser, sanitised_manifest
+from originset.data.sanitising.manifest_publication import sanitised_manifest
+from originset.data.sanitising.publication import StudySanitiser
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import read_shard, scan, shard_paths, write_shard
@@ -67,9 +69,9 @@ def command(study: Study, out: Path, selection: Selection) -> None:
     """Write a bundle to publish: tables, SQL, figures.
 
     ARTIFACT.md in the bundle lists its claims, and the commands that check them. The bundle holds no paths and query
-    strings of URLs, no names of local files, and no captures; host names are in it. The models are run again on what is
-    left, and nothing is written unless they give the study's figures. All visits of the study are in the bundle;
-    figures and claims are of the selected visits.
+    strings of URLs, no names of local files, no addresses of vantages, and no captures; host names are in it. The
+    models are run again on what is left, and nothing is written unless they give the study's figures. All visits of the
+    study are in the bundle; figures and claims are of the selected visits.
 
     Example: originset --study S study artifact --out coalescing-2026.tar.gz
     """
@@ -121,12 +123,16 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
 
 def _strip(study: Study, bare: Study) -> None:
     """Write the tables that models read, shard by shard, so that no study is too large for memory."""
-    sanitiser = StudySanitiser(scan(study, "visits").collect(), scan(study, "rejects").collect())
+    sanitiser = StudySanitiser(
+        scan(study, "visits").collect(), scan(study, "rejects").collect(), _server_addresses(study)
+    )
     kept: dict[str, Any] = {
         "visits": sanitiser.visits,
         "rejects": sanitiser.rejects,
         "requests": sanitiser.requests,
         "vantages": sanitiser.vantages,
+        "addresses": sanitiser.addresses,
+        "dns_queries": sanitiser.dns_queries,
     }
     names = [name for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)]
     # Visits' addresses are told by those of their requests.
@@ -135,6 +141,17 @@ def _strip(study: Study, bare: Study) -> None:
             rows = read_shard(study, name, shard)
             # Shards are named after files that were imported.
             write_shard(bare, name, f"{number:06d}", kept[name](rows) if name in kept else rows)
+
+
+def _server_addresses(study: Study) -> pl.Series:
+    """The addresses that servers of a study had, and those that names led to."""
+    columns = (
+        scan(study, "requests").select(pl.col("server_ip").alias("ip")),
+        scan(study, "connections").select(pl.col("server_ip").alias("ip")),
+        scan(study, "dns_queries").select(pl.col("answers").explode().alias("ip")),
+    )
+    found = pl.concat([column.drop_nulls().unique() for column in columns])
+    return found.unique().collect(engine="streaming").to_series()
 
 
 def _rehearse(

@@ -11,6 +11,7 @@ from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import note, progress
 from originset.data.captures.capture_place import confirm_place
 from originset.data.errors import UsageError
+from originset.data.studies.rounds import mixed_rounds
 from originset.data.studies.study import Study
 
 
@@ -44,6 +45,8 @@ def command(study: Study, studies: tuple[Path, ...], places: tuple[str, ...]) ->
         note(f"{summary.visits_in_both} visits were there already and stay as they were")
     if summary.links_left_out:
         note(f"{summary.links_left_out} symbolic links among the captures were left out")
+    for vantage, number in mixed_rounds(study.manifest()["rounds"]):
+        note(f"round {number} of vantage {vantage} was visited with different settings; see rounds in study.json")
     note(f"next: originset --study {study.root} analyze")
 
 

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,7 +28,7 @@ from originset.crawler.cluster.security import require_trusted
 from originset.crawler.crawl.coordinator import Coordinator, Run, VisitResult
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_store import staged_key
-from originset.data.errors import ClusterError
+from originset.data.errors import ClusterError, StudyError
 from originset.data.ledger.crawl_ledger import LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 
@@ -41,6 +41,8 @@ SILENCE_S = 20.0
 # Without any worker that can be used, or without the scheduler, for so long the crawl ends.
 _NOBODY_S = 120.0
 _MAX_BATCH = 20
+# How long a worker without a network gets no visits.
+_OFFLINE_S = 20.0
 # Beside the time for a page: a browser's start, robots.txt, the resolver, storage.
 _AROUND_A_VISIT_S = 300.0
 
@@ -200,6 +202,22 @@ class _RemoteSlot:
             if made is not None and made.staged not in {None, staged_key(name, wanted)}:
                 raise ClusterError(self._worker.address, f"it names a capture that is not its own: {made.staged!r}")
             yield row, made
+
+    @property
+    def machine(self) -> str:
+        """The worker's address."""
+        return self._worker.address
+
+    def wait_for_network(self, ended: Callable[[], bool]) -> None:
+        """Leave the worker alone for a while; whether it has a network again, its next visits tell."""
+        began = time.monotonic()
+        while time.monotonic() - began < _OFFLINE_S and not ended():
+            time.sleep(_TICK_S)
+
+    def refuse(self, error: StudyError) -> None:
+        """Leave the worker out; others may have the browser that the round was visited with."""
+        self._worker.refused = error.problem
+        self.closed = True
 
     def close(self) -> None:
         """Nothing is left behind: a batch that was given up is not wanted by anybody, which its worker learns."""

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,8 @@ import originset
 from originset.crawler.browsers.scratch import sweep
 from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker
 from originset.crawler.crawl.coordinator import VisitResult
-from originset.crawler.crawl.local_workers import packed, require_limits
+from originset.crawler.crawl.local_workers import require_limits, visit_result
+from originset.crawler.crawl.network_check import NetworkCheck, Place
 from originset.crawler.crawl.politeness import Politeness
 from originset.crawler.machine import give_memory_back, shortage
 from originset.crawler.settings import CrawlSettings
@@ -107,22 +108,30 @@ def _answer(order: Order, wanted: Callable[[], bool]) -> Answer:
 _give_memory_back_once = cache(give_memory_back)
 
 
+@lru_cache(maxsize=1)
+def _network_check(known_good: tuple[Place, ...], allow_private: bool) -> NetworkCheck:
+    """What this worker knows of its network, by all batches of a crawl."""
+    return NetworkCheck(known_good, allow_private=allow_private)
+
+
 def _made(order: Order, store: CaptureStore | None, wanted: Callable[[], bool]) -> Iterator[VisitResult | None]:
     settings = order.settings
     browsers = Browsers(settings.visit)
     slot = BrowserWorker(settings, order.seed, Politeness(settings), browsers.start, lambda: not wanted())
+    network = _network_check(settings.known_good, settings.visit.allow_private)
     began, size = time.monotonic(), 0
     with _ending(browsers, wanted), closing(slot):
         for row in order.rows:
-            captured = slot.visit(row)
+            made = visit_result(slot, row, network)
             if not wanted():  # nor was the visit whole, if that came about in it
                 return
-            made = None if captured is None else packed(captured)
             if made is not None and made.capture is not None:
                 size += len(made.capture)
                 if store is not None:
                     made.staged, made.capture = store.stage(order.name, made.visit.visit_id, made.capture), None
             yield made
+            if made is not None and made.offline:  # neither would the next ones reach their sites
+                return
             if time.monotonic() - began >= BATCH_S or size >= _LARGEST_ANSWER:
                 return
 

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from originset.crawler.crawl.pending_visits import plan_crawl
+from originset.crawler.crawl.round_settings import settle_round
 from originset.crawler.crawl.site_list import SiteList
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import capture_paths
@@ -52,9 +53,10 @@ def estimate(study: Study, sites: SiteList, settings: CrawlSettings) -> Estimate
     Visits under way count as still to make. Captures that are kept elsewhere are listed where a crawl would list them.
 
     Raises:
-        StudyError: its ledger cannot be read, its order was shuffled with another seed, or its captures are kept in a
-            place that the user has not named.
+        StudyError: its ledger cannot be read, its order was shuffled with another seed, its captures are kept in a
+            place that the user has not named, or the round has visits with other settings.
     """
+    settings = settle_round(study, settings)
     elsewhere = _place(study, settings)
     with tempfile.TemporaryDirectory(prefix="originset-") as folder:
         copy = Path(folder) / study.ledger_path.name

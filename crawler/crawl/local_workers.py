@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from originset.crawler.browsers.address_families import reachable_families
 from originset.crawler.browsers.connection_filter import can_filter
 from originset.crawler.browsers.engine import sandbox
-from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker, Captured
+from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker
 from originset.crawler.crawl.coordinator import Coordinator, VisitResult
+from originset.crawler.crawl.network_check import NetworkCheck
 from originset.crawler.settings import Family, VisitSettings
 from originset.data.captures.capture import pack_capture
-from originset.data.errors import UsageError
+from originset.data.errors import StudyError, UsageError
 from originset.data.ledger.crawl_ledger import LedgerRow
 
 _POLL_S = 1.0
@@ -24,13 +25,14 @@ def run_locally(coordinator: Coordinator) -> None:
     """Make all pending visits; end earlier if the crawl is stopped or the machine runs short of disk or memory."""
     settings = coordinator.settings
     browsers = Browsers(settings.visit)
+    network = NetworkCheck(settings.known_good, allow_private=settings.visit.allow_private)
 
     def is_stopped() -> bool:
         return coordinator.stopped
 
     def work() -> None:
         browser_worker = BrowserWorker(settings, coordinator.seed, coordinator.politeness, browsers.start, is_stopped)
-        coordinator.work(LocalWorker(browser_worker))
+        coordinator.work(LocalWorker(browser_worker, network))
 
     # Internal pages are found during the crawl, so there may be work for more workers than there are visits now.
     count = settings.jobs if settings.internal else min(settings.jobs, coordinator.pending)
@@ -54,25 +56,42 @@ class LocalWorker:
 
     batch_size = 1
     closed = disconnected = False
+    machine = "this machine"
 
-    def __init__(self, browser_worker: BrowserWorker) -> None:
+    def __init__(self, browser_worker: BrowserWorker, network: NetworkCheck) -> None:
         self._browser_worker = browser_worker
+        self._network = network
 
     def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         """Raises ``BrowserError`` if no browser can be started."""
         for row in rows:
-            captured = self._browser_worker.visit(row)
-            yield row, None if captured is None else packed(captured)
+            yield row, visit_result(self._browser_worker, row, self._network)
+
+    def wait_for_network(self, ended: Callable[[], bool]) -> None:
+        self._network.wait(ended)
+
+    def refuse(self, error: StudyError) -> None:
+        """Raises ``error``: all browsers of this machine are the same."""
+        raise error
 
     def close(self) -> None:
         self._browser_worker.close()
 
 
-def packed(captured: Captured) -> VisitResult:
-    """The result of a visit, its capture packed."""
+def visit_result(browser_worker: BrowserWorker, row: LedgerRow, network: NetworkCheck) -> VisitResult | None:
+    """Visit a row's page once: the result, its capture packed; None if its robots.txt forbids it.
+
+    Raises:
+        BrowserError: no browser can be started.
+    """
+    began = time.monotonic()
+    captured = browser_worker.visit(row)
+    if captured is None:
+        return None
     har_log, extension = captured
     return VisitResult(
         visit=extension.visit,
+        offline=network.spoilt(extension.visit, began),
         sandbox=sandbox(),
         features=extension.features,
         links=extension.links,

@@ -41,7 +41,7 @@ class CrawlPlan:
     """The visits to make, in order, and how many were made before, by state.
 
     ``excluded`` sites of the list do not want to be visited; ``recovered`` visits were whole already although the
-    crawl that made them could not say so any more.
+    crawl that made them could not say so any more. ``round_number`` is the round that they belong to.
     """
 
     pending: list[LedgerRow]
@@ -49,6 +49,7 @@ class CrawlPlan:
     seed: int
     excluded: int
     recovered: int
+    round_number: int
 
 
 def plan_crawl(
@@ -84,7 +85,7 @@ def plan_crawl(
         else:
             skipped[its_state] = skipped.get(its_state, 0) + 1
     excluded = len({row.site for row in rows}) - len({row.site for row in kept})
-    return CrawlPlan(shuffled(pending, seed), skipped, seed, excluded, recovered)
+    return CrawlPlan(shuffled(pending, seed), skipped, seed, excluded, recovered, settings.round_number)
 
 
 def _seed(study: Study, ledger: Ledger, settings: CrawlSettings) -> int:

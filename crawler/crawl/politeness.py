@@ -9,9 +9,9 @@ import urllib.error
 import urllib.request
 from functools import cached_property, lru_cache
 from urllib.parse import urlsplit
-from urllib.robotparser import RobotFileParser
 
 import polars as pl
+from protego import Protego
 
 from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.downloads.public_connection import url_opener
@@ -25,6 +25,7 @@ PRODUCT = "originset"
 
 _TIMEOUT_S = 10.0
 _LARGEST = 500 << 10  # RFC 9309 section 2.5
+_NOTHING = "User-agent: *\nDisallow: /"
 _MINUTE_S = 60.0
 _MOST_RULES = 10_000
 
@@ -84,31 +85,38 @@ class Politeness:
     def permits(self, url: str) -> bool:
         """Whether the site's robots.txt lets us have a URL; always, unless the crawl is to respect it.
 
-        RFC 9309: without one everything is permitted, with a server that fails nothing; a server that is not reached
-        is visited, so that its failure is recorded as what it is.
+        RFC 9309: the longest rule that fits decides, with wildcards, and ``Allow`` where two are as long; without a
+        robots.txt everything is permitted, with a server that fails, or does not answer for it, nothing. One that is
+        not reached at all is visited, so that its failure is recorded as what it is, and is asked again the next time.
         """
         if not self._settings.respect_robots:
             return True
         parts = urlsplit(url)
-        rules = self._rules(f"{parts.scheme}://{parts.netloc}/robots.txt")
-        return rules is None or rules.can_fetch(PRODUCT, url)
+        try:
+            rules = self._rules(f"{parts.scheme}://{parts.netloc}/robots.txt")
+        except urllib.error.URLError:
+            return True
+        return rules.can_fetch(url, PRODUCT)
 
-    def _fetch(self, url: str) -> RobotFileParser | None:
+    def _fetch(self, url: str) -> Protego:
+        """The rules of a server.
+
+        Raises:
+            urllib.error.URLError: it is not reached: no address, no connection, no trusted certificate.
+        """
         contact = self._settings.visit.contact
         agent = PRODUCT if contact is None else f"{PRODUCT} ({contact})"
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 - http and https alone are sites
-        rules = RobotFileParser()
         try:
             with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
-                rules.parse(answer.read(_LARGEST).decode("utf-8", "replace").splitlines())
+                return Protego.parse(answer.read(_LARGEST).decode("utf-8-sig", "replace"))
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code < 500:
-                return None
-            rules.parse(["User-agent: *", "Disallow: /"])
+            return Protego.parse("" if error.code < 500 else _NOTHING)
+        except urllib.error.URLError:
+            raise
         except (OSError, http.client.HTTPException, ValueError):
-            return None
-        return rules
+            return Protego.parse(_NOTHING)
 
 
 def _addresses(host: str) -> list[str]:

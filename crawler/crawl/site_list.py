@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,6 +23,7 @@ from originset.data.host_names import normalise_host
 
 _MAX_BYTES = 1 << 30
 _SHOWN = 80
+_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class Site:
 class SiteList:
     """A list's sites in order, without the repetitions, whose lines ``duplicates`` names; SHA-256 of the text.
 
-    ``origin`` is what the manifest says besides: where a list came from that was downloaded.
+    ``invalid`` names the lines that are no sites and were left out, where that was asked for. ``origin`` is what the
+    manifest says besides: where a list came from that was downloaded.
     """
 
     source: str
@@ -45,15 +48,17 @@ class SiteList:
     duplicates: tuple[int, ...]
     sha256: str
     origin: Mapping[str, str] = field(default_factory=dict)
+    invalid: tuple[int, ...] = ()
 
 
-def read_site_list(source: str, column: str | None = None) -> SiteList:
+def read_site_list(source: str, column: str | None = None, *, skip_invalid: bool = False) -> SiteList:
     """The list in a file, on standard input if ``source`` is ``-``, or Tranco's if it is ``tranco:ID[:N]``.
 
     With ``column`` the file is a CSV with a header, and the sites stand in the column of that name, ranks in ``rank``.
 
     Raises:
-        InputError: it cannot be read, a line is no site (named by its number), or there are none.
+        InputError: it cannot be read, lines are no sites (named by their numbers) and are not to be skipped, or there
+            are none.
     """
     if source.startswith(tranco.PREFIX):
         if column is not None:
@@ -61,7 +66,8 @@ def read_site_list(source: str, column: str | None = None) -> SiteList:
         listed = tranco.fetch_ranking(source)
         digest = hashlib.sha256(listed.data).hexdigest()
         lines = listed.data.decode("utf-8", "replace").splitlines()[: listed.count]
-        return parse_site_list(source, enumerate(lines, start=1), digest, {"id": listed.id, "url": listed.url})
+        origin = {"id": listed.id, "url": listed.url}
+        return parse_site_list(source, enumerate(lines, start=1), digest, origin, skip_invalid=skip_invalid)
     try:
         data = sys.stdin.buffer.read(_MAX_BYTES) if source == "-" else Path(source).read_bytes()
     except OSError as error:
@@ -71,9 +77,8 @@ def read_site_list(source: str, column: str | None = None) -> SiteList:
     except UnicodeDecodeError as error:
         raise InputError(source, "not-text", "not a text in UTF-8", error.start) from error
     digest = hashlib.sha256(data).hexdigest()
-    if column is not None:
-        return parse_site_list(source, _column(source, text, column), digest)
-    return parse_site_list(source, _entries(text), digest)
+    entries = _entries(text) if column is None else _column(source, text, column)
+    return parse_site_list(source, entries, digest, skip_invalid=skip_invalid)
 
 
 def _entries(text: str) -> Iterator[tuple[int, str]]:
@@ -97,7 +102,12 @@ def _column(source: str, text: str, column: str) -> Iterator[tuple[int, str]]:
 
 
 def parse_site_list(
-    source: str, entries: Iterable[tuple[int, str]], sha256: str, origin: Mapping[str, str] | None = None
+    source: str,
+    entries: Iterable[tuple[int, str]],
+    sha256: str,
+    origin: Mapping[str, str] | None = None,
+    *,
+    skip_invalid: bool = False,
 ) -> SiteList:
     """The list of these entries, each with the number of its line; empty ones are none.
 
@@ -106,6 +116,7 @@ def parse_site_list(
     """
     sites: dict[str, Site] = {}
     duplicates: list[int] = []
+    invalid: dict[int, str] = {}
     for number, text in entries:
         entry = text.strip()
         if not entry:
@@ -114,14 +125,26 @@ def parse_site_list(
             site = parse_site(entry)
         except ValueError as error:
             shown = entry if len(entry) <= _SHOWN else entry[:_SHOWN] + "…"
-            raise InputError(f"{source}:{number}", "not-a-site", f"{error}: {shown!r}") from None
+            invalid[number] = f"{error}: {shown!r}"
+            continue
         if site.name in sites:
             duplicates.append(number)
         else:
             sites[site.name] = site
+    if invalid and not skip_invalid:
+        raise _refusal(source, invalid)
     if not sites:
         raise InputError(source, "empty", "no sites in it")
-    return SiteList(source, tuple(sites.values()), tuple(duplicates), sha256, origin or {})
+    return SiteList(source, tuple(sites.values()), tuple(duplicates), sha256, origin or {}, tuple(invalid))
+
+
+def _refusal(source: str, invalid: Mapping[int, str]) -> InputError:
+    if len(invalid) == 1:
+        ((number, problem),) = invalid.items()
+        return InputError(f"{source}:{number}", "not-a-site", problem)
+    told = "; ".join(f"line {number}: {problem}" for number, problem in islice(invalid.items(), _TOLD))
+    more = f"; and {len(invalid) - _TOLD} more" if len(invalid) > _TOLD else ""
+    return InputError(source, "not-a-site", f"{len(invalid)} lines are no sites: {told}{more}")
 
 
 def read_exclusions(path: Path) -> frozenset[str]:

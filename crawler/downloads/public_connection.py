@@ -10,20 +10,20 @@ import urllib.request
 from originset.data.reference.special_purpose import is_public
 
 
-def connect_to_public(host: str, port: int, timeout: float | None) -> socket.socket:
-    """A connection to the first public address of a host that takes it; no other is tried.
+def connect_to_public(place: tuple[str, int], timeout: float | None) -> socket.socket:
+    """A connection to the first public address of a host, at a port, that takes it; no other is tried.
 
     Raises:
         OSError: none does, or the host has none.
     """
     problem = OSError(errno.EACCES, "not a public address")
-    for family, kind, protocol, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        if not is_public(str(place[0])):
+    for family, kind, protocol, _, address in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
+        if not is_public(str(address[0])):
             continue
         connection = socket.socket(family, kind, protocol)
         try:
             connection.settimeout(timeout)
-            connection.connect(place)
+            connection.connect(address)
         except OSError as error:
             connection.close()
             problem = error
@@ -34,7 +34,7 @@ def connect_to_public(host: str, port: int, timeout: float | None) -> socket.soc
 
 class _PublicHttp(http.client.HTTPConnection):
     def connect(self) -> None:
-        self.sock = connect_to_public(self.host, self.port, self.timeout)
+        self.sock = connect_to_public((self.host, self.port), self.timeout)
 
 
 class _PublicHttps(http.client.HTTPSConnection, _PublicHttp):

@@ -1,4 +1,4 @@
-"""A study's tables and manifest as they can be published: without paths, query strings and names of local files.
+"""A study's tables as they can be published: without paths, query strings and names of local files.
 
 Hosts, addresses and certificates stay, since they are what is measured. In place of a path stands the number of the
 first request of the visit for the same address: so addresses that were equal within a visit still are, and models that
@@ -7,21 +7,10 @@ compare them give what they gave.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from pathlib import PurePath
-from typing import Any
-
 import polars as pl
 
 _NETWORK = ("https", "http", "wss", "ws")
 _AUTHORITY = r"^([A-Za-z][A-Za-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#@]*)"
-_LOCAL = re.compile(r"^(?:[/~\\]|\.{1,2}[/\\]|[A-Za-z]:[/\\])")
-_WITH_PATH = re.compile(r"[/?#]")
-
-# Parameters of a run whose values name files, whatever they look like.
-_FILES = {"files", "site_list"}
-_PERSONAL = {"contact"}
 
 _NO_TOKENS = pl.DataFrame(schema=dict.fromkeys(("visit_id", "url", "token"), pl.String))
 
@@ -29,13 +18,15 @@ _NO_TOKENS = pl.DataFrame(schema=dict.fromkeys(("visit_id", "url", "token"), pl.
 class StudySanitiser:
     """One study's. Requests come first, a whole visit at a time, then the visits that they belong to."""
 
-    def __init__(self, visits: pl.DataFrame, rejects: pl.DataFrame) -> None:
-        """``visits`` and ``rejects``: all rows of the two tables."""
+    def __init__(self, visits: pl.DataFrame, rejects: pl.DataFrame, servers: pl.Series) -> None:
+        """``visits`` and ``rejects``: all rows of the two tables. ``servers``: addresses that servers have."""
         sources = pl.concat([visits["source"], rejects["source"]]).unique().drop_nulls().sort().to_frame("source")
         self._sources = sources.with_row_index("n", 1).select("source", pl.format("file-{}", "n").alias("source_name"))
         self._sites = _sites(visits["site"])
         addresses = visits.select("visit_id", pl.concat_list("url", "final_url").alias("url")).explode("url")
         self._addresses = addresses.drop_nulls().unique()
+        vantages = visits["vantage_ip"].drop_nulls().unique()
+        self._vantage_ips = vantages.filter(~vantages.is_in(servers.implode()))
         self._tokens: list[pl.DataFrame] = []
 
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -74,6 +65,16 @@ class StudySanitiser:
         """Rows of ``vantages``: whose network it is stays, the address in it, which may be a home's, does not."""
         return rows.with_columns(pl.lit(None, pl.String).alias("ip"))
 
+    def addresses(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of ``addresses`` but those of vantages that are no server's."""
+        return rows.filter(~pl.col("ip").is_in(self._vantage_ips.implode()))
+
+    def dns_queries(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of ``dns_queries``: a resolver at a vantage's own address is not named."""
+        resolver = pl.col("resolver")
+        own = resolver.is_in(self._vantage_ips.implode())
+        return rows.with_columns(pl.when(own).then(None).otherwise(resolver).alias("resolver"))
+
     def rejects(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of ``rejects`` without what names the file or quotes from it."""
         return (
@@ -81,11 +82,6 @@ class StudySanitiser:
             .with_columns(pl.col("source_name").alias("source"), pl.lit(None, pl.String).alias("detail"))
             .select(rows.columns)
         )
-
-
-def sanitised_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest without the folders of the machine that it was made on, and without who to write to."""
-    return {key: _stripped(key, value) for key, value in manifest.items()}
 
 
 def _token() -> pl.Expr:
@@ -113,20 +109,3 @@ def _sites(sites: pl.Series) -> pl.DataFrame:
     return more.with_columns(host.alias("host")).select(
         "site", pl.format("{}~{}", "host", pl.int_range(1, pl.len() + 1).over("host")).alias("site_name")
     )
-
-
-def _stripped(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-    if isinstance(value, Mapping):
-        # A site list's source is its file; that of reference data is who published it.
-        named = ((key if inner == "source" else inner, inner, part) for inner, part in value.items())
-        return {inner: _stripped(rule, part) for rule, inner, part in named if inner not in _PERSONAL}
-    if isinstance(value, list):
-        return [_stripped(key, part) for part in value]
-    if not isinstance(value, str):
-        return value
-    option, equals, path = value.partition("=")
-    if equals and option.startswith("--") and _LOCAL.match(path):
-        return f"{option}={PurePath(path).name}"
-    if _LOCAL.match(value) or (key in _FILES and "://" not in value and _WITH_PATH.search(value)):
-        return PurePath(value).name
-    return value

@@ -24,6 +24,12 @@ class _Run(msgspec.Struct):
     counts: dict[str, Any]
 
 
+class _Round(msgspec.Struct):
+    vantage: str
+    round: _Count
+    settings: dict[str, str | None]
+
+
 class _Manifest(msgspec.Struct):
     """Fields that the program relies on; all others are facts that it only shows."""
 
@@ -32,6 +38,7 @@ class _Manifest(msgspec.Struct):
     captures: str | None = None
     views: bool = False
     vantages: list[str] = []
+    rounds: list[_Round] = []
     merged: list[dict[str, Any]] = []
     models: dict[str, Any] = {}
 

@@ -183,6 +183,18 @@ class Study:
             again = shlex.join(["originset", "--study", str(self.root), *words])
             raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
 
+    def is_held(self) -> bool:
+        """Whether a command is changing the study now. The lock is not touched, so nobody is kept from it."""
+        try:
+            lock = (self.root / ".lock").stat().st_ino
+            held = Path("/proc/locks").read_text(encoding="ascii")
+        except OSError:
+            return False
+        return any(
+            words[1] == "FLOCK" and words[3] == "WRITE" and words[5].endswith(f":{lock}")
+            for words in map(str.split, held.splitlines())
+        )
+
     def _run(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
         runs = self.manifest()["runs"]
         began, started = datetime.now(UTC), time.monotonic()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from originset.cli.common import minute_progress
 from originset.cli.crawl_display import Display, VisitRate
 from originset.data.captures.capture import Visit
 
@@ -44,3 +45,18 @@ def test_a_line_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(row["status"], row["error"]) for row in rows] == [("ok", None), ("failed", "dns")]
     assert all("challenge" in row and row["rank"] is None for row in rows), "every field on every line"
     assert said.err == "", "no display where there is no terminal"
+
+
+def test_a_line_a_minute_for_a_log(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minute_progress, "_INTERVAL_S", 0.01)
+    with Display(lines=False) as display:
+        display.begin(2)
+        display.visited(visit("failed", "dns"), 1)
+        display.announce("this machine has no network")
+        said = ""
+        while "left" not in said:
+            said += capsys.readouterr().err
+    assert "crawl: this machine has no network\n" in said
+    line = next(line for line in said.splitlines() if "left" in line)
+    assert line.startswith("1 visited (1 failed) · 1 left")
+    assert line.endswith("recent failures: 1 DNS")

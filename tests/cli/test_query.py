@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import duckdb
+import polars as pl
 import pytest
 
 from originset.data.studies.study import Study
@@ -108,3 +109,41 @@ def test_without_a_database(study, run) -> None:
     done = run("query", "visits_status_summary")
     assert done.returncode == 2
     assert f"run: originset --study {study.root} analyze" in done.stderr
+
+
+def test_a_file_of_ones_own_is_joined(run, tmp_path) -> None:
+    (tmp_path / "ranking.csv").write_text("site,rank\nexample.com,7\nshop.test,1000\n")
+    pl.DataFrame({"site": ["example.com"], "country": ["LU"]}).write_parquet(tmp_path / "places.parquet")
+    with duckdb.connect(str(tmp_path / "own.duckdb")) as own:
+        own.execute("CREATE TABLE notes AS SELECT 'example.com' AS site, 'slow' AS note; CREATE VIEW v AS SELECT 1")
+    sql = """SELECT DISTINCT site, ranking.rank, country, note FROM visits JOIN ranking USING (site)
+        LEFT JOIN p USING (site) LEFT JOIN own_notes USING (site) ORDER BY site"""
+    files = ["--attach", tmp_path / "ranking.csv", "--attach", f"p={tmp_path / 'places.parquet'}"]
+    done = run("query", *files, "--attach", tmp_path / "own.duckdb", "--sql", sql, "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"site": "example.com", "rank": 7, "country": "LU", "note": "slow"},
+        {"site": "shop.test", "rank": 1000, "country": None, "note": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--attach", "visits={csv}", "--sql", "FROM visits"], "there is a table visits already"),
+        (["--attach", "{csv}", "--attach", "{csv}", "--sql", "FROM list"], "there is a table list already"),
+        (["--attach", "{csv}.none", "--sql", "SELECT 1"], "there is no such file"),
+        (["--attach", "x={odd}", "--sql", "SELECT 1"], "it cannot be read"),
+        (["--attach", "a-b={csv}", "--sql", "SELECT 1"], "is no name of a table"),
+        (["--attach", "{csv}", "sites_status_summary"], "--attach needs a statement"),
+        (["--attach", "{csv}", "--sql", "FROM read_csv('{csv}')"], ""),
+    ],
+)
+def test_files_that_cannot_be_attached(run, tmp_path, words, says) -> None:
+    (tmp_path / "list.csv").write_text("site\na.test\n")
+    (tmp_path / "odd.parquet").write_bytes(b"no parquet")
+    places = {"csv": tmp_path / "list.csv", "odd": tmp_path / "odd.parquet"}
+    done = run("query", *(word.format(**places) for word in words))
+    assert done.returncode == 2, done.stdout
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) <= 2

@@ -71,6 +71,19 @@ def test_parts_of_a_crawl(tmp_path: Path) -> None:
     assert path.stat().st_ino != next((tmp_path / "here").glob(f"captures/*/{A}*")).stat().st_ino
 
 
+def test_rounds_keep_the_settings_that_each_study_has_for_them(tmp_path: Path) -> None:
+    parts = [crawled(tmp_path / "here", A), crawled(tmp_path / "there", B)]
+    rounds = [
+        {"vantage": "lab", "round": 1, "settings": {"browser": browser, "browser_version": "150.0"}}
+        for browser in ("chromium", "firefox")
+    ]
+    for part, entry in zip(parts, rounds, strict=True):
+        part.update_manifest(rounds=[entry])
+    for _ in range(2):
+        study, _ = merged(tmp_path / "whole", *parts)
+        assert study.manifest()["rounds"] == rounds
+
+
 def test_imports(tmp_path: Path) -> None:
     first, second, whole = Study(tmp_path / "1"), Study(tmp_path / "2"), Study(tmp_path / "3")
     for study, folders in ((first, ["playwright"]), (second, ["playwright", "firefox"])):

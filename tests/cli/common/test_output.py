@@ -2,6 +2,10 @@
 
 import io
 import json
+import os
+import pty
+import re
+import subprocess
 import sys
 
 import duckdb
@@ -45,6 +49,39 @@ def test_a_table_row_is_one_line_and_obeys_no_stranger(capsys: pytest.CaptureFix
     assert len(out.splitlines()) == 2
     assert "[bold]line[/bold]" in out
     assert out.splitlines()[1].endswith("-")
+
+
+WIDE = """
+import polars as pl
+from originset.cli.common.output import write_rows
+write_rows(pl.DataFrame({"measured_tls_connections": [4], "host": ["a-host-of-some-length.cdn.example"],
+    "summary": ["a text of many words that needs more than one line of a narrow terminal"]}), "table")
+"""
+
+
+def shown_on_a_terminal(columns: int) -> list[str]:
+    ours, theirs = pty.openpty()
+    try:
+        environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+        subprocess.run([sys.executable, "-c", WIDE], stdout=theirs, env=environment, check=True)
+        return re.sub(r"\x1b\[\d*m|\r", "", os.read(ours, 1 << 16).decode()).splitlines()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_no_name_is_cut_on_a_narrow_terminal() -> None:
+    for columns in (200, 80):
+        shown = shown_on_a_terminal(columns)
+        assert shown[0].split() == ["measured_tls_connections", "host", "summary"]
+        assert shown[1].split()[:2] == ["4", "a-host-of-some-length.cdn.example"]
+        assert max(map(len, shown)) <= columns
+    assert len(shown) > 2, "a text goes on in the next line"
+    assert [line.rstrip() for line in shown_on_a_terminal(50)[:3]] == [
+        "row 1",
+        "measured_tls_connections  4",
+        "host                      a-host-of-some-length.cdn.example",
+    ]
 
 
 ISSUERS = pl.DataFrame({"issuer": ["=HYPERLINK(1)", "\x1b]0;owned\x07", "\u202egnp", "\x9b2J"], "n": [-1, 2, 3, 4]})

@@ -265,3 +265,22 @@ def test_a_cluster_without_workers_ends_the_crawl(tmp_path: Path, monkeypatch: p
 def test_another_version_is_told() -> None:
     answer = msgspec.msgpack.decode(make_batch(msgspec.msgpack.encode(("0.0.0", b"whatever"))), type=Answer)
     assert (answer.made, answer.refused) == ([], f"it has originset {originset.__version__}, the crawl 0.0.0")
+
+
+@pytest.mark.browser
+@pytest.mark.testbed
+def test_a_worker_without_a_network_gets_its_visits_again(lab: Lab, tmp_path: Path) -> None:
+    study = Study(tmp_path / "study")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = server.getsockname()
+    known_good = ("--retries", "0", "--known-good", f"127.0.0.1:{place[1]}")
+    with lab.crawl(study, ["gone.test"], *known_good) as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if "has no network" in line)
+        assert said.startswith("crawl: tls://127.0.0.1:")
+        assert "failed" not in {state for state, _ in states(study)}
+        with socket.create_server(place):
+            _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, said
+    assert "has a network again" in said
+    assert states(study) == {("failed", "dns"): 1}

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from originset.crawler.crawl.coordinator import Coordinator, VisitResult
+from originset.crawler.crawl.outages import Outages
 from originset.crawler.crawl.pending_visits import plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import Extension, Visit, capture_paths, pack_capture
 from originset.data.captures.capture_store import FolderStore
-from originset.data.errors import ClusterError
+from originset.data.errors import ClusterError, StudyError
 from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.study import Study
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 SITES = [f"site{n}.example" for n in range(12)]
 
 
-def made(row: LedgerRow, status: str = "ok", error: str | None = None) -> VisitResult:
+def made(row: LedgerRow, status: str = "ok", error: str | None = None, version: str | None = None) -> VisitResult:
     visit = Visit(
         visit_id=crawl_visit_id(row.site, row.vantage, row.round, row.page, row.repeat),
         site=row.site,
@@ -32,6 +33,7 @@ def made(row: LedgerRow, status: str = "ok", error: str | None = None) -> VisitR
         started_at="2026-11-21T10:00:00.000000Z",
         status=status,
         error=error,
+        browser_version=version,
     )
     return VisitResult(visit=visit, sandbox="own", capture=pack_capture({"entries": []}, Extension(visit=visit)))
 
@@ -45,11 +47,23 @@ class Steady:
     def __init__(self) -> None:
         self.given: list[list[LedgerRow]] = []
         self.closed = False
+        self.refused: StudyError | None = None
+        self.waited = 0
+
+    machine = "here"
+
+    def wait_for_network(self, ended: Callable[[], bool]) -> None:
+        assert not ended()
+        self.waited += 1
 
     def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
         self.given.append(rows)
         for row in rows:
             yield row, made(row)
+
+    def refuse(self, error: StudyError) -> None:
+        self.refused = error
+        self.closed = True
 
     def close(self) -> None:
         self.closed = True
@@ -187,3 +201,65 @@ def test_a_capture_that_is_not_where_it_was_said_to_be_ends_the_crawl(coordinato
     assert isinstance(coordinator.error, ClusterError)
     assert "do all machines share this folder?" in str(coordinator.error)
     assert states(coordinator) == {"queued": 12}
+
+
+def test_visits_by_another_version_of_the_browser_are_made_by_another_worker(coordinator: Coordinator) -> None:
+    class Versioned(Steady):
+        def __init__(self, *versions: str) -> None:
+            super().__init__()
+            self._versions = list(versions)
+
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
+            self.given.append(rows)
+            for row in rows:
+                yield row, made(row, version=self._versions.pop(0) if len(self._versions) > 1 else self._versions[0])
+
+    updated, steady = Versioned(*["150.0"] * 4, "151.0"), Versioned("150.0")
+    coordinator.work(updated)
+    assert "browser version 150.0, not 151.0" in str(updated.refused)
+    assert states(coordinator) == {"done": 4, "queued": 8}
+    assert len(list(capture_paths(coordinator._study.captures))) == 4
+    coordinator.work(steady)
+    assert states(coordinator) == {"done": 12}
+
+
+def test_visits_without_a_network_are_made_again(coordinator: Coordinator) -> None:
+    class Offline(Steady):
+        outages = 3
+
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
+            self.given.append(rows)
+            answer = made(rows[0], *(("failed", "dns") if self.outages else ("ok", None)))
+            answer.offline = self.outages > 0
+            self.outages -= answer.offline
+            yield rows[0], answer
+
+    said: list[str] = []
+    coordinator._outages = Outages(said.append)
+    worker = Offline()
+    coordinator.work(worker)
+    assert coordinator.error is None
+    assert states(coordinator) == {"done": 12}
+    assert worker.waited == 3
+    assert (coordinator.made, len(worker.given)) == ({"ok": 12}, 15)
+    assert [line.split(":")[0].split(",")[0] for line in said] == ["here has no network", "here has a network again"]
+
+
+def test_a_crawl_of_which_too_much_fails_stops(tmp_path: Path) -> None:
+    class Failing(Steady):
+        def visit(self, rows: list[LedgerRow]) -> Iterator[tuple[LedgerRow, VisitResult | None]]:
+            for row in rows:
+                yield row, made(row, "failed", "dns")
+
+    study = Study(tmp_path / "study")
+    study.create()
+    listed = parse_site_list("list", enumerate((f"site{n}.example" for n in range(40)), 1), "0")
+    for bound, left in ((99.0, 19), (100.0, 0)):  # a batch that is under way is made to its end
+        settings = CrawlSettings(seed=1, least_disk=0, least_memory=0, fail_above=bound)
+        with Ledger(study.ledger_path) as ledger:
+            coordinator = Coordinator(
+                study, ledger, settings, plan_crawl(study, ledger, listed, settings), None, lambda _visit, _left: None
+            )
+            coordinator.work(Failing())
+            assert coordinator.left_over == left
+            assert (coordinator.failing is not None) == bool(left)

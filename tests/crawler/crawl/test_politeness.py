@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 from web_server import Quiet, serving
@@ -45,6 +46,23 @@ def server() -> Iterator[str]:
         (200, "User-agent: other\nDisallow: /\n", {"/": True}),
         (404, "", {"/": True}),
         (503, "", {"/": False}),
+        # RFC 9309 section 2.2.2: the longest rule decides, and Allow where two are as long.
+        (200, "User-agent: *\nDisallow: /\nAllow: /open\n", {"/": False, "/open/x": True}),
+        (200, "User-agent: *\nAllow: /a\nDisallow: /a\n", {"/a": True}),
+        # Section 2.2.3: wildcards, and the end of the URL.
+        (
+            200,
+            "User-agent: *\nDisallow: /*.pdf$\nDisallow: /x/*/z\n",
+            {"/a.pdf": False, "/a.pdf?b": True, "/x/y/z": False},
+        ),
+        # Section 2.2.1: groups of one product are one, names of products are not cut, and their case does not matter.
+        (
+            200,
+            "User-agent: Originset\nDisallow: /a\n\nUser-agent: originset\nDisallow: /b\n",
+            {"/a": False, "/b": False},
+        ),
+        (200, "User-agent: set\nDisallow: /\n", {"/": True}),
+        (200, "\ufeffUser-agent: *\nDisallow: /\n", {"/": False}),
     ],
 )
 def test_robots(server: str, status: int, text: str, permitted: dict[str, bool]) -> None:
@@ -54,6 +72,32 @@ def test_robots(server: str, status: int, text: str, permitted: dict[str, bool])
     )
     assert {path: politeness.permits(server + path) for path in permitted} == permitted
     assert Robots.agents == ["originset (+https://crawl.example/)"], "asked once for a site"
+
+
+class Silent(Quiet, BaseHTTPRequestHandler):
+    """It takes the question and closes the connection."""
+
+    asked: ClassVar[int] = 0
+
+    def do_GET(self) -> None:
+        type(self).asked += 1
+        self.close_connection = True
+
+
+def test_a_server_that_does_not_answer_for_its_rules_is_not_visited() -> None:
+    """RFC 9309 section 2.3.1.4; one that is not reached is, as its visit says what is wrong, and is asked again."""
+    politeness = Politeness(CrawlSettings(visit=VisitSettings(allow_private=True), respect_robots=True))
+    with serving(Silent) as address:
+        assert not politeness.permits(address)
+        assert not politeness.permits(f"{address}/other")
+        assert Silent.asked == 1
+    with serving(Robots) as address:
+        pass
+    assert politeness.permits(address)
+    port = urlsplit(address).port
+    Robots.rules = 200, "User-agent: *\nDisallow: /\n"
+    with serving(Robots, port):
+        assert not politeness.permits(address)
 
 
 def test_robots_where_nobody_answers_or_nobody_asks(server: str) -> None:

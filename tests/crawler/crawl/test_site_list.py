@@ -59,6 +59,25 @@ def test_a_column_of_a_csv(tmp_path: Path) -> None:
         read_site_list(str(file), "domain")
 
 
+def test_all_lines_that_are_no_sites_are_told_at_once_or_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "sites.txt"
+    file.write_text("a.test\ntwo words\nb.test\nftp://c.test/\n")
+    with pytest.raises(InputError) as refused:
+        read_site_list(str(file))
+    assert refused.value.source == str(file)
+    assert refused.value.detail == (
+        "2 lines are no sites: line 2: not a host name or address: 'two words'; "
+        "line 4: not an http or https address: 'ftp://c.test/'"
+    )
+    read = read_site_list(str(file), skip_invalid=True)
+    assert (read.sites, read.invalid) == ((Site("a.test"), Site("b.test")), (2, 4))
+    file.write_text("two words\n" * 30)
+    with pytest.raises(InputError, match=r"30 lines are no sites: .* and 10 more"):
+        read_site_list(str(file))
+    with pytest.raises(InputError, match="no sites in it"):
+        read_site_list(str(file), skip_invalid=True)
+
+
 def test_exclusions(tmp_path: Path) -> None:
     file = tmp_path / "no.txt"
     file.write_text("# who asked\nExample.com\nhttps://b.test/page\n[2001:db8::1]:8443\n")

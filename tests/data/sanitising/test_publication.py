@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.data.sanitising.publication import StudySanitiser, sanitised_manifest
+from originset.data.sanitising.publication import StudySanitiser
 from originset.data.schema.study_tables import TABLES
 
 
@@ -16,7 +16,7 @@ def table(name, rows):
 
 def stripped(visits, requests, rejects=()):
     visits, requests, rejects = table("visits", visits), table("requests", requests), table("rejects", rejects)
-    stripping = StudySanitiser(visits, rejects)
+    stripping = StudySanitiser(visits, rejects, requests["server_ip"].drop_nulls())
     found = stripping.requests(requests)
     return stripping.visits(visits), found, stripping.rejects(rejects)
 
@@ -72,8 +72,15 @@ def test_a_vantage_keeps_its_network_and_not_its_address() -> None:
     visits, _, _ = stripped([{"visit_id": "v", "vantage": "home", "vantage_ip": "192.0.2.7"}], [])
     assert visits.select("vantage", "vantage_ip").row(0) == ("home", None)
     rows = table("vantages", [{"vantage": "home", "ip": "192.0.2.7", "asn": 64500}])
-    found = StudySanitiser(visits, table("rejects", [])).vantages(rows)
-    assert found.select("vantage", "ip", "asn").row(0) == ("home", None, 64500)
+    visits = table(
+        "visits", [{"visit_id": str(n), "vantage_ip": ip} for n, ip in enumerate(("192.0.2.7", "192.0.2.8"))]
+    )
+    sanitiser = StudySanitiser(visits, table("rejects", []), pl.Series(["192.0.2.8", "192.0.2.9"]))
+    assert sanitiser.vantages(rows).select("vantage", "ip", "asn").row(0) == ("home", None, 64500)
+    addresses = table("addresses", [{"ip": f"192.0.2.{n}", "asn": n} for n in (7, 8, 9)])
+    assert sanitiser.addresses(addresses)["ip"].to_list() == ["192.0.2.8", "192.0.2.9"], "a server's address is data"
+    queries = table("dns_queries", [{"host": "a.test", "resolver": ip} for ip in ("192.0.2.7", "192.0.2.1", None)])
+    assert sanitiser.dns_queries(queries)["resolver"].to_list() == [None, "192.0.2.1", None]
 
 
 def test_sites_that_are_addresses_stay_apart() -> None:
@@ -87,37 +94,6 @@ def test_no_path_comes_through(path) -> None:
     visits = [{"visit_id": "v", "site": f"a.test/{path}", "url": f"https://a.test/{path}", "source": path}]
     rows = stripped([{**visits[0], "final_url": f"https://b.test?{path}"}], [request(0, f"https://a.test/{path}")])
     assert "SECRET" not in str([frame.rows() for frame in rows])
-
-
-def test_the_manifest_without_the_machine_it_was_made_on() -> None:
-    manifest = {
-        "format": 1,
-        "vantages": ["home"],
-        "browser": {"version": "150.0.1", "flags": ["--disable-sync", "--user-data-dir=/home/secret/profile"]},
-        "site_list": {"source": "secret/list.csv", "sha256": "0f"},
-        "reference_data": {
-            "ip_to_as": {"source": "@db/asn 2.3 (RouteViews)", "date": "2026-06-17"},
-            "as_names": {"source": "https://example.org/names.csv"},
-        },
-        "runs": [
-            {
-                "command": "crawl",
-                "parameters": {
-                    "contact": "secret@example.org", "files": ["/home/secret/x.har", "secret/y.har"],
-                    "site_list": "tranco:ABCD:1000", "shard": "1/2", "table": "~/secret/t.dat", "jobs": 2, "note": None,
-                },
-            }
-        ],
-    }  # fmt: skip
-    found = sanitised_manifest(manifest)
-    assert "secret" not in str(found)
-    assert found["browser"] == {"version": "150.0.1", "flags": ["--disable-sync", "--user-data-dir=profile"]}
-    assert found["site_list"] == {"source": "list.csv", "sha256": "0f"}
-    assert found["reference_data"] == manifest["reference_data"]
-    assert found["runs"][0]["parameters"] == {
-        "files": ["x.har", "y.har"], "site_list": "tranco:ABCD:1000", "shard": "1/2", "table": "t.dat", "jobs": 2,
-        "note": None,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["visits", "requests", "rejects"])
