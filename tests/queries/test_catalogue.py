@@ -108,6 +108,12 @@ BY_HAND = {
         "vantage": "here", "ranks_from": 1, "visits": 2, "requests": 8.0, "load_ms": 500.0, "load_sites": 1, "dns": 5.0,
         "dns_sites": 1, "tls": 6.0, "tls_sites": 1,
     },
+    # Page a: www, fonts and the two of cdn.other.net, which may be of two modes, have servers of their own; static and
+    # assets may join www, whose certificate covers them, or stand at an address of their own.
+    "predictions_check_summary": {
+        "vantage": "here", "browser": "chromium", "part": "protocol", "value": "h2", "within_pct": 100.0, "width": 3.0,
+        "recorded": 5.0, "error": 0.0, "pages": 1, "sites": 1, "of_pages": 1,
+    },
     "protocols_summary": {
         "vantage": "here", "protocol": "http/1.1", "secure": True, "requests": 1, "requests_pct": 12.5,
     },
