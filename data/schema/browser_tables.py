@@ -76,8 +76,9 @@ BROWSER_PREDICTIONS = table(
     "browser_predictions",
     Stage.MODELLED,
     "visit_id browser model",
-    "What each browser needs for a page: with servers as they are, and after a plan. Without pages with more than "
-    "1,000 hosts or connections.",
+    "What each browser needs for a page: with servers as they are, and after a plan. With servers as they are, where a "
+    "recording lacks a host's DNS answers, the address that its requests were sent to is taken for all of them. "
+    "Without pages with more than 1,000 hosts or connections.",
     VISIT_ID,
     Column("browser", "VARCHAR", "chromium or firefox"),
     Column(

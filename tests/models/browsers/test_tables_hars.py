@@ -79,6 +79,23 @@ def test_a_name_whose_lookup_was_not_recorded_is_there_when_its_request_stops_wa
     assert ranges(har(requests, apart))[0] == (2, 2)  # Chromium does not wait
 
 
+def page_at_two_addresses():
+    requests = [
+        request(0, WWW, 1, 0.0, (0.0, 5.0, 20.0)),
+        request(1, STATIC, 2, 200.0, (0.0, 5.0, 20.0), server_ip="104.16.0.2", credentials="include"),
+    ]
+    return requests, {1: (WWW, ADDRESS, [WWW, STATIC]), 2: (STATIC, "104.16.0.2", [STATIC])}
+
+
+def test_without_answers_the_address_that_requests_were_sent_to_is_where_the_host_is(har) -> None:
+    assert ranges(har(*page_at_two_addresses())) == [(2, 2), (2, 2)]
+
+
+def test_answers_say_more_than_the_address_that_requests_were_sent_to(har) -> None:
+    both = looked_up(STATIC, ADDRESS, "104.16.0.2")
+    assert ranges(har(*page_at_two_addresses(), [both]))[0] == (1, 1)
+
+
 CDN, OTHER_OF_CDN = "cdn.two.test", "js.two.test"
 STRANGERS = [f"www.h{number}.test" for number in range(3)]
 
