@@ -12,6 +12,9 @@ _HOST = ["visit_id", "host", "port"]
 def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` with ``at_once``: of HTTP/1.1, the most requests that were under way at one moment.
 
+    ``host_at_once``: the same of all requests to the group's host, whoever sent them; it is known where ``at_once`` is
+    not, because nothing says which requests were sent with credentials.
+
     WebSockets, which keep their connection, are not among them. A request is under way from when it is sent until its
     answer has been received; one that opened a connection, from when it began to: it would have been given another's
     that had become free meanwhile. NULL where the recorder does not time one of them, and where it does not say which
@@ -19,7 +22,7 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """
     of = groups.filter(pl.col("protocol") == "h1").select(*_HOST, "protocol", "group", "credentialed")
     if of.is_empty():
-        return groups.with_columns(pl.lit(None, pl.Int64).alias("at_once"))
+        return groups.with_columns(pl.lit(None, pl.Int64).alias(name) for name in ("at_once", "host_at_once"))
     timed = _timed(part.requests).join(of.select(_HOST).unique(), on=_HOST, how="semi")
     mode = pl.when("credentialed").then(pl.lit("include")).when(~pl.col("credentialed")).then(pl.lit("omit"))
     by_mode = _most(timed.with_columns(pl.col("credentials").alias("mode")), [*_HOST, "mode"])
@@ -28,7 +31,11 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         of.with_columns(mode.alias("mode"), (pl.len().over(_HOST) == 1).alias("single"))
         .join(by_mode, on=[*_HOST, "mode"], how="left")
         .join(overall, on=_HOST, how="left")
-        .select("group", pl.when("single").then("overall").otherwise("at_once").alias("at_once"))
+        .select(
+            "group",
+            pl.when("single").then("overall").otherwise("at_once").alias("at_once"),
+            pl.col("overall").alias("host_at_once"),
+        )
     )
     return groups.hstack(
         groups.select("group").join(found, on="group", how="left", maintain_order="left").drop("group")

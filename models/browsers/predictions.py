@@ -36,7 +36,9 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     least = pl.when(pl.col("opens") == YES).then(ordinary).otherwise(0)
     again = pl.lit(1) if rules.retries_share_connection else pl.col("requests")
     retried, perhaps = (pl.when(pl.col("refused") >= sure).then(again).otherwise(1) for sure in (YES, MAYBE))
-    most = pl.min_horizontal(ordinary, modes * rules.connections_per_host)
+    # Each mode needs at most as many as all of the host's requests together would.
+    of_mode = pl.min_horizontal(pl.col("host_at_once"), rules.connections_per_host)
+    most = pl.min_horizontal(ordinary, modes * of_mode)
     several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host)
     exact = pl.col("at_once").is_not_null() & (modes == 1)
     # After each closing one at least is opened again, at most as many as are needed at once.

@@ -96,6 +96,29 @@ def test_answers_say_more_than_the_address_that_requests_were_sent_to(har) -> No
     assert ranges(har(*page_at_two_addresses(), [both]))[0] == (1, 1)
 
 
+def page_over_http1(starts, connections, phases=(0.0, None, None)):
+    """Twelve requests over HTTP/1.1, of which nothing says which are sent with credentials, after the document's."""
+    requests = [
+        request(0, WWW, 1, 0.0, (0.0, 5.0, 20.0)),
+        *(
+            request(n, STATIC, connections[n % len(connections)], start, phases, protocol="http/1.1")
+            for n, start in enumerate(starts, 1)
+        ),
+    ]
+    of_static = {number: (STATIC, "104.16.0.2", [STATIC]) for number in connections}
+    return [{**each, "server_ip": "104.16.0.2"} if each["host"] == STATIC else each for each in requests], {
+        1: (WWW, ADDRESS, [WWW]),
+        **of_static,
+    }
+
+
+def test_each_mode_needs_over_http1_what_all_requests_at_once_would(har) -> None:
+    one_by_one = [100.0 * n for n in range(1, 13)]
+    assert ranges(har(*page_over_http1(one_by_one, [2, 3]))) == [(2, 3), (2, 3)]
+    two_at_once = [100.0 * (n // 2) for n in range(2, 14)]
+    assert ranges(har(*page_over_http1(two_at_once, [2, 3, 4, 5])))[0] == (2, 5)
+
+
 CDN, OTHER_OF_CDN = "cdn.two.test", "js.two.test"
 STRANGERS = [f"www.h{number}.test" for number in range(3)]
 
