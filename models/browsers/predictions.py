@@ -30,7 +30,8 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
 @cache
 def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
-    modes = unknown_modes(rules)
+    carriers = _carriers_of_one_mode()
+    modes = pl.min_horizontal(unknown_modes(rules), carriers)
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
     least = pl.when(pl.col("opens") == YES).then(ordinary).otherwise(0)
@@ -38,16 +39,17 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     retried, perhaps = (pl.when(pl.col("refused") >= sure).then(again).otherwise(1) for sure in (YES, MAYBE))
     # Each mode needs at most as many as all of the host's requests together would.
     of_mode = pl.min_horizontal(pl.col("host_at_once"), rules.connections_per_host)
-    most = pl.min_horizontal(ordinary, modes * of_mode)
-    several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host)
+    most = pl.min_horizontal(ordinary, modes * of_mode, carriers)
+    several = pl.min_horizontal(pl.col("at_once"), rules.connections_per_host, carriers)
     exact = pl.col("at_once").is_not_null() & (modes == 1)
     # After each closing one at least is opened again, at most as many as are needed at once.
     lives = 1 + pl.col("closings")
     perhaps_lives = lives + pl.col("unseen_closings")
-    at_most = pl.when(exact).then(several).otherwise(most) * perhaps_lives
+    at_most = pl.min_horizontal(pl.when(exact).then(several).otherwise(most) * perhaps_lives, carriers)
+    at_least = pl.when(exact).then(several).otherwise(1) + lives - 1
     low = (
         pl.when(plain)
-        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(several).otherwise(1) + lives - 1))
+        .then(pl.col("sockets") + pl.min_horizontal(least, at_least, carriers))
         .otherwise(pl.when(pl.col("opens") == YES).then(retried).otherwise(0))
     )
     high = (
@@ -60,6 +62,15 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
         .otherwise("unseen_closings")
     )
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
+
+
+def _carriers_of_one_mode() -> pl.Expr:
+    """The connections that a group's requests were recorded on, where each carried those of one mode; else NULL.
+
+    One of Chromium does. So there are no more modes than connections, and what over HTTP/1.1 was carried one at a time
+    by some, as many can carry again.
+    """
+    return pl.when(pl.col("browser").str.starts_with("chromium")).then("carriers")
 
 
 def with_handshakes(part: Part, groups: pl.DataFrame) -> pl.DataFrame:

@@ -47,8 +47,8 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), connection_id
     and server_ip (of its first request), phase (some request has a DNS phase), closings and unseen_closings (how often
     its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not known),
-    since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and nothing
-    decides it.
+    since_ms (when what follows a closing was sent; NULL: it follows none), carriers (the connections that the recording
+    has them on; NULL: not known of all). NULL: the recorder does not tell and nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -64,7 +64,15 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     phase = np.zeros(firsts.size, np.bool_)
     phase[group[rows["phase"].to_numpy()]] = True
     gone = _most(rows["gone_ms"].fill_null(np.inf), group, firsts.size).replace(np.inf, None)
-    return rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums).with_row_index("group")
+    found = rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums)
+    return found.with_columns(_carriers(group, rows["connection"])).with_row_index("group")
+
+
+def _carriers(group: Ints, connection: pl.Series) -> pl.Series:
+    known = (pl.col("connection") >= 0).all()
+    several = pl.col("connection").n_unique().cast(pl.Int64)
+    of_each = pl.DataFrame({"group": group, "connection": connection}).group_by("group")
+    return of_each.agg(pl.when(known).then(several).alias("carriers")).sort("group")["carriers"]
 
 
 def modes_of(part: Part) -> pl.DataFrame:

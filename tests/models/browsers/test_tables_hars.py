@@ -119,6 +119,21 @@ def test_each_mode_needs_over_http1_what_all_requests_at_once_would(har) -> None
     assert ranges(har(*page_over_http1(two_at_once, [2, 3, 4, 5])))[0] == (2, 5)
 
 
+def test_requests_that_chromium_had_on_some_connections_need_no_more(har) -> None:
+    two_at_once = [100.0 * (n // 2) for n in range(2, 14)]
+    plain = page_over_http1(two_at_once, [2, 3])
+    assert ranges(har(*plain))[0] == (2, 5)  # nothing says that it was Chromium
+    assert ranges(har(*plain, browser="chromium")) == [(2, 3), (2, 3)]
+
+
+def test_what_one_connection_of_chromium_carried_is_of_one_mode(har) -> None:
+    requests, connections = page_at_two_addresses()
+    again = [request(n, STATIC, 2, 300.0 + n, server_ip="104.16.0.2") for n in (2, 3)]
+    requests[1]["credentials"] = None
+    assert ranges(har([*requests, *again], connections))[0] == (2, 3)
+    assert ranges(har([*requests, *again], connections, browser="chromium"))[0] == (2, 2)
+
+
 CDN, OTHER_OF_CDN = "cdn.two.test", "js.two.test"
 STRANGERS = [f"www.h{number}.test" for number in range(3)]
 
