@@ -17,6 +17,7 @@ from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.analysis import analyze
 from originset.cli.modelling.scratch_study import study_of
 from originset.data.reference.snapshot import current_reference
+from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents
@@ -68,7 +69,12 @@ def command(
 
 
 def _lines(made: Contents) -> list[str]:
-    lines = [_text(_page(page.facts)) for page in made.pages]
+    lines = [
+        _text(sentence)
+        for page in made.pages
+        for sentence in (_page(page.facts), page_sentence(page.facts))
+        if sentence is not None
+    ]
     for name, rungs in made.ladders:
         lines += [name] if name else []
         lines += _ladder(rungs)

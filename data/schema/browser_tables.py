@@ -76,8 +76,9 @@ BROWSER_PREDICTIONS = table(
     "browser_predictions",
     Stage.MODELLED,
     "visit_id browser model",
-    "What each browser needs for a page: with servers as they are, and after a plan. Without pages with more than "
-    "1,000 hosts or connections.",
+    "What each browser needs for a page: with servers as they are, and after a plan. With servers as they are, where a "
+    "recording lacks a host's DNS answers, the address that its requests were sent to is taken for all of them. "
+    "Without pages with more than 1,000 hosts or connections.",
     VISIT_ID,
     Column("browser", "VARCHAR", "chromium or firefox"),
     Column(
@@ -104,6 +105,30 @@ BROWSER_PREDICTIONS = table(
         "bytes",
     ),
     Column("round_trips", "INTEGER", "round trips of these handshakes: 2 for TCP and TLS 1.3, 1 for QUIC"),
+)
+
+PREDICTIONS_CHECK = table(
+    "predictions_check",
+    Stage.MODELLED,
+    "visit_id protocol",
+    "The back-test: the connections that the rules of the browser which was recorded predict for each page, from facts "
+    "alone, against those that it used. Which requests shared a connection is no such fact, and neither is, where the "
+    "recording has DNS answers of a host, the address that its requests were sent to. Requests of unknown connections "
+    "are left out on both sides. There are no rows of pages whose connections are not known, of other browsers, and of "
+    "pages with more than 1,000 hosts or connections. The sums over a page's rows are in checked_pages.",
+    VISIT_ID,
+    Column("protocol", "VARCHAR", "h1, h2, h3, or unknown: what the recording has the requests sent by"),
+    Column("browser", "VARCHAR", "chromium or firefox: whose build was recorded, and whose rules are applied"),
+    Column("tls_low", "INTEGER", "predicted, at least", "connections"),
+    Column("tls_high", "INTEGER", "predicted, at most", "connections"),
+    Column("recorded", "INTEGER", "those that carried requests in the recording", "connections"),
+    Column("error", "INTEGER", "recorded above tls_high, or, negative, below tls_low; 0 within", "connections"),
+    Column(
+        "error_cause",
+        "VARCHAR",
+        "the commonest, in the words of redundant_connections.cause; where more were recorded, why these were not "
+        "shared; where fewer, what the rules took to forbid the sharing that was recorded; NULL without error",
+    ),
 )
 
 _MODELS = ("chromium", "firefox", "planned_chromium", "planned_firefox")

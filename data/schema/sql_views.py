@@ -91,6 +91,19 @@ SITE_RUNGS = view(
     measured="DOUBLE",
 )
 
+CHECKED_PAGES = view(
+    "checked_pages",
+    "visit_id",
+    visit_id="VARCHAR",
+    browser="VARCHAR",
+    tls_low="INTEGER",
+    tls_high="INTEGER",
+    recorded="INTEGER",
+    within="BOOLEAN",
+    error="INTEGER",
+    error_cause="VARCHAR",
+)
+
 HOST_OWNERS = view("host_owners", "host", host="VARCHAR", owner_domain="VARCHAR")
 
-VIEWS = (HOST_OWNERS, SELECTED_VISITS, COUNTED_VISITS, BASIS_SUMMARY, PAGE_RUNGS, SITE_RUNGS)
+VIEWS = (HOST_OWNERS, SELECTED_VISITS, COUNTED_VISITS, BASIS_SUMMARY, PAGE_RUNGS, SITE_RUNGS, CHECKED_PAGES)

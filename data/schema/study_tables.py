@@ -13,6 +13,7 @@ from originset.data.schema.browser_tables import (
     EXPOSURES,
     PAGE_ADDRESSES,
     PAGE_NAMES,
+    PREDICTIONS_CHECK,
     REDUNDANT_CONNECTIONS,
 )
 from originset.data.schema.columns import VISIT_ID, Column, Stage, Table, polars_type, table
@@ -52,6 +53,7 @@ __all__ = [
     "PAGE_COUNTS",
     "PAGE_LOAD_TIMES",
     "PAGE_NAMES",
+    "PREDICTIONS_CHECK",
     "PROVIDERS",
     "PROVIDER_CHANGES",
     "REDUNDANT_CONNECTIONS",
@@ -372,6 +374,7 @@ TABLES: dict[str, Table] = {
         PAGE_BASIS,
         REDUNDANT_CONNECTIONS,
         BROWSER_PREDICTIONS,
+        PREDICTIONS_CHECK,
         PAGE_NAMES,
         PAGE_ADDRESSES,
         EXPOSURES,

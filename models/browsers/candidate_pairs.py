@@ -22,12 +22,12 @@ from originset.models.browsers.sharing_rules import (
 _OWN = (
     *("visit_id", "host", "port", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
     *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "since_ms", "misdirected"),
-    *("h2_denied", "started_ms", "caused_ms", "connected_ms", "frames_missed"),
+    *("h2_denied", "sent_to", "started_ms", "caused_ms", "connected_ms", "frames_missed"),
 )
 _HOLDER = (
     *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
     *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id", "gone_ms"),
-    *("first_answer_ms", "second_answer_ms", "frames_missed"),
+    *("first_answer_ms", "second_answer_ms", "frames_missed", "sent_to"),
 )
 _PAGE = ["visit_id", "port"]
 _BOTH = ["group", "group_held"]
@@ -59,7 +59,7 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
             pl.col("covers").alias("covers_by_names"),
             # What carried both was found fit for both.
             pl.when("together").then(pl.lit(YES, pl.Int8)).otherwise("covers").alias("covers"),
-            *_reaches(groups),
+            *_reaches(groups, sent_apart()),
         )
         # Where names are not known, an address or a frame may do.
         .filter(
@@ -128,8 +128,18 @@ def _facing(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns((pl.col("host") == pl.col("host_held")).alias("same_host"), listed.alias("in_set"))
 
 
-def _reaches(groups: pl.DataFrame) -> tuple[pl.Expr, pl.Expr]:
+def sent_apart() -> pl.Expr:
+    """The later one's answers are not known, and its requests were sent to another address than the earlier one's.
+
+    That address is one of the answers, and taken for all of them: without it every host could be everywhere.
+    """
+    return pl.col("answers").is_null() & (pl.col("sent_to") != pl.col("sent_to_held")).fill_null(value=False)
+
+
+def _reaches(groups: pl.DataFrame, apart: pl.Expr | None = None) -> tuple[pl.Expr, pl.Expr]:
     by_answers = reaches(answers=groups["answers"].null_count() < groups.height)
+    if apart is not None:
+        by_answers = pl.when(apart).then(pl.lit(NO, pl.Int8)).otherwise(by_answers)
     return by_answers.alias("reaches_by_answers"), reached_together(by_answers).alias("reaches")
 
 

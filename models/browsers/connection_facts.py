@@ -16,15 +16,16 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     """``groups`` (:func:`originset.models.browsers.request_groups.asked`) with what a connection of their own would be.
 
     Adds literal (the host is an address), peer (the address that it leads to), answers (all addresses of the name;
-    NULL: unknown), certificate_id, names_known, origins (of ORIGIN frames; NULL: no frame, or none that a recorder
-    could see), origins_ms (when they came), tls_version, ech, connected_ms and ready_ms (corrected by what the
-    connections and lookups say), misdirected (servers said so of the host), h2_denied (by its HTTPS records).
+    NULL: unknown), sent_to (one of them, that its requests were sent to; NULL: not known), certificate_id, names_known,
+    origins (of ORIGIN frames; NULL: no frame, or none that a recorder could see), origins_ms (when they came),
+    tls_version, ech, connected_ms and ready_ms (corrected by what the connections and lookups say), misdirected
+    (servers said so of the host), h2_denied (by its HTTPS records).
 
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.
     """
     carried = matched(groups, part.connections, ["visit_id", "connection_id"], "first_host")["first_host"]
-    told = groups.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms").hstack(
+    told = groups.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms", "protocol", "browser").hstack(
         [
             *matched(groups, _own_connections(part.connections), _ORIGIN),
             *matched(groups, answers_of(part), _NAME),
@@ -49,9 +50,16 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         pl.col("misdirected", "h2_denied").fill_null(value=False),
     )
     return groups.drop("ready_ms", "connected_ms").hstack(told.select(
-        *("literal", "peer", "answers", "certificate_id", "names_known", "origins", "origins_ms", "tls_version", "ech"),
+        *("literal", "peer", "answers", pl.coalesce("peer", _shared_address()).alias("sent_to")),
+        *("certificate_id", "names_known", "origins", "origins_ms", "tls_version", "ech"),
         *("ready_ms", "connected_ms", "misdirected", "h2_denied"),
     ))  # fmt: skip
+
+
+def _shared_address() -> pl.Expr:
+    """The address of another host's connection that carried the request, where only addresses can have led there."""
+    # Chromium takes ORIGIN frames over HTTP/3, Firefox over HTTP/2.
+    return pl.when(pl.col("protocol").ne_missing("h3"), pl.col("browser").ne_missing("firefox")).then("server_ip")
 
 
 def _only(name: str) -> pl.Expr:

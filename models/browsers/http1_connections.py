@@ -10,7 +10,7 @@ _HOST = ["visit_id", "host", "port"]
 _MODE = [*_HOST, "mode"]
 _FRAME = [*_MODE, "cross_site"]
 
-_COLUMNS = ("at_once", "at_once_in_all_frames", "at_once_held_back")
+_COLUMNS = ("at_once", "at_once_in_all_frames", "at_once_held_back", "host_at_once")
 
 
 def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
@@ -19,7 +19,8 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     ``at_once``: the most requests of the group that were under way at one moment, as for a browser that keeps frames of
     other sites apart. ``at_once_in_all_frames``: for one that keeps apart only what they ask of the page's own site,
     all such groups of a host together, at the first of them, and 0 at the others. ``at_once_held_back``: the same if
-    images wait until the others are there.
+    images wait until the others are there. ``host_at_once``: of all requests to the group's host, whoever sent them; it
+    is known where the others are not, because nothing says which requests were sent with credentials.
 
     WebSockets, which keep their connection, are not among them. A request is under way from when it is sent until its
     answer has been received; one that opened a connection, from when it began to: it would have been given another's
@@ -38,8 +39,12 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         for requests in (timed, timed.filter(images), timed.filter(images.ne_missing(other=True)))
     )
     held_back = pl.max_horizontal(of_images.fill_null(0), of_others.fill_null(0))
+    of_host = of.join(_most(timed, _HOST, "host_at_once"), on=_HOST, how="left", maintain_order="left")
     found = of.select(
-        "group", _by_frame(of, timed).alias("at_once"), pooled.alias("at_once_in_all_frames")
+        "group",
+        _by_frame(of, timed).alias("at_once"),
+        pooled.alias("at_once_in_all_frames"),
+        of_host["host_at_once"],
     ).with_columns(pl.when(pl.col("at_once_in_all_frames").is_not_null()).then(held_back).alias("at_once_held_back"))
     return groups.hstack(
         groups.select("group").join(found, on="group", how="left", maintain_order="left").drop("group")

@@ -30,7 +30,8 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
 @cache
 def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
-    modes = unknown_modes(rules)
+    carriers = _carriers_of_one_mode()
+    modes = pl.min_horizontal(unknown_modes(rules), carriers)
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
     least = pl.when(pl.col("opens") == YES).then(ordinary).otherwise(0)
@@ -38,20 +39,24 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     fewest, again = (1, 1) if rules.retries_share_connection else (2, pl.col("requests") + 1)
     retried = pl.when(pl.col("refused") == YES).then(pl.min_horizontal(fewest, "requests")).otherwise(1)
     perhaps = pl.when(pl.col("refused") > NO).then(again).otherwise(1)
-    most = pl.min_horizontal(ordinary, modes * rules.connections_per_host)
+    # Each mode needs at most as many as all of the host's requests together would.
+    of_mode = pl.min_horizontal(pl.col("host_at_once"), rules.connections_per_host)
+    side_by_side = pl.min_horizontal(ordinary, modes * of_mode)
+    most = pl.min_horizontal(side_by_side, carriers)
     needed = "at_once" if "cross_site_frame" in rules.pool else "at_once_in_all_frames"
-    several = pl.min_horizontal(needed, rules.connections_per_host)
+    several = pl.min_horizontal(needed, rules.connections_per_host, carriers)
     fewest_h1 = pl.min_horizontal(
-        "at_once_held_back" if rules.holds_back_images else needed, rules.connections_per_host
+        "at_once_held_back" if rules.holds_back_images else needed, rules.connections_per_host, carriers
     )
     exact = pl.col(needed).is_not_null() & (modes == 1)
     # After each closing one at least is opened again, at most as many as are needed at once.
     lives = 1 + pl.col("closings")
     perhaps_lives = lives + pl.col("unseen_closings")
-    at_most = pl.when(exact).then(several).otherwise(most) * perhaps_lives
+    at_most = pl.min_horizontal(pl.when(exact).then(several).otherwise(most) * perhaps_lives, carriers)
+    at_least = pl.when(exact).then(fewest_h1).otherwise(1) + lives - 1
     low = (
         pl.when(plain)
-        .then(pl.col("sockets") + pl.min_horizontal(least, pl.when(exact).then(fewest_h1).otherwise(1) + lives - 1))
+        .then(pl.col("sockets") + pl.min_horizontal(least, at_least, carriers))
         .otherwise(pl.when(pl.col("opens") == YES).then(retried).otherwise(0))
     )
     high = (
@@ -60,13 +65,22 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
         .when(pl.col("protocol").is_null())
         .then(most)
         .when(pl.col("opens") > NO)
-        .then(pl.max_horizontal(modes, perhaps, perhaps_lives, pl.when("side_by_side").then(most).otherwise(1)))
+        .then(pl.max_horizontal(modes, perhaps, perhaps_lives, pl.when("side_by_side").then(side_by_side).otherwise(1)))
         .otherwise("unseen_closings")
     )
     if rules.quic_races_tcp:
         several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
         high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
+
+
+def _carriers_of_one_mode() -> pl.Expr:
+    """The connections that a group's requests were recorded on, where each carried those of one mode; else NULL.
+
+    One of Chromium does. So there are no more modes than connections, and what over HTTP/1.1 was carried one at a time
+    by some, as many can carry again.
+    """
+    return pl.when(pl.col("browser").str.starts_with("chromium")).then("carriers")
 
 
 def with_handshakes(part: Part, groups: pl.DataFrame) -> pl.DataFrame:

@@ -54,8 +54,8 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     and server_ip (of its first request), first_answer_ms and second_answer_ms (one, two of its requests had been
     answered; NULL: nobody knows that so many were), phase (some request has a DNS phase), closings and unseen_closings
     (how often its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not
-    known), since_ms (when what follows a closing was sent; NULL: it follows none). NULL: the recorder does not tell and
-    nothing decides it.
+    known), since_ms (when what follows a closing was sent; NULL: it follows none), carriers (the connections that the
+    recording has them on; NULL: not known of all). NULL: the recorder does not tell and nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -74,7 +74,14 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     answered = pl.concat([rows[name].alias("ended_ms") for name in _ANSWERS])
     answers = _first_answers(answered, np.tile(group, len(_ANSWERS)), firsts.size)
     kept = rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums)
-    return kept.with_columns(*answers).with_row_index("group")
+    return kept.with_columns(*answers, _carriers(group, rows["connection"])).with_row_index("group")
+
+
+def _carriers(group: Ints, connection: pl.Series) -> pl.Series:
+    known = (pl.col("connection") >= 0).all()
+    several = pl.col("connection").n_unique().cast(pl.Int64)
+    of_each = pl.DataFrame({"group": group, "connection": connection}).group_by("group")
+    return of_each.agg(pl.when(known).then(several).alias("carriers")).sort("group")["carriers"]
 
 
 def modes_of(part: Part) -> pl.DataFrame:

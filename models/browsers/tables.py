@@ -12,9 +12,12 @@ from originset.data.schema.study_tables import (
     BROWSER_PREDICTIONS,
     PAGE_ADDRESSES,
     PAGE_NAMES,
+    PREDICTIONS_CHECK,
     REDUNDANT_CONNECTIONS,
     polars_type,
 )
+from originset.models.browsers.backtest.predictions_check import predictions_check
+from originset.models.browsers.backtest.recorded_facts import without_sharing
 from originset.models.browsers.batch import INPUTS, Part, read
 from originset.models.browsers.candidate_pairs import pairs, planned_pairs, with_cookies_blocked
 from originset.models.browsers.causes.connection_causes import redundant_connections
@@ -49,6 +52,7 @@ WRITES = {
     "browser_predictions": BROWSER_PREDICTIONS.polars_schema,
     "page_names": PAGE_NAMES.polars_schema,
     "page_addresses": PAGE_ADDRESSES.polars_schema,
+    "predictions_check": PREDICTIONS_CHECK.polars_schema,
     "redundant_connection_causes": REDUNDANT_CONNECTIONS.polars_schema,
     "saved_connections": SAVED_CONNECTIONS,
 }
@@ -78,12 +82,14 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     replays, predicted = _replays(part, groups, found)
     replays[_COOKIES_BLOCKED] = _with_cookies_blocked(groups, found)
     best_case = first_of_place(part, groups)
+    redundant = redundant_connections(part, modes)
     of_pages = {
         "browser_counts": _counts(part, groups, predicted, replays[_COOKIES_BLOCKED]),
         "browser_predictions": predicted,
         "page_names": page_names(part, groups, replays, best_case),
         "page_addresses": page_addresses(part, modes, groups, replays, best_case),
-        "redundant_connection_causes": redundant_connections(part, modes),
+        "predictions_check": _checked(part, redundant),
+        "redundant_connection_causes": redundant,
     }
     ids = part.visits["visit_id"]
     named = {name: frame.with_columns(ids.gather(frame["visit_id"])) for name, frame in of_pages.items()}
@@ -113,6 +119,14 @@ def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dic
                 )
             )
     return replays, pl.concat(predictions)
+
+
+def _checked(part: Part, redundant: pl.DataFrame) -> pl.DataFrame:
+    """Rows of ``predictions_check``: what the rules predict without what the recordings say of sharing."""
+    facts = without_sharing(part)
+    groups = groups_of(facts, modes_of(facts))
+    causes = redundant.select("visit_id", "connection_id", "cause")
+    return predictions_check(part, groups, pairs(facts.facts, groups), causes)
 
 
 def _with_cookies_blocked(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,8 @@ import duckdb
 import polars as pl
 
 from originset.queries.catalogue import named, run
-from originset.queries.ladder import group_name, groups, ladder, rests_on, rows_of_group
+from originset.queries.ladder import Group, group_name, groups, ladder, rests_on, rows_of_group
+from originset.queries.report.backtest_sentences import rung_notes
 from originset.queries.report.cause_sentences import as_of, who, why
 from originset.queries.report.report_advice import ADVISED, Advice, advice
 from originset.queries.report.shown_text import shown
@@ -28,9 +29,11 @@ _TABLE_ROWS = 100
 _PAGES = """
 SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.load_ms, v.recorder, v.browser,
     v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.paper_origin_ms,
-    t.left_out_reason
+    t.left_out_reason, k.browser AS checked_browser, k.tls_low AS checked_low, k.tls_high AS checked_high,
+    k.recorded AS checked_recorded, k.error AS checked_error, k.error_cause AS checked_cause
 FROM selected_visits AS s JOIN visits AS v USING (visit_id)
 LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
+LEFT JOIN checked_pages AS k USING (visit_id)
 ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
 LIMIT $pages
 """
@@ -123,11 +126,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A report's contents; all texts of strangers are fit to be shown, but not yet escaped."""
+    """A report's contents; all texts of strangers are fit to be shown, but not yet escaped.
+
+    ``backtest``: by the name of a ladder and the rung what is said of how well that browser is predicted.
+    """
 
     title: str
     facts: dict[str, Any]
     ladders: list[tuple[str | None, pl.DataFrame]]
+    backtest: dict[str | None, dict[str, str]]
     rests_on: list[str]
     advice: dict[str, list[Advice]]
     undecided: Undecided
@@ -158,6 +165,7 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
             "recorders": [shown(one) for one in sorted(filter(None, recorders or []))],
         },
         ladders=_ladders(rungs),
+        backtest={name: rung_notes(connection, rungs, group) for group, name in _ladder_names(rungs)},
         rests_on=rests_on(rungs),
         advice=advice(connection),
         undecided=undecided(connection),
@@ -178,9 +186,13 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
 
 def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
     """The ladder of each vantage and browser that measured something, with its name if there are several."""
+    return [(name, rows_of_group(rungs, group)) for group, name in _ladder_names(rungs)]
+
+
+def _ladder_names(rungs: pl.DataFrame) -> list[tuple[Group, str | None]]:
     several = len(groups(rungs)) > 1
     measured = rungs.filter(pl.col("rung") == "measured", pl.col("total") > 0)
-    return [(shown(group_name(group)) if several else None, rows_of_group(rungs, group)) for group in groups(measured)]
+    return [(group, shown(group_name(group)) if several else None) for group in groups(measured)]
 
 
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:

@@ -13,6 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 import originset
+from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.shown_text import between, counted, less_or_more
@@ -29,7 +30,7 @@ def render(contents: Contents) -> str:
     )
     environment.filters.update(
         number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, counted=counted, less_or_more=less_or_more,
-        between=between,
+        between=between, back_test=page_sentence,
         recorded=recorded, remaining=remaining, found_nothing=found_nothing, not_advised=not_advised,
         not_counted=not_counted,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,17 @@ def test_devtools(run) -> None:
     text = said(run, HARS / "chrome-devtools" / "gazette-origin-frame.har")
     assert "lacks DNS answers (1), certificate names (1), credentials (1)" in text
     assert "can be asked for: explain --live" in text
+
+
+def test_the_prediction_is_tested_on_the_page_itself(run) -> None:
+    text = said(run, HARS / "chrome-devtools" / "wiki-http1.har")
+    sentence = re.search(r"Back-test: from facts alone.*? predict (\d+)(?: to (\d+))? TLS connections?; (.*?)\.", text)
+    assert sentence is not None
+    low, high, found = sentence.groups()
+    entries = json.loads((HARS / "chrome-devtools" / "wiki-http1.har").read_text())["log"]["entries"]
+    used = {entry["_connectionId"] for entry in entries if entry["request"]["url"].startswith("https://")}
+    assert int(low) <= len(used) <= int(high or low)
+    assert found.startswith(f"the recording has {len(used)}")
 
 
 def test_a_whole_page_of_the_web(run, shared: Path) -> None:

@@ -110,6 +110,33 @@ def test_a_connection_tells_of_the_host_that_it_was_opened_for(page, connection,
     assert (row["peer"], row["connected_ms"]) == told
 
 
+@pytest.mark.parametrize(
+    ("protocol", "browser", "sent_to"),
+    [
+        ("h2", "chromium", ADDRESS),
+        (None, "chromium", ADDRESS),
+        ("h3", "chromium", None),  # an ORIGIN frame may have led there
+        ("h2", "firefox", None),
+    ],
+)
+def test_what_another_connection_carried_was_sent_to_an_address_of_its_own(page, protocol, browser, sent_to) -> None:
+    tables = page()
+    second = pl.col("host") == SECOND
+    tables |= {
+        "visits": tables["visits"].with_columns(browser=pl.lit(browser)),
+        "requests": tables["requests"].with_columns(
+            connection_id=pl.lit(0, pl.Int64),
+            server_ip=pl.lit(ADDRESS),
+            protocol=pl.when(second).then(pl.lit(protocol, pl.String)).otherwise("protocol"),
+        ),
+        "connections": tables["connections"].filter(connection_id=0).with_columns(protocol=pl.lit(None, pl.String)),
+        "dns_queries": tables["dns_queries"].filter(~second),
+    }
+    _, groups = groups_of(tables)
+    row = groups.filter(pl.col("host") == SECOND).row(0, named=True)
+    assert (row["peer"], row["sent_to"]) == (None, sent_to)
+
+
 @pytest.mark.parametrize(("protocol", "found"), [("h2", 3), (None, 3), ("http/1.1", 0)])
 def test_http1_shares_with_nobody_not_even_its_own_host(page, protocol, found) -> None:
     tables = page()

@@ -94,6 +94,8 @@ def test_a_connection_shared_with_cookies_allowed_is_no_evidence_of_them_blocked
         names = pl.LazyFrame({"certificate_id": ["own"], "name": [WWW]})
         changed = {
             "requests": pl.concat([requests, again]),
+            # By a browser that is known for Chromium, what one connection carried is of one mode, blocked or not.
+            "visits": tables["visits"].with_columns(browser=pl.lit(None, pl.String)),
             "dns_queries": tables["dns_queries"].clear(),
             "connections": tables["connections"].with_columns(of_page.alias("certificate_id")),
             "certificates": pl.concat([tables["certificates"], certificates.lazy()]),

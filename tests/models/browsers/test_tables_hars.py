@@ -79,6 +79,61 @@ def test_a_name_whose_lookup_was_not_recorded_is_there_when_its_request_stops_wa
     assert ranges(har(requests, apart))[0] == (2, 2)  # Chromium does not wait
 
 
+def page_at_two_addresses():
+    requests = [
+        request(0, WWW, 1, 0.0, (0.0, 5.0, 20.0)),
+        request(1, STATIC, 2, 200.0, (0.0, 5.0, 20.0), server_ip="104.16.0.2", credentials="include"),
+    ]
+    return requests, {1: (WWW, ADDRESS, [WWW, STATIC]), 2: (STATIC, "104.16.0.2", [STATIC])}
+
+
+def test_without_answers_the_address_that_requests_were_sent_to_is_where_the_host_is(har) -> None:
+    assert ranges(har(*page_at_two_addresses())) == [(2, 2), (2, 2)]
+
+
+def test_answers_say_more_than_the_address_that_requests_were_sent_to(har) -> None:
+    both = looked_up(STATIC, ADDRESS, "104.16.0.2")
+    assert ranges(har(*page_at_two_addresses(), [both]))[0] == (1, 1)
+
+
+def page_over_http1(starts, connections, phases=(0.0, None, None)):
+    """Twelve requests over HTTP/1.1, of which nothing says which are sent with credentials, after the document's."""
+    requests = [
+        request(0, WWW, 1, 0.0, (0.0, 5.0, 20.0)),
+        *(
+            request(n, STATIC, connections[n % len(connections)], start, phases, protocol="http/1.1")
+            for n, start in enumerate(starts, 1)
+        ),
+    ]
+    of_static = {number: (STATIC, "104.16.0.2", [STATIC]) for number in connections}
+    return [{**each, "server_ip": "104.16.0.2"} if each["host"] == STATIC else each for each in requests], {
+        1: (WWW, ADDRESS, [WWW]),
+        **of_static,
+    }
+
+
+def test_each_mode_needs_over_http1_what_all_requests_at_once_would(har) -> None:
+    one_by_one = [100.0 * n for n in range(1, 13)]
+    assert ranges(har(*page_over_http1(one_by_one, [2, 3]))) == [(2, 3), (2, 3)]
+    two_at_once = [100.0 * (n // 2) for n in range(2, 14)]
+    assert ranges(har(*page_over_http1(two_at_once, [2, 3, 4, 5])))[0] == (2, 5)
+
+
+def test_requests_that_chromium_had_on_some_connections_need_no_more(har) -> None:
+    two_at_once = [100.0 * (n // 2) for n in range(2, 14)]
+    plain = page_over_http1(two_at_once, [2, 3])
+    assert ranges(har(*plain))[0] == (2, 5)  # nothing says that it was Chromium
+    assert ranges(har(*plain, browser="chromium")) == [(2, 3), (2, 3)]
+
+
+def test_what_one_connection_of_chromium_carried_is_of_one_mode(har) -> None:
+    requests, connections = page_at_two_addresses()
+    again = [request(n, STATIC, 2, 300.0 + n, server_ip="104.16.0.2") for n in (2, 3)]
+    requests[1]["credentials"] = None
+    assert ranges(har([*requests, *again], connections))[0] == (2, 3)
+    assert ranges(har([*requests, *again], connections, browser="chromium"))[0] == (2, 2)
+
+
 CDN, OTHER_OF_CDN = "cdn.two.test", "js.two.test"
 STRANGERS = [f"www.h{number}.test" for number in range(3)]
 
