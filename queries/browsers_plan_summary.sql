@@ -1,5 +1,6 @@
 -- What Chromium and Firefox need for all pages, with servers as they are and after a plan: the document's server announces,
--- and its certificate names, every host in its AS that is its own or covered already. Over all sites, each with its average page.
+-- and its certificate names, every host in its AS that is its own or covered already. Over all sites, each with its average
+-- page.
 -- vantage: the vantage; each stands by itself
 -- recorded_by: the browser that was recorded; each stands by itself
 -- browser: the browser whose rules are applied: chromium or firefox

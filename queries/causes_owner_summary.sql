@@ -1,5 +1,5 @@
--- Whose hosts redundant connections went to: by owner, which the registrable domain stands for, those of most first. First parties
--- are the owners of the pages' documents.
+-- Whose hosts redundant connections went to: by owner, which the registrable domain stands for, those of most first. First
+-- parties are the owners of the pages' documents.
 -- parameter top = 100: rows at most, of each vantage and browser
 -- vantage: the vantage; each stands by itself
 -- browser: the browser; each stands by itself

@@ -1,11 +1,12 @@
--- The ladder: TLS connections and DNS lookups rung by rung: as measured; without what is needed twice; as the rules of Chromium
--- and Firefox have it with servers as they are (a range, for what recorders left out); deployable (hosts merge where they have an
--- edge or address in common and one presented a certificate that covers both, or were seen on one connection); same edge (or an
--- address in common); one owner (on different machines: one registrable domain, or one presented a certificate that covers
--- both); and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was seen never
--- merge above the AS. A browser that coalesces by address still looks every name up. Chromium coalesces across sites only where
--- third-party cookies are allowed: its rungs are with cookies as they were recorded, and with third-party cookies blocked. Numbers are of each site's average page:
--- the mean over its pages, each the mean over its visits.
+-- The ladder: TLS connections and DNS lookups rung by rung: as measured; without what is needed twice; as the rules of
+-- Chromium and Firefox have it with servers as they are (a range, for what recorders left out); deployable (hosts merge
+-- where they have an edge or address in common and one presented a certificate that covers both, or were seen on one
+-- connection); same edge (or an address in common); one owner (on different machines: one registrable domain, or one
+-- presented a certificate that covers both); and at the paper's best. What each merge rests on is in colocation_evidence;
+-- hosts between which a 421 was seen never merge above the AS. A browser that coalesces by address still looks every name
+-- up. Chromium coalesces across sites only where third-party cookies are allowed: its rungs are with cookies as they were
+-- recorded, and with third-party cookies blocked. Numbers are of each site's average page: the mean over its pages, each the
+-- mean over its visits.
 -- paper: table 1 and figure 3 as totals
 -- vantage: the vantage; each stands by itself
 -- browser: the browser; each stands by itself

@@ -21,7 +21,10 @@ _KEYED = re.compile(r"(paper|scope|kept as|parameter \w+(?: = .+?)?|[a-z]\w*): (
 
 @dataclass(slots=True)
 class SqlHeader:
-    """``facts``: what stands behind ``paper``, ``scope`` and ``kept as``. ``parameters``: by their whole definition."""
+    """A header: its description; ``facts``, the values of ``paper``, ``scope`` and ``kept as``; parameters; columns.
+
+    ``parameters``: meanings by definition, such as ``top = 100``. ``columns``: meanings by name.
+    """
 
     description: str = ""
     facts: dict[str, str] = field(default_factory=dict)
