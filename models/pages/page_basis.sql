@@ -16,7 +16,7 @@ WITH limits_of_visits AS (
     CASE WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address' END AS addresses_unknown,
     CASE WHEN c.chromium_tls_high IS NULL THEN 'modelled without the browsers'' rules' END AS browsers_unknown,
     CASE
-      WHEN l.has_warm_sockets THEN 'with connections from before their first use, and so lookups'
+      WHEN l.has_warm_sockets THEN 'recorded with some connections already open (preconnected or reused)'
       WHEN c.measured_dns IS NULL THEN 'without recorded lookups'
       WHEN c.paired_ideal_origin_dns IS NULL THEN 'with a lookup of a host at an unknown address'
     END AS lookups_unknown,

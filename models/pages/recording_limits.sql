@@ -20,7 +20,7 @@ SELECT
     WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
   END AS not_whole,
   CASE
-    WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections open from before'
+    WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections that were open before the page'
     WHEN list_contains(v.quality, 'network_changed') THEN 'recorded while the network changed'
   END AS not_fresh,
   list_contains(v.quality, 'warm_sockets') AS has_warm_sockets
