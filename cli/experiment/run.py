@@ -30,8 +30,8 @@ from originset.models.experiments.experiment_design import (
     SHARED,
     Mode,
     Site,
-    drawn,
     predictions,
+    random_sites,
     scenario,
 )
 from originset.queries.csv_text import csv_text
@@ -107,7 +107,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
         UsageError: ``out`` cannot be written, or too few pages loaded.
         BrowserError: the browser was lost.
     """
-    chosen = drawn(sites, seed)
+    chosen = random_sites(sites, seed)
     predicted = predictions(sites, mode, seed).filter(browser=BROWSERS[mode])
     texts = {phase: toml_text(scenario(chosen, mode, changed=phase == DURING)) for phase in PHASES}
     make_folder(out)

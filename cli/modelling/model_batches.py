@@ -16,7 +16,7 @@ from originset.cli.modelling.model_cluster import on_workers
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_place import BUCKET
 from originset.data.errors import MissingDependency, UsageError
-from originset.models.runner.runner import Run, RunBatches, one_after_another, run_batch
+from originset.models.runner.runner import Run, RunBatches, run_batch, run_sequentially
 
 
 def batch_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ def side_by_side(jobs: int) -> RunBatches:
 
     def run_batches(calls: Sequence[tuple[Run, int, int]]) -> None:
         if min(jobs, len(calls)) <= 1:
-            one_after_another(calls)
+            run_sequentially(calls)
             return
         for result, number in run_in_processes(min(jobs, len(calls)), run_batch, calls):
             if isinstance(result, ProcessEnded):

@@ -21,7 +21,7 @@ from originset.models.parameters import Parameters
 from originset.models.runner.batches import inputs_of
 from originset.models.runner.definitions import modelled_tables
 from originset.models.runner.inputs import Select
-from originset.models.runner.runner import Run, RunBatches, one_after_another, run_models
+from originset.models.runner.runner import Run, RunBatches, run_models, run_sequentially
 from originset.models.sensitivity import variants
 
 # Columns of model_sensitivity that say what was chosen; the others are those of results_summary.
@@ -34,7 +34,7 @@ SECOND_TABLE = "ip_to_as"
 def rebuild(
     study: Study,
     parameters: Parameters,
-    run_batches: RunBatches = one_after_another,
+    run_batches: RunBatches = run_sequentially,
     *,
     sensitivity: bool = False,
     second: tuple[str, pl.DataFrame] | None = None,

@@ -4,7 +4,7 @@
 -- provider: the provider; all columns are those of the table provider_changes
 WITH
 provider_names AS (
-  SELECT server_key, site, unnest(names) AS name FROM provider_lacking_names
+  SELECT server_key, site, unnest(names) AS name FROM provider_missing_names
 ),
 provider_sites AS (
   SELECT DISTINCT server_key, site, name FROM provider_names
@@ -22,7 +22,7 @@ name_savings AS (
   GROUP BY s.server_key, s.name
 ),
 provider_connections AS (
-  SELECT server_key, asn, sum(connections) AS connections FROM provider_lacking_names GROUP BY server_key, asn
+  SELECT server_key, asn, sum(connections) AS connections FROM provider_missing_names GROUP BY server_key, asn
 ),
 as_names AS (
   SELECT asn, min(as_name) AS as_name FROM addresses WHERE asn IS NOT NULL AND as_name IS NOT NULL GROUP BY asn
