@@ -35,7 +35,7 @@ TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "cer
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """``keep_secrets``: addresses stay as they are. ``keep_files``: a copy of each file is kept below the study."""
+    """``keep_secrets``: URLs stay as they are. ``keep_files``: a copy of each file is kept below the study."""
 
     keep_secrets: bool = False
     keep_files: bool = False
@@ -43,7 +43,7 @@ class ImportSettings:
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What the recorder of one file cannot know, or what is wrong with the recording: words of ``visits.quality``."""
+    """The limits of one file's recording: words of ``visits.quality``."""
 
     source: str
     recorder: str
@@ -63,7 +63,6 @@ class ImportSummary:
     already: int = 0
     visits: int = 0
     requests: int = 0
-    bytes_read: int = 0
     same_content: int = 0
     pages_without_requests: int = 0
     refused: list[InputError] = field(default_factory=list)
@@ -75,14 +74,13 @@ class ImportSummary:
     lost: list[str] = field(default_factory=list)
 
     def add(self, other: ImportSummary) -> None:
-        """Take over what another process did."""
+        """Add the summary of another process."""
         for name in (
             "files",
             "imported",
             "already",
             "visits",
             "requests",
-            "bytes_read",
             "pages_without_requests",
         ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -110,7 +108,7 @@ class Importer:
         self._bytes = 0
 
     def read(self, file: HarFile) -> None:
-        """Take all HARs of a file; rows of HTTP Archive's tables are only noted."""
+        """Read all HARs of a file; a file with rows of HTTP Archive's tables is only added to ``summary.exports``."""
         for found in read_texts(file):
             if isinstance(found, ExportFile):
                 self.summary.exports.append(found.file)
@@ -122,7 +120,6 @@ class Importer:
                 self._take(found)
 
     def _take(self, har: HarText) -> None:
-        self.summary.bytes_read += len(har.text)
         sha256 = hashlib.sha256(har.text).hexdigest()
         if not self._is_new(har.source, sha256, har.text):
             return
@@ -138,7 +135,7 @@ class Importer:
         self._note(har.source, sha256, taken.recorder, len(har.text))
 
     def take_log(self, log: Log, visit: VisitFacts) -> None:
-        """Take one page of HTTP Archive's."""
+        """Add one page of HTTP Archive's tables."""
         self.summary.files += 1
         sha256 = visit.sha256 or ""
         if not self._is_new(visit.source, sha256):
@@ -149,7 +146,7 @@ class Importer:
         self._note(visit.source, sha256, visit.recorder, 1000 * len(log.entries))
 
     def _is_new(self, source: str, sha256: str, text: bytes | None = None) -> bool:
-        """Whether it is to be taken: its path is not in the study, or was cut off there, and this file is whole."""
+        """Whether to import it: its path is not in the study, or only truncated, and this file is whole."""
         known = self._known.get(source)
         if known == sha256:
             self.summary.already += 1
@@ -178,7 +175,7 @@ class Importer:
             self.write()
 
     def write(self) -> None:
-        """Write what has been read, if anything."""
+        """Write the rows that were read, if any."""
         if not self._sources:
             return
         name = IMPORT + hashlib.sha256(json.dumps(self._sources).encode()).hexdigest()[:16]

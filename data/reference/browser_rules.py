@@ -41,24 +41,6 @@ def browser_rules() -> dict[str, BrowserRules]:
     return {name: _rules(name, entry) for name, entry in given.items() if isinstance(entry, dict)}
 
 
-def rule_rows() -> list[dict[str, str]]:
-    """Every rule as a row: browser, version, rule, value, says, source."""
-    return [
-        {
-            "browser": browser,
-            "version": entry["version"],
-            "rule": rule,
-            "value": ", ".join(map(str, told["value"])) if isinstance(told["value"], list) else str(told["value"]),
-            "says": told["says"],
-            "source": told["source"],
-        }
-        for browser, entry in _given().items()
-        if isinstance(entry, dict)
-        for rule, told in entry.items()
-        if isinstance(told, dict)
-    ]
-
-
 def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
     values = {rule: told["value"] for rule, told in entry.items() if isinstance(told, dict)}
     return BrowserRules(

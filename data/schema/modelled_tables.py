@@ -5,8 +5,6 @@ from __future__ import annotations
 from originset.data.schema.browser_tables import BROWSER_COUNTS
 from originset.data.schema.columns import VISIT_ID, Column, Stage, table
 
-QUESTIONS = ("connections", "browsers", "causes", "lookups", "servers", "load_times", "certificates")
-
 PAGE_BASIS = table(
     "page_basis",
     Stage.MODELLED,
