@@ -37,7 +37,7 @@ _WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certifica
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """Captures that make one shard. ``links``: symbolic links among them, which are not followed."""
+    """Captures of one shard. ``links``: how many symbolic links are among them, which are not followed."""
 
     name: str
     paths: tuple[Path, ...]
@@ -87,7 +87,7 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
 
 
 def _ending(folder: _Folder) -> dict[Path, InputError]:
-    """Captures that end a process which reads nothing else."""
+    """The captures that crash the process that reads them."""
     detail = "the process that read it ended, perhaps as memory ran out"
     return {
         path: InputError(_source(path), "process-ended", detail)
@@ -124,7 +124,7 @@ def _read_folder(
     suffix_list: Path | None,
     ending: Mapping[Path, InputError] = MappingProxyType({}),
 ) -> int:
-    """Make a folder's shards; how many of its captures were refused. ``ending``: those that are not to be read."""
+    """Write a folder's shards; returns how many of its captures were refused. ``ending``: captures not to be read."""
     noted = _stamp_path(study, folder.name)
     remove_file(study.root, *noted.relative_to(study.root).parts)
     tables, refused = _tables_of([path for path in folder.paths if path not in ending], suffix_list)
@@ -142,7 +142,7 @@ def _tables_of(
 ) -> tuple[dict[str, pl.DataFrame], list[InputError]]:
     """Rows of captures, and those that were refused.
 
-    Where their rows cannot be made together, it is found out which capture's cannot, so that it costs itself alone.
+    If their rows cannot be made together, the captures are read one by one, so that only the damaged ones are refused.
     """
     batch = CaptureBatch(suffix_list)
     refused: list[InputError] = []
@@ -175,7 +175,7 @@ def _source(path: Path) -> str:
 
 
 def _stamp(paths: list[Path], suffix_list: Path | None) -> str:
-    """What these files are, without reading them; another version of this program reads them again."""
+    """A digest of the files' names, sizes and times and of the program's version; if it changes, read again."""
     digest = None if suffix_list is None else hashlib.sha256(suffix_list.read_bytes()).hexdigest()
     facts: list[object] = [originset.__version__, digest]
     for path in paths:

@@ -34,7 +34,7 @@ _CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without clien
 
 
 class CaptureBatch:
-    """Captures that become one shard of each table. ``suffix_list``: None for the list of tldextract."""
+    """Captures whose rows become one shard of each table. ``suffix_list``: None for the list of tldextract."""
 
     def __init__(self, suffix_list: Path | None = None) -> None:
         self._suffix_list = suffix_list
@@ -43,10 +43,10 @@ class CaptureBatch:
         self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
 
     def add(self, text: bytes, source: str, visit_id: str | None = None) -> None:
-        """Take one capture's text. ``visit_id``: the visit that its file is named by; None where it has no file.
+        """Add one capture's text. ``visit_id``: the visit in the name of its file; None if it has no file.
 
         Raises:
-            InputError: it is no capture, or another visit's; nothing of it is taken.
+            InputError: it is not a capture, or belongs to another visit; nothing of it is added.
         """
         log = decode(text, source)
         if log.extension is None:
@@ -127,7 +127,7 @@ class CaptureBatch:
         )
 
     def _site_of(self, url: str) -> str | None:
-        """The registrable domain (or bare host) of an address."""
+        """The registrable domain (or the host) of a URL."""
         _, separator, rest = url.partition("://")
         host = split_authority(rest.partition("/")[0].partition("?")[0])[0] if separator else None
         return None if host is None else registrable_domain(host, self._suffix_list) or host
@@ -194,7 +194,7 @@ def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) 
 
 
 def _ttl(ttl: int | None) -> int | None:
-    """RFC 2181 section 8: one with the most significant bit set is to be treated as zero."""
+    """The TTL; zero if its most significant bit is set (RFC 2181 section 8)."""
     return 0 if ttl is not None and ttl >= 1 << 31 else ttl
 
 

@@ -44,7 +44,7 @@ _SIGNATURES = {
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """One certificate. ``names`` are lower-case A-labels and canonical addresses; None where they are not known."""
+    """One certificate. ``names`` are lower-case A-labels and canonical IP addresses; None if they are not known."""
 
     certificate_id: str
     subject: str | None = None
@@ -65,7 +65,7 @@ class Certificate:
 
 
 def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
-    """What a certificate says; where the library refuses a part, that part is None and ``problem`` says why."""
+    """The fields of a certificate; a field that the library refuses is None, and ``problem`` says why."""
     certificate_id = hashlib.sha256(der).hexdigest()
     problems: list[str] = []
 
@@ -109,7 +109,7 @@ def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Ce
 
 
 class CertificateDetails(Protocol):
-    """What a recorder that keeps no certificates says of one; times in seconds since 1970."""
+    """The facts on a certificate in a HAR without the certificate itself; times in seconds since 1970."""
 
     @property
     def subject(self) -> str | None: ...
@@ -124,7 +124,7 @@ class CertificateDetails(Protocol):
 
 
 def certificate_from_details(details: CertificateDetails) -> Certificate:
-    """What a HAR's TLS details say; its id is made of them, as the DER is not known."""
+    """A certificate from a HAR's TLS details; its id is a digest of them, because the DER is not known."""
     known = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     problems: list[str] = []
@@ -140,7 +140,7 @@ def certificate_from_details(details: CertificateDetails) -> Certificate:
 
 
 def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.DataFrame]:
-    """The two tables' rows, one certificate once: with the least of its chains, whatever the order."""
+    """Rows of both tables, one for each certificate; of several chains the first in sort order."""
     ordered = sorted(certificates, key=lambda one: (one.chain is None, one.chain or ()), reverse=True)
     distinct = list({certificate.certificate_id: certificate for certificate in ordered}.values())
     named = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
@@ -178,7 +178,7 @@ def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.Data
 
 
 def normalise_name(name: str) -> str | None:
-    """A SAN as a lower-case A-label with its wildcard label, or as a canonical address; None where it is neither."""
+    """A SAN as a lower-case A-label with its wildcard label, or as a canonical IP address; None if it is neither."""
     text = name.strip()
     if text.startswith("*."):
         rest = normalise_host(text[2:])
@@ -187,7 +187,7 @@ def normalise_name(name: str) -> str | None:
 
 
 def _normalised(names: Iterable[str], problems: list[str]) -> tuple[str, ...]:
-    """Distinct names in their order; what is no name is counted in ``problems``."""
+    """Distinct names in their order; how many are not names is added to ``problems``."""
     given = list(names)
     read = [normalise_name(name) for name in given]
     if refused := read.count(None):
@@ -205,7 +205,7 @@ def _alternative_names(certificate: x509.Certificate) -> list[str]:
 
 
 def _signature(certificate: x509.Certificate) -> str:
-    """The algorithm's name as in RFC 8017, 5758 and 8410, else its object identifier."""
+    """The algorithm's name in RFC 8017, 5758 or 8410, or its object identifier."""
     identifier = certificate.signature_algorithm_oid.dotted_string
     return _SIGNATURES.get(identifier, identifier)
 

@@ -9,7 +9,7 @@ UNREADABLE, GAP, ORDER, STRANGER = "unreadable", "gap", "order", "stranger"
 
 
 def chain_problem(chain: Sequence[str], names: Mapping[str, tuple[str | None, str | None]]) -> str | None:
-    """What is wrong with a chain of certificate ids, leaf first; None if each certificate issued the one before it.
+    """The fault of a chain of certificate ids, leaf first; None if each certificate issued the one before it.
 
     ``names``: certificate id to subject and issuer. ``unreadable``: the names of one are not known; ``order``: all of
     them are one chain, in another order; ``gap``: the leaf's issuer is missing although others follow; ``stranger``:

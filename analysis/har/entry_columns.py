@@ -84,7 +84,7 @@ class VisitFacts:
 
 @dataclass(frozen=True, slots=True)
 class EntryLookup:
-    """What an entry says about the lookup of its host; ``place`` and ``visit`` are the entry's."""
+    """The lookup of an entry's host; ``place`` and ``visit`` are those of the entry."""
 
     visit: int
     place: int
@@ -168,7 +168,7 @@ class EntryColumns:
             self._make_series()
 
     def _add_extended_fields(self, entries: Sequence[Entry], pages: Sequence[int]) -> None:
-        """Add the fields that only some recorders write."""
+        """Add the fields that only some recorders have."""
         first_visit = len(self.visits)
         for place, (entry, page) in enumerate(zip(entries, pages, strict=True)):
             row = self.entries + place

@@ -49,7 +49,7 @@ _PATTERNS = (
 
 
 def normalise_protocol(text: str) -> str | None:
-    """The protocol that a spelling means.
+    """The protocol that a recorder's spelling stands for.
 
     None where it does not tell: empty, ``unknown``, or header text cut at the wrong place (``me:``, ``us:``, ``od:``
     end pseudo-headers, which SPDY has as well as HTTP/2, so they do not tell which). Nor does ``spdy`` without a

@@ -42,7 +42,7 @@ _SITES_OF_A_PROXY = 3
 
 
 def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
-    """A list of words for each visit, in the order of ``visits``.
+    """The words of ``visits.quality`` for each visit, in the order of ``visits``.
 
     ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it;
     ``titled``: where the title is one.
@@ -90,7 +90,7 @@ def _begun(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_document() -> pl.Expr:
-    """The log has requests, and none of them for the page's own address, however that is written."""
+    """The log has requests, but none for the page's own URL, in any spelling."""
     bare = pl.col("asked").str.replace("#.*", "")
     known = pl.any_horizontal(
         pl.col("addresses").list.contains(bare.fill_null("")),
@@ -101,7 +101,7 @@ def _without_document() -> pl.Expr:
 
 
 def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
-    """The documents of a visit in order: HTML that was got from the network."""
+    """The documents of a visit in order: HTML answers from the network."""
     html = (pl.col("mime_type") == "text/html") & pl.col("status").is_between(200, 299) & (pl.col("method") == "GET")
     return (
         on_network.filter(html.fill_null(value=False) & ~pl.col("from_cache").fill_null(value=False))
@@ -112,7 +112,7 @@ def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
 
 
 def _several_loads() -> pl.Expr:
-    """The first document was got again, or is another than the page's own, which came later."""
+    """The first document was loaded again, or the page's own document came after another one."""
     first, title = pl.col("documents").list.first(), pl.col("titled").str.replace("#.*", "")
     again = pl.col("first_loads") > 1
     moved = (title != first) & pl.col("documents").list.contains(title)
@@ -120,7 +120,7 @@ def _several_loads() -> pl.Expr:
 
 
 def _unloaded(facts: VisitFacts) -> bool:
-    """A recorder that waits for the load event gives a page without one: it gave up waiting."""
+    """A recorder that waits for the load event has none: it gave up waiting."""
     timings = facts.page.timings if facts.page is not None else None
     return (
         facts.recorder.name in _WAITING
@@ -131,7 +131,7 @@ def _unloaded(facts: VisitFacts) -> bool:
 
 
 def _warm(on_network: pl.DataFrame) -> pl.DataFrame:
-    """Connections of which nothing says that they were opened for the page.
+    """Connections without any sign that they were opened for the page.
 
     Of requests that wait for one connection, recorders give its connect phase to one, which need not be the first: it
     tells of the connection if that stood before the connection's first answer came.

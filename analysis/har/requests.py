@@ -63,14 +63,14 @@ def _since_zero(moment: str) -> pl.Expr:
 
 
 def canonical_addresses(frame: pl.DataFrame) -> pl.Series:
-    """``server_ip``: what the recorder calls the server's address, WebPageTest's field after HAR's."""
+    """``server_ip`` in canonical text: from HAR's field, else from WebPageTest's."""
     first = map_distinct(frame["ip"], canonical_ip)
     second = map_distinct(frame["ip_addr"], canonical_ip)
     return first.zip_with(first.is_not_null(), second).alias("server_ip")
 
 
 def _protocols(frame: pl.DataFrame) -> list[pl.Series]:
-    """``protocol`` and ``protocol_raw``: the first of three places with a spelling that means something decides."""
+    """``protocol`` and ``protocol_raw``: from the first of three fields with a known spelling."""
     places = ("entry_protocol", "response_protocol", "request_protocol")
     known = frame.select(normalise_protocols(frame[place]).alias(place) for place in places)
     raw = [pl.when(known[place].is_not_null()).then(pl.col(place)) for place in places]
@@ -82,7 +82,7 @@ def _protocols(frame: pl.DataFrame) -> list[pl.Series]:
 
 
 def _visit_facts(entry_columns: EntryColumns, visit: pl.Series) -> list[pl.Series]:
-    """What is the same for all entries of a visit, spread over them."""
+    """A fact of each entry's visit, as a column over the entries."""
     visits = entry_columns.visits
     facts = pl.DataFrame(
         {
@@ -128,7 +128,7 @@ def _from_start(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted by start within the visit; an entry without a time stays behind the one before it in the file."""
+    """Sorted by start within the visit; an entry without a time stays after the previous one of the file."""
     visit = pl.col("visit")
     frame = frame.with_columns(
         pl.col("zero").fill_null(pl.col("started").min().over(visit)),
@@ -139,7 +139,7 @@ def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _phases(frame: pl.DataFrame) -> pl.DataFrame:
-    """Phases that happened, in ms, TLS within connect; NULL where there was none."""
+    """The phases in ms, TLS as part of connect; NULL for a phase that the entry does not have."""
     lowest = pl.when(pl.col("zero_is_none")).then(1e-9).otherwise(0.0)
     connection = {"dns_ms", "connect_ms", "ssl_ms"}
     frame = frame.with_columns(
@@ -160,7 +160,7 @@ def _phases(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
-    """Ids as integers: the recorder's own where all of a visit's are, else counted from 1."""
+    """Connection ids as integers: the recorder's own if all of a visit's are integers, else counted from 1."""
     number = pl.col("connection").str.strip_chars().cast(pl.Int64, strict=False)
     frame = frame.with_columns(
         # An answer from the cache used no connection, whatever the recorder copied there.
@@ -176,7 +176,7 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connection_protocols(frame: pl.DataFrame) -> pl.DataFrame:
-    """``protocol`` of requests whose own spelling does not tell: the one that all others on their connection have.
+    """``protocol`` of requests without a known one: the one that all other requests on their connection have.
 
     ALPN chooses one protocol for a connection (RFC 7301).
     """
@@ -188,7 +188,7 @@ def _connection_protocols(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
-    """``initiator_id``: what caused an entry.
+    """``initiator_id``: the request that caused an entry.
 
     The entry that the recorder points at; else the latest earlier one with the address that it names; else the latest
     earlier one that redirected here.
@@ -215,7 +215,7 @@ def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_targets(redirecting: pl.DataFrame) -> pl.DataFrame:
-    """Answers that redirect, with ``target``, the address that they redirect to; those without one are left out."""
+    """The redirects with ``target``, the URL that they redirect to; those without one are left out."""
     redirect = pl.col("redirect")
     absolute = redirect.str.contains(_ABSOLUTE)
     relative = redirecting.filter(~absolute).select("row", "bare", "redirect")
@@ -230,13 +230,13 @@ def _with_targets(redirecting: pl.DataFrame) -> pl.DataFrame:
 
 
 def _within_visit(address: pl.Expr) -> pl.Expr:
-    """A number for an address of a visit: joins over the two themselves take several times as long."""
+    """A number for a URL of a visit: joins over the two columns themselves take several times as long."""
     number = address.hash() ^ (pl.col("visit").cast(pl.UInt64) * 0x9E3779B97F4A7C15)
     return pl.when(address.is_not_null()).then(number).alias("address")
 
 
 def _latest_earlier(asking: pl.DataFrame, known: pl.DataFrame, name: str) -> pl.DataFrame:
-    """For each row that asks, the ``request_id`` of the latest one before it of the same address, if any."""
+    """For each row the ``request_id`` of the latest earlier row with the same URL, if there is one."""
     joined = asking.join_asof(known, on="row", by="address", allow_exact_matches=False, check_sortedness=False)
     return joined.select("row", pl.col("request_id").alias(name))
 
@@ -259,7 +259,7 @@ def _from_cache() -> pl.Expr:
 
 
 def error_code(text: str) -> str | None:
-    """The code of a failure; free text, which may quote addresses and secrets, becomes ``other``."""
+    """The code of a failure; free text becomes ``other``, because it can quote URLs and secrets."""
     text = text.strip()
     if _CODE.fullmatch(text):
         return text
@@ -268,7 +268,7 @@ def error_code(text: str) -> str | None:
 
 
 def mime_type(content_type: str) -> str | None:
-    """The type without parameters, lower-case; None where it is none (``x-unknown``)."""
+    """The type without parameters, lower-case; None if it is not a type (``x-unknown``)."""
     bare = content_type.partition(";")[0].partition(",")[0].strip().lower()
     return bare if "/" in bare and " " not in bare else None
 

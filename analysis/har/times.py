@@ -19,7 +19,7 @@ _MILLISECONDS = re.compile(r"\d{12,13}(?:\.\d+)?", re.ASCII)
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """The moment in UTC, to the microsecond; None where the text is no time stamp or one before HARs existed.
+    """The time in UTC, to the microsecond; None if the text is not a time stamp, or is before HARs existed.
 
     Understands offsets with and without a colon, a blank for the ``T``, any number of fractional digits, no offset at
     all (then UTC), and milliseconds since 1970.

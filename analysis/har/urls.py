@@ -35,7 +35,7 @@ _PLAIN_HOST = re.compile(
 
 @lru_cache(maxsize=100_000)
 def split_authority(authority: str) -> tuple[str | None, int | None]:
-    """Host and port of a URL's authority; the host is None where it is none, the port where none is given.
+    """Host and port of a URL's authority; the host is None if it is not valid, the port if there is none.
 
     Hosts are lower-case A-labels (IDNA 2008 with UTS 46's mapping) without a trailing dot; IP literals are canonical,
     without brackets and zone.
@@ -55,7 +55,7 @@ def _port(text: str) -> int | None:
 
 
 def resolve_reference(base: str, reference: str) -> str | None:
-    """The absolute URL, without fragment, that a redirect's target means; None where it cannot be read."""
+    """The absolute URL, without fragment, of a redirect's target; None if it cannot be parsed."""
     if _ABSOLUTE.match(reference):
         return reference.partition("#")[0]
     rooted = reference.startswith("/") and not reference.startswith("///") and "/." not in reference
@@ -70,7 +70,7 @@ def resolve_reference(base: str, reference: str) -> str | None:
 def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
     """Columns ``bare``, ``url`` (sanitised), ``scheme``, ``host`` and ``port`` of a column of URLs.
 
-    ``url`` is as given if secrets are kept. ``bare`` is as given but for the fragment: what initiators refer to.
+    ``url`` is unchanged if secrets are kept. ``bare`` is unchanged without the fragment: what initiators refer to.
     """
     bare = pl.col("given").str.strip_chars().str.replace(r"(?s)#.*", "").alias("bare")
     head, gap, place = (pl.col(f"field_{number}") for number in range(3))

@@ -11,7 +11,7 @@ from originset.data.schema.study_tables import TABLES
 
 
 def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets: bool = False) -> pl.DataFrame:
-    """One row per page, pages without entries included. ``requests`` as request_rows gives them."""
+    """One row per page, also of pages without entries. ``requests``: the result of request_rows."""
     frame = pl.DataFrame(
         {
             "visit": range(len(visits)),
@@ -77,7 +77,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
 
 
 def _address(*given: str | None) -> str | None:
-    """The first text that is an address: recorders have a field for it, or write it as the title."""
+    """The first text that is a URL: recorders have a field for it, or write it as the title."""
     return next((text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None)
 
 
@@ -86,7 +86,7 @@ def _milliseconds(value: float | None) -> float | None:
 
 
 def _documents(requests: pl.DataFrame) -> pl.DataFrame:
-    """Each visit's document: its first HTML answer that is no redirect, else its first request, over HTTP."""
+    """Each visit's document: its first HTML answer that is not a redirect, else its first request over HTTP."""
     requests = requests.select(
         "visit",
         "request_id",

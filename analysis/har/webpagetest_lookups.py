@@ -13,10 +13,10 @@ _FAMILIES = (("A", "."), ("AAAA", ":"))
 
 
 def lookup_rows(entry_columns: EntryColumns, requests: pl.DataFrame) -> pl.DataFrame:
-    """One row per visit, host and record type. ``requests`` as request_rows gives them.
+    """One row per visit, host and record type. ``requests``: the result of request_rows.
 
-    What was sent on the wire is not recorded, so ``attempts`` is NULL; nor is what a query that gave no address was
-    answered with.
+    The recorder does not have the queries on the wire, so ``attempts`` is NULL; nor the answers of queries
+    without an address.
     """
     schema = TABLES["dns_queries"].polars_schema
     if not entry_columns.lookups:

@@ -21,7 +21,7 @@ _CUT_OFF = pl.col("quality").list.contains("truncated").fill_null(value=False)
 
 
 def imported_files(visits: Path) -> pl.DataFrame:
-    """``source``, ``source_sha256`` and ``cut_off`` of a shard of visits, of any version; none where it is damaged."""
+    """``source``, ``source_sha256`` and ``cut_off`` of a shard of visits, of any version; empty if it is damaged."""
     nothing = pl.DataFrame(schema={"source": pl.String, "source_sha256": pl.String, "cut_off": pl.Boolean})
     try:
         opened = open_regular(visits.parent, visits.name)
@@ -37,13 +37,13 @@ def imported_files(visits: Path) -> pl.DataFrame:
 
 
 def cut_off_sources(study: Study) -> set[str]:
-    """The sources of which the study holds only what was kept of a file that was cut off."""
+    """The sources whose rows in the study are all from a truncated file."""
     files = [imported_files(path) for path in _visits(study)]
     return set(pl.concat(files).filter("cut_off")["source"]) if files else set()
 
 
 def remove_replaced(study: Study) -> None:
-    """Remove the rows of files that were cut off and are in the study whole, too."""
+    """Remove the rows of truncated files if the whole file is in the study too."""
     by_shard = {path: imported_files(path) for path in _visits(study)}
     whole = {source for files in by_shard.values() for source in files.filter(~pl.col("cut_off"))["source"]}
     for path, files in by_shard.items():
@@ -57,7 +57,7 @@ def _visits(study: Study) -> list[Path]:
 
 
 def _remove(study: Study, visits: Path, sources: set[str]) -> None:
-    """Remove the cut off files of these sources from a shard of each table, from visits last."""
+    """Remove the rows of truncated files of these sources from a shard of each table, from visits last."""
     rows = read_shard(study, "visits", visits)
     removed = rows.filter(pl.col("source").is_in(list(sources)) & _CUT_OFF)["visit_id"].implode()
     for table in _TABLES:

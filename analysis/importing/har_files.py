@@ -55,7 +55,7 @@ class HarFile:
 
 @dataclass(frozen=True, slots=True)
 class HarText:
-    """One HAR's text; of a file whose compression broke off, as much as could be unpacked."""
+    """One HAR's text; of a truncated compressed file, as much as could be unpacked."""
 
     source: str
     text: bytes
@@ -63,13 +63,13 @@ class HarText:
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """A file that holds rows of HTTP Archive's tables, not a HAR."""
+    """A file with rows of HTTP Archive's tables, which is not a HAR."""
 
     file: HarFile
 
 
 def find_files(paths: Sequence[Path]) -> list[HarFile]:
-    """The files to read, each once, in a stable order. ``-`` is stdin; a path that does not exist may be a pattern.
+    """The files to read, each once, in a stable order. ``-`` is stdin; a path that does not exist can be a pattern.
 
     Raises:
         UsageError: a path does not exist, and matches nothing; or a folder has no file that may be meant.
@@ -93,7 +93,7 @@ def find_files(paths: Sequence[Path]) -> list[HarFile]:
 
 
 def _files_within(folder: Path) -> list[HarFile]:
-    """The files of a folder that may be meant, in order; links that lead nowhere too, to be refused by their names."""
+    """The files of a folder that can be HARs, in order; also dangling links, which are refused by name."""
     files = []
     for path in sorted(folder.rglob("*")):
         name = path.name.lower()
@@ -112,7 +112,7 @@ def _matches(pattern: Path) -> list[Path]:
 
 
 def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
-    """The HARs of a file: one, or a zip archive's many; an error in the place of one that fails.
+    """The HARs of a file, or of all files in a zip archive; an InputError in place of one that fails.
 
     Nothing for a ``maybe`` file that does not begin like a HAR or a table's row.
     """
@@ -129,7 +129,7 @@ def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
 
 
 def _stdin() -> Iterator[HarText | ExportFile | InputError]:
-    """What is piped in has no path: its content gives it one, so that the same again is the same."""
+    """Stdin, with a path made from its content, so that the same content is the same source."""
     content = _bounded(sys.stdin.buffer, STDIN)
     source = f"stdin-{hashlib.sha256(content).hexdigest()[:16]}"
     for found in _read(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
@@ -152,7 +152,7 @@ def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | Expo
 
 
 def open_unpacked(opened: BinaryIO) -> IO[bytes]:
-    """A stream of the content, whatever it is packed in."""
+    """A stream of the unpacked content, of any supported compression."""
     opened.seek(0)
     beginning = opened.read(4)
     opened.seek(0)
@@ -244,7 +244,7 @@ def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
 
 
 def _told_size(opened: BinaryIO) -> int:
-    """What zstandard's first frame says that it holds; 0 if it does not, or is none."""
+    """The content size in zstandard's first frame; 0 if it has none, or the file is not zstandard."""
     place = opened.tell()
     opened.seek(0)
     try:
@@ -262,7 +262,7 @@ def _bounded(file: IO[bytes], source: str, packed: int | None = None, expected: 
 
 
 def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes], expected: int = 0) -> None:
-    """All of a stream, which may claim to hold more than anybody has, into ``parts``.
+    """Read a stream of any size into ``parts``, up to a limit.
 
     ``expected``: its size, if something tells it: then it is one part, and need not be copied.
 

@@ -43,7 +43,7 @@ _COLUMNS = ("date", "client", "page", "is_root_page", "root_page", "rank", "url"
 
 
 class ExportRow(msgspec.Struct, kw_only=True, gc=False):
-    """What is read of a row; JSON exports write numbers as text, and may hold the payload as JSON instead of text."""
+    """The fields of a row; JSON exports have numbers as text, and the payload as text or as JSON."""
 
     date: str | None = None
     client: str | None = None
@@ -57,7 +57,7 @@ class ExportRow(msgspec.Struct, kw_only=True, gc=False):
 
 
 class _SpilledRow(msgspec.Struct, kw_only=True, array_like=True, gc=False):
-    """A row on its way through a temporary file: an entry, or a page."""
+    """A row in a temporary file: an entry or a page."""
 
     key: tuple[str, str, str]
     digest: bytes
@@ -141,7 +141,7 @@ def _parquet_rows(file: HarFile) -> Iterator[dict[str, object]]:
 
 
 def _row_of(values: dict[str, object]) -> ExportRow:
-    """A row of Parquet, whose payload may be text, bytes or a structure."""
+    """A row of Parquet, whose payload can be text, bytes or a struct."""
     payload, date = values.pop("payload"), values.pop("date", None)
     row = msgspec.convert(values, ExportRow, strict=False)
     row.date = None if date is None else str(date)
@@ -193,7 +193,7 @@ def _import_part(part: BinaryIO, importer: Importer) -> None:
 
 
 def _visits(rows: list[_SpilledRow]) -> Iterator[tuple[str | None, list[_SpilledRow]]]:
-    """The rows of an address by visit: one that is a root page and linked from others is visited for each of them.
+    """The rows of a URL by visit: a root page that other pages link to is visited for each of them.
 
     With them the root that it was reached from, where it is another page and there are several.
     """

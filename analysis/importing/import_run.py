@@ -89,7 +89,7 @@ def import_hars(
 def _import_in_halves(
     study: Study, files: list[HarFile], known: dict[str, str], settings: ImportSettings
 ) -> ImportSummary:
-    """Import files that ended the process that read them: all but those that end one by themselves.
+    """Import files whose process crashed: all but those that crash a process by themselves.
 
     ``known`` is what was in the study before any of these files was read.
     """
@@ -154,7 +154,7 @@ def _is_damaged(study: Study, shard: str) -> bool:
 
 
 def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, str]) -> list[str]:
-    """Remove damaged shards whose files are in the study again, and say what is still to be imported again."""
+    """Remove damaged shards whose files are in the study again; returns the sources to be imported again."""
     lost: list[str] = []
     for shard, sources in damaged.items():
         if not _is_damaged(study, shard):
@@ -174,7 +174,7 @@ def _known_of(of_file: dict[str, dict[str, str]], share: list[HarFile]) -> dict[
 
 
 def _known_by_file(known: dict[str, str], files: list[HarFile]) -> dict[str, dict[str, str]]:
-    """What is known of each file, an archive's members included: no process needs to be told of all others."""
+    """The known sources of each file, an archive's members included, so that a process gets only those of its files."""
     sources = {file.source for file in files}
     found: dict[str, dict[str, str]] = {}
     for source, sha256 in known.items():
@@ -186,7 +186,7 @@ def _known_by_file(known: dict[str, str], files: list[HarFile]) -> dict[str, dic
 
 
 def _one_per_source(files: list[HarFile], summary: ImportSummary) -> list[HarFile]:
-    """Files whose sources differ: two of one name from two folders would be one in the study."""
+    """Files with different sources: two files with the same source would be one in the study."""
     first: dict[str, HarFile] = {}
     for file in files:
         if first.setdefault(file.source, file) is not file:
@@ -204,7 +204,7 @@ def _size(file: HarFile) -> int:
 
 
 def _same_content(imported: dict[str, str], known: dict[str, str]) -> int:
-    """How many of the imported files hold what another source in the study holds."""
+    """How many of the imported files have the same content as another source in the study."""
     before = {sha256 for source, sha256 in known.items() if source not in imported}
     new = list(imported.values())
     return len(new) - len(set(new) - before)
@@ -219,7 +219,7 @@ def _remove_left_over(study: Study) -> None:
 
 
 def _write_rejects(study: Study, summary: ImportSummary) -> None:
-    """One shard for all imports: a source refused again has its latest reason, one imported since has none."""
+    """One shard for all imports: a refused source has its latest reason, and is removed once it is imported."""
     rows = reject_rows([*summary.refused, *summary.cut_off]).unique("source", keep="first", maintain_order=True)
     path = shard_path(study, "rejects", _REJECTS)
     if is_usable(study, "rejects", _REJECTS):

@@ -20,7 +20,7 @@ from originset.data.studies.study import Study
 
 
 def kept_path(study: Study, sha256: str) -> Path:
-    """Where the copy of a file lies."""
+    """The path of the copy of a file."""
     return study.root / "files" / sha256[:2] / f"{sha256}.har.zst"
 
 
@@ -63,7 +63,7 @@ def _url(text: str | None) -> str | None:
 
 
 def _title(text: str | None) -> str | None:
-    """A title that is an address; any other is what a page says of its visitor."""
+    """A title if it is a URL; other titles can have facts on the visitor."""
     return text if text and text.startswith(("http://", "https://")) else None
 
 

@@ -31,7 +31,7 @@ _TOLERANCE_MS = 1.5
 
 @dataclass
 class Verification:
-    """How far the two readers agree. A line names file, page, entry and field."""
+    """The differences between the two readers. Each line names file, page, entry and field."""
 
     files: int = 0
     pages: int = 0
@@ -46,7 +46,7 @@ class Verification:
 
     @property
     def failures(self) -> list[str]:
-        """Each kind of failure with how often and where it came, the most frequent first."""
+        """Each kind of failure with its number and places, the most frequent first."""
         kinds = sorted(self.failed_on.items(), key=lambda kind: -kind[1].total())
         return [
             f"{what}: {said} ({files.total()} times in {len(files)} files, first {next(iter(files))})"
@@ -55,7 +55,7 @@ class Verification:
 
 
 def verify_import(study: Study, paths: Sequence[Path], progress: Progress) -> Verification:
-    """Compare what a study holds of files with what haralyzer reads in them; files that it does not hold are left out.
+    """Compare the rows of files in a study with what haralyzer reads in them; other files are left out.
 
     Raises:
         UsageError: a path does not exist.
@@ -142,7 +142,7 @@ def _compare_page(source: str, page: int, ours: pl.DataFrame, entries: list[HarE
 
 
 def _read(source: str, entry: HarEntry, result: Verification) -> dict[str, Any]:
-    """What haralyzer reads of an entry, by column; without what it fails on or does not know."""
+    """What haralyzer reads of an entry, by column; columns that it fails on or does not know are left out."""
     read = {}
     for name, reader in _FIELDS.items():
         try:
@@ -158,7 +158,7 @@ def _status(entry: HarEntry) -> int | None:
 
 
 def _bytes(entry: HarEntry) -> int | None:
-    """Transferred, as far as haralyzer's two sizes tell: both must be there."""
+    """The transferred size: the sum of haralyzer's two sizes; None if one is missing."""
     if entry.response.raw_entry.get("_transferSize") is not None or entry.raw_entry.get("_transferSize") is not None:
         return None
     headers, body = entry.response.headersSize, entry.response.bodySize

@@ -25,7 +25,7 @@ _OF_NO_VISIT = ("certificates", "certificate_names")
 
 @dataclass
 class MergeSummary:
-    """``visits_in_both`` were kept as they were in the study that is merged into, or in the first that had them."""
+    """What a merge did. ``visits_in_both`` keep the rows of the target, or of the first source that has them."""
 
     captures: int = 0
     imported_visits: int = 0
@@ -34,7 +34,7 @@ class MergeSummary:
 
 
 def merge_studies(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSummary:
-    """Bring what other studies hold into one that the caller holds (:meth:`Study.changing`).
+    """Merge other studies into one that the caller has locked (:meth:`Study.changing`).
 
     The sources are read only. Captures are linked where the file system can, else copied, or put into the S3 storage
     where the study keeps its own; a symbolic link among them is left out, since it may lead anywhere. Tables and models
@@ -98,7 +98,7 @@ def _rows(source: Study, table: str, shard: str, visits: pl.DataFrame) -> pl.Dat
 
 
 def _new_name(study: Study, path: Path) -> str:
-    """The shard's own name, unless another has it here."""
+    """The shard's own name, or another one if the target has a shard of this name."""
     if not shard_path(study, "visits", path.stem).exists():
         return path.stem
     with open(open_regular(path.parent, path.name), "rb") as file:  # noqa: PTH123 - it is open already
@@ -112,7 +112,7 @@ def _ledger(study: Study, source: Study) -> None:
 
 
 def _manifest(study: Study, sources: Sequence[Study]) -> None:
-    """Each source's facts as they are, so that what was crawled how, where and from which list is not lost."""
+    """The facts of each source's manifest, unchanged: how and where it was crawled, and from which list."""
     manifest = study.manifest()
     merged = list(manifest.get("merged", []))
     vantages = set(manifest.get("vantages", []))

@@ -34,7 +34,7 @@ _PART = 1024
 
 
 class _Folder:
-    """A folder that captures come into. What brings one says whether it was still there."""
+    """A folder as the target of captures. Methods that add one return whether the source still had it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ def _too_large(captures: Path, name: str) -> StudyError:
 
 
 class _Bucket:
-    """Storage that captures come into; what is in it is asked once."""
+    """S3 storage as the target of captures; its content is listed once."""
 
     def __init__(self, store: BucketStore) -> None:
         self._store = store
@@ -122,13 +122,13 @@ Target = _Folder | _Bucket
 
 
 def target_of(study: Study) -> Target:
-    """Where captures that are merged into a study come."""
+    """The target of captures that are merged into a study."""
     bucket = bucket_of(study)
     return _Folder(captures_folder(study)) if bucket is None else _Bucket(bucket)
 
 
 def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
-    """Captures that are new in the target, those it had already, and links, which are left out.
+    """Copy captures into the target; returns how many are new, how many it had, and how many are links (left out).
 
     Raises:
         StudyError: something in the source's folder cannot be a capture.
@@ -162,7 +162,7 @@ def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
 
 
 def _all_done(calls: Iterator[Callable[[], bool]]) -> int:
-    """Make all calls, some of which wait for storage, several at once; how many brought something."""
+    """Run all calls, several at once, because some wait for storage; returns how many added a capture."""
     done = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while part := list(islice(calls, _PART)):

@@ -14,7 +14,7 @@ from originset.data.schema.study_tables import TABLES
 
 
 def address_kinds(addresses: pl.Series) -> pl.Series:
-    """``public``, ``private`` or ``bogon`` for each address: what the longest block of special_purpose.toml says.
+    """``public``, ``private`` or ``bogon`` for each address, by its longest block in special_purpose.toml.
 
     Raises:
         ValueError: something is NULL or no address.
@@ -30,7 +30,7 @@ def address_rows(
 ) -> pl.DataFrame:
     """Rows of ``addresses`` for distinct addresses in canonical text.
 
-    The table decides for private addresses too: one that somebody made for their own network knows them. An AS of a
+    The table is used for private addresses too, because somebody can have made it for their own network. An AS of a
     known provider (``provider_of``) belongs to the provider, whatever name a registry has for it: many have several.
     """
     distinct = addresses.drop_nulls().unique().sort().alias("ip")

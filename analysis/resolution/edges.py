@@ -75,7 +75,7 @@ def _in_zones(aliases: pl.DataFrame, zones: pl.DataFrame) -> pl.DataFrame:
 
 
 def _edges_of_addresses(addresses: pl.DataFrame) -> pl.DataFrame:
-    """``ip``, ``provider`` whose edge server is there and ``network_of``, the provider whose AS it is in; else NULL."""
+    """``ip``, ``provider`` (whose edge server has the address) and ``network_of`` (whose AS it is in), or NULL."""
     ranges = edge_ranges()
     networks = pl.Series([prefix.partition("/")[0] for prefix in ranges])
     place = Prefixes(networks, [int(prefix.partition("/")[2]) for prefix in ranges]).find(addresses["ip"])

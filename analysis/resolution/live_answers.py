@@ -39,9 +39,9 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class MissingAnswers:
-    """``names``: visit_id and host of names without answers; ``places``: with server_ip (NULL: not recorded) and port.
+    """What recordings lack. ``names``: visit_id and host; ``places``: also server_ip (NULL: not recorded) and port.
 
-    A host is among ``places`` where the recording has no certificate of it, or one without its names.
+    ``names`` have no DNS answers. ``places`` have no certificate, or one whose names are not known.
     """
 
     names: pl.DataFrame
@@ -55,7 +55,7 @@ class MissingAnswers:
 
 @dataclass(frozen=True, slots=True)
 class LiveHandshake:
-    """One handshake: the columns of ``live_handshakes`` without the visit, and the certificate as DER."""
+    """One live handshake: the columns of ``live_handshakes`` except the visit, and the certificate as DER."""
 
     host: str
     server_ip: str | None
@@ -71,9 +71,9 @@ class LiveHandshake:
 
 
 def missing_answers(study: Study, *, again: bool = False, refused_too: bool = False) -> MissingAnswers:
-    """What is still to be asked for of the pages' https and wss hosts.
+    """The DNS answers and certificates that recordings lack for the pages' https and wss hosts.
 
-    What was asked for before is left out, unless ``again``; ``refused_too`` keeps what was refused without contact.
+    Earlier live answers are not obtained again, unless ``again``; ``refused_too``: try again what was not contacted.
     """
     secure = _secure_hosts(study)
     names = secure.select("visit_id", "host").unique()
@@ -130,7 +130,7 @@ def store_answers(
     queries: Iterable[DnsQuery],
     handshakes: Iterable[LiveHandshake],
 ) -> dict[str, int]:
-    """Add the answers to the study, for each visit that lacks them; they replace earlier ones. Counts what came.
+    """Add live answers to the study, for each visit that lacks them; they replace earlier ones. Returns counts.
 
     ``began``: when the queries' ``asked_ms`` count from. ``queries`` and ``handshakes``: of whole hosts.
     """
@@ -154,7 +154,7 @@ def store_answers(
 
 
 def merge_answers(study: Study, source: Study) -> None:
-    """Bring what was asked for in another study into one that the caller holds."""
+    """Merge the live answers of another study into one that the caller has locked."""
     for table, key in _KEYS.items():
         path = shard_path(source, table, LIVE)
         if path.is_file():

@@ -47,10 +47,10 @@ def open_place(place: str) -> CaptureStore:
 
 
 def place_of(study: Study) -> CaptureStore | None:
-    """Where a study's captures are kept; None if in its own folder.
+    """The place of a study's captures; None if they are in the study's own folder.
 
     Raises:
-        StudyError: study.json names a place that the user has not named for this study, or something that is none.
+        StudyError: study.json names a place that the user has not confirmed for this study, or an invalid one.
     """
     place = _place_outside(study)
     return None if place is None else open_place(place)
@@ -68,11 +68,11 @@ def _place_outside(study: Study) -> str | None:
 
 
 def confirm_place(study: Study, place: str) -> None:
-    """The user says where the study's captures are kept; from now on that is believed.
+    """Record that the user confirms the place of the study's captures, so that it is trusted from now on.
 
     Raises:
         StudyError: study.json says something else.
-        UsageError: it cannot be noted.
+        UsageError: this cannot be recorded.
     """
     kept = study.manifest().get(_FACT)
     if kept != place:
@@ -82,7 +82,7 @@ def confirm_place(study: Study, place: str) -> None:
 
 
 def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
-    """As :func:`place_of`, for a crawl that asks for a place; call while the study is held.
+    """The place of a study's captures, for a crawl that names one; call while the study is locked.
 
     Raises:
         StudyError: the study's captures are elsewhere already, or the place holds those of another study.
@@ -126,7 +126,7 @@ def bucket_of(study: Study) -> BucketStore | None:
 
 
 def fetch_captures(study: Study) -> int:
-    """Bring captures that are kept in S3, and are new or have changed, into the study's folder; how many."""
+    """Copy captures from S3 that are new or have changed into the study's folder; returns how many."""
     store = bucket_of(study)
     fetched = 0
     for kept in () if store is None else store.captures():

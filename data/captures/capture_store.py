@@ -42,14 +42,14 @@ class StoredCapture:
 
 
 class FolderStore:
-    """A folder that all machines see under one path. May be used from several threads."""
+    """A folder that all machines reach under one path. Methods may be called from several threads."""
 
     def __init__(self, folder: Path) -> None:
         self.place = str(folder)
         self._folder = folder
 
     def stage(self, name: str, visit_id: str, packed: bytes) -> str:
-        """A worker leaves a capture; the key by which the crawl finds it.
+        """Write a capture as a worker, and return the key by which the crawl finds it.
 
         Raises:
             OSError: it cannot be written, as by every other method.
@@ -60,7 +60,7 @@ class FolderStore:
         return key
 
     def accept(self, key: str, visit_id: str) -> None:
-        """Put what was staged in its place, in one step.
+        """Move a staged capture to its place, atomically.
 
         Raises:
             ClusterError: it is not there.
@@ -72,11 +72,11 @@ class FolderStore:
             raise ClusterError(self.place, f"{key} is not there; do all machines share this folder?") from error
 
     def discard(self, key: str) -> None:
-        """Remove what was staged, if it is there."""
+        """Remove a staged capture, if it exists."""
         remove_file(self._folder, *require_staged(key).split("/"))
 
     def sweep(self) -> None:
-        """Remove all that was staged and not accepted; call while the study is held. Other files stay."""
+        """Remove all staged captures that were not accepted; call while the study is locked. Other files stay."""
         # A worker that comes late may write while this goes on: what it leaves, the next crawl removes.
         for attempt in list_folder(self._folder, INCOMING).folders:
             if _HEX.fullmatch(attempt) is None:
@@ -96,14 +96,14 @@ class FolderStore:
         write_packed(self._folder, visit_id, packed)
 
     def read(self, visit_id: str) -> bytes | None:
-        """What a capture's file holds; None if there is none, or a link."""
+        """The content of a capture's file; None if there is no file, or it is a link."""
         try:
             return read_whole(capture_path(self._folder, visit_id), MAX_BYTES, below=self._folder)
         except (FileNotFoundError, NotRegularError):
             return None
 
     def captures(self) -> Iterator[StoredCapture]:
-        """All captures that are in their place."""
+        """All captures, without staged ones."""
         for path in capture_paths(self._folder):
             if _CAPTURE.fullmatch(f"{path.parent.name}/{path.name}"):
                 with contextlib.suppress(FileNotFoundError):
@@ -112,15 +112,15 @@ class FolderStore:
 
 
 def staged_key(name: str, visit_id: str) -> str:
-    """Where an attempt leaves a visit's capture."""
+    """The key of the staged capture of one attempt."""
     return require_staged(f"{INCOMING}/{name}/{visit_id}")
 
 
 def require_staged(key: str) -> str:
-    """A key that a worker named, if it leads below ``incoming``.
+    """Check a key that a worker sent: it must be below ``incoming``.
 
     Raises:
-        ClusterError: it leads elsewhere.
+        ClusterError: it is not below ``incoming``.
     """
     if _STAGED.fullmatch(key) is None:
         raise ClusterError("a worker", f"it left a capture where none may be: {key!r}")

@@ -99,7 +99,7 @@ def read_whole(path: Path, limit: int, below: Path | None = None) -> bytes:
 
 
 def disk_fault(error: BaseException) -> tuple[str, str] | None:
-    """What the disk or its owner refused, and what to do about it; None for an error of another kind."""
+    """What the disk or its permissions refused, and what to do about it; None for other kinds of errors."""
     if isinstance(error, OriginsetError):
         return None
     if isinstance(error, NotRegularError):

@@ -21,7 +21,7 @@ _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotRegularError(OSError):
-    """What is in the place of a file or folder is a link, a pipe, a device or another kind; ``strerror`` says which."""
+    """A path is a link, a pipe, a device or of another kind that is refused; ``strerror`` says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def open_regular(below: Path, *names: str, flags: int = os.O_RDONLY, mode: int =
 
 
 def stat_regular(below: Path, *names: str) -> os.stat_result | None:
-    """What lstat(2) says of the regular file ``below/names...``; None if it is not there. It is not opened.
+    """The result of lstat(2) for the regular file ``below/names...``, which is not opened; None if it does not exist.
 
     Raises:
         NotRegularError: it is something else, or lies behind a link.
@@ -129,7 +129,7 @@ def read_regular(below: Path, *names: str, limit: int) -> bytes:
 
 
 def list_folder(below: Path, *names: str) -> Listing:
-    """What the folder ``below/names...`` holds; nothing if it is not there.
+    """The names in the folder ``below/names...``; none if it does not exist.
 
     Raises:
         OSError: as :func:`open_folder`, but for a folder that is not there.
@@ -182,7 +182,7 @@ def _not_regular(folder: int, name: str, path: Path, otherwise: str) -> NotRegul
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Errors of calls that take a descriptor name the whole path."""
+    """Add the whole path to errors of calls that take a descriptor."""
     try:
         yield
     except OSError as error:

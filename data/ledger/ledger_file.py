@@ -79,7 +79,7 @@ def file_uri(path: Path, *, read_only: bool) -> str:
 
 
 def require_regular(path: Path) -> None:
-    """See that SQLite will open regular files alone: the ledger's and those that it keeps beside it.
+    """Check that SQLite will open only regular files: the ledger and its journals.
 
     Raises:
         StudyError: one is something else, or names a file elsewhere.
@@ -105,7 +105,7 @@ def _end_of(journal: Path) -> bytes:
 
 
 def check_content(connection: sqlite3.Connection, schema: str) -> None:
-    """See that a ledger, ``main`` or one that is attached, is whole and holds only what this program writes.
+    """Check that a ledger, ``main`` or an attached one, is intact and has only what this program writes.
 
     Raises:
         sqlite3.DatabaseError: it is not, or does not.
@@ -153,7 +153,7 @@ def copy_ledger(ledger: Path, to: Path) -> None:
 
 
 def ledger_error(path: Path, error: sqlite3.Error) -> StudyError:
-    """What is in its place is no ledger, or a damaged one: a new one takes what was visited from the captures."""
+    """The error for a file that is not a ledger, or a damaged one; a new one can be made from the captures."""
     if (fault := disk_fault(error)) is not None:
         return StudyError(path.parent, f"ledger.sqlite cannot be used ({fault[0]})", fault[1])
     away = shlex.join([str(path) + ending for ending in _BESIDE[:3]])

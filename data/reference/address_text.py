@@ -43,7 +43,7 @@ def _read_v4(texts: pl.Series) -> Numbers:
 
 
 def _four_parts(characters: _Bytes, bounds: _Places) -> Numbers | None:
-    """None where something is not so built."""
+    """None if an address does not have this form."""
     count = len(bounds) - 1
     is_dot = characters == ord(".")
     dots = np.flatnonzero(is_dot).astype(np.int32)

@@ -17,7 +17,7 @@ _FILE = "providers.toml"
 
 @cache
 def providers() -> pl.DataFrame:
-    """Rows of ``providers``, by name. What the file leaves out is NULL: not known."""
+    """Rows of ``providers``, by name. Keys that the file lacks are NULL: not known."""
     rows = [
         {**entry, "source": entry["sources"], "dated": _given()["dated"], "name_limit": entry.get("name_limit")}
         for entry in _entries()
@@ -50,7 +50,7 @@ def edge_ranges() -> dict[str, str]:
 
 
 def described() -> dict[str, str]:
-    """What the table is, for the study's manifest."""
+    """A description of the table, for the study's manifest."""
     content = _content()
     return {
         "source": "originset's own table of providers, each with its sources",

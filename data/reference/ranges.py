@@ -21,7 +21,7 @@ NO_PREFIX = -1
 
 
 class Prefixes:
-    """The prefixes of both families. :meth:`find` gives the position, in the given order, of the longest that holds."""
+    """The prefixes of both families; :meth:`find` returns the position of the longest prefix of each address."""
 
     def __init__(self, networks: pl.Series, lengths: npt.ArrayLike) -> None:
         """``networks`` are addresses without their lengths; bits beyond the length are ignored.
@@ -43,7 +43,7 @@ class Prefixes:
             self._families.append(_flatten(first, given, chosen, bits))
 
     def find(self, addresses: pl.Series) -> Ints:
-        """Per address the position of its longest prefix, :data:`NO_PREFIX` where none holds it.
+        """The position of each address's longest prefix, :data:`NO_PREFIX` if there is none.
 
         Raises:
             ValueError: something is NULL or no address.
@@ -62,7 +62,7 @@ class Prefixes:
 
 
 def _places(starts: Keys, numbers: Numbers) -> Ints:
-    """Per address the last of ``starts`` that is not after it; -1 where all are.
+    """For each address the last of ``starts`` that is not after it; -1 if all are.
 
     Among sorted needles a search finds its way in the cache, more than twice as fast as in the order given.
     """
@@ -97,7 +97,7 @@ def _keys(numbers: Numbers) -> Keys:
 
 
 def _flatten(first: Numbers, lengths: Ints, positions: Ints, bits: int) -> tuple[Keys, Ints]:
-    """Starts of the disjoint ranges, ascending, and whose they are."""
+    """The starts of disjoint ranges, ascending, and the position of the prefix that each belongs to."""
     if not len(first):
         return _keys(first), positions
     host_bits = _host_masks(lengths, bits)
@@ -153,7 +153,7 @@ def _host_masks(lengths: Ints, bits: int) -> Numbers:
 
 
 def _successors(last: Numbers, bits: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """The address after each, and whether there is none because it was the very last."""
+    """The address after each, and whether there is none because it is the last address."""
     following = last.copy()
     following[:, -1] += np.uint64(1)
     if bits == 32:

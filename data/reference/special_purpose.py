@@ -56,7 +56,7 @@ def address_blocks() -> Mapping[str, AddressKind]:
 def special_use_zone(host: str) -> str | None:
     """The zone that makes ``host`` a name of no public server: ``corp`` for ``a.corp``; None for a public name.
 
-    A name without a dot is a zone of its own: what it means is for each network to say.
+    A name without a dot is a zone of its own, because each network resolves it differently.
     """
     name = host.lower().removesuffix(".")
     zones = _tables()["names"]

@@ -69,7 +69,7 @@ def _is_mrt(content: bytes) -> bool:
 
 
 def _columns(content: bytes) -> int | None:
-    """How many columns the first line that is no comment has, if it can be one of ours."""
+    """The number of columns of the first line that is not a comment, if the format is known."""
     for line in io.BytesIO(content):
         fields = line.strip().split(b"\t")
         if fields == [b""] or line.startswith((b";", b"#")):

@@ -128,7 +128,7 @@ def redact_headers(headers: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def redact_reason(phrase: str) -> str:
-    """A status line's reason phrase if it is a registered one, else nothing: a server may write anything there."""
+    """A status line's reason phrase if it is registered, or else an empty text: a server can write anything there."""
     return phrase if len(phrase) < _MAX_NAME and phrase.lower() in _PHRASES else ""
 
 

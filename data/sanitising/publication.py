@@ -27,7 +27,7 @@ _NO_TOKENS = pl.DataFrame(schema=dict.fromkeys(("visit_id", "url", "token"), pl.
 
 
 class StudySanitiser:
-    """One study's. Requests come first, a whole visit at a time, then the visits that they belong to."""
+    """Sanitises the tables of one study: first the requests of each visit, then the visits."""
 
     def __init__(self, visits: pl.DataFrame, rejects: pl.DataFrame) -> None:
         """``visits`` and ``rejects``: all rows of the two tables."""
@@ -39,7 +39,7 @@ class StudySanitiser:
         self._tokens: list[pl.DataFrame] = []
 
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``requests`` of whole visits, as they can be published."""
+        """Rows of ``requests`` of whole visits, sanitised."""
         # What a recorder wrote for the protocol may be a piece of a header.
         stripped = rows.with_columns(_token().alias("token"), pl.lit(None, pl.String).alias("protocol_raw"))
         of_visits = stripped.join(self._addresses, on=["visit_id", "url"], how="semi")
@@ -47,7 +47,7 @@ class StudySanitiser:
         return stripped.with_columns(pl.col("token").alias("url")).select(rows.columns)
 
     def visits(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``visits`` whose requests have been stripped."""
+        """Rows of ``visits``, sanitised, after their requests."""
         tokens = pl.concat([_NO_TOKENS, *self._tokens])
         stripped = rows
         for column in ("url", "final_url"):
@@ -71,11 +71,11 @@ class StudySanitiser:
         )
 
     def vantages(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``vantages``: whose network it is stays, the address in it, which may be a home's, does not."""
+        """Rows of ``vantages`` with the network, but without the address, which may be a home's."""
         return rows.with_columns(pl.lit(None, pl.String).alias("ip"))
 
     def rejects(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``rejects`` without what names the file or quotes from it."""
+        """Rows of ``rejects`` without names of files and quotes from them."""
         return (
             rows.join(self._sources, on="source", how="left", maintain_order="left")
             .with_columns(pl.col("source_name").alias("source"), pl.lit(None, pl.String).alias("detail"))
@@ -84,7 +84,7 @@ class StudySanitiser:
 
 
 def sanitised_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest without the folders of the machine that it was made on, and without who to write to."""
+    """The manifest without folders of the machine that it was made on, and without the operator's contact."""
     return {key: _stripped(key, value) for key, value in manifest.items()}
 
 
@@ -107,7 +107,7 @@ def _token() -> pl.Expr:
 
 
 def _sites(sites: pl.Series) -> pl.DataFrame:
-    """Sites that are more than a host, each with its host and a number that tells it from others of that host."""
+    """Sites that are more than a host, each with its host and a number that is unique for the host."""
     host = pl.coalesce(pl.col("site").str.extract(_AUTHORITY, 2), pl.col("site").str.extract(r"^([^/?#]*)", 1))
     more = sites.unique().drop_nulls().sort().to_frame("site").filter(pl.col("site").str.contains(r"[/?#]"))
     return more.with_columns(host.alias("host")).select(

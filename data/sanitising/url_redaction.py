@@ -143,7 +143,7 @@ def _media_type(url: str) -> str:
 
 
 def _redact_pieces(separators: re.Pattern[str], text: str) -> str:
-    """A path or query. A secret's value may hold separators itself: it ends where another name begins."""
+    """A path or query, redacted. A secret's value can contain separators: it ends where another name begins."""
     if _NOTHING_IN_IT.fullmatch(text):
         return text
     pieces = _divided(separators, _COMPACT.sub(_without_token, text) if "eyJ" in text else text)
@@ -184,7 +184,7 @@ def _ends_value(mark: str, piece: str, hidden_by: str) -> bool:
 
 
 def _redact_piece(piece: str, text: str) -> tuple[str, str]:
-    """``name=value``, or a segment of a path: what hid something, and what is left.
+    """Redact ``name=value`` or a segment of a path: returns the name of what was hidden, and the rest.
 
     ``text`` is the piece with what tells that it is an authority.
     """
@@ -218,7 +218,7 @@ def _without_token(found: re.Match[str]) -> str:
 
 
 def _decoded(text: str) -> str | None:
-    """A text without its encodings; None where there are more of them than anybody needs."""
+    """A text without its encodings; None if there are more levels of encoding than are legitimate."""
     if "%" not in text and "\\" not in text:
         return text if text.isprintable() else text.translate(_CONTROLS)
     for _ in range(_DECODINGS):
@@ -282,7 +282,7 @@ def _has_user_info(text: str) -> bool:
 
 
 def _is_host(text: str, start: int) -> bool:
-    """Whether a host stands there: not the version of a package, as in ``npm:package@1.2``."""
+    """Whether there is a host at ``start``, and not the version of a package as in ``npm:package@1.2``."""
     if text.startswith(("[", "localhost"), start):
         return True
     found = _HOST.match(text, start)

@@ -50,7 +50,7 @@ LONGEST_BODY = 1 << 28  # bodies are made in memory
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The base of what stands in the file."""
+    """The base of all tables of the file."""
 
 
 class CertificateEntry(Entry, frozen=True):

@@ -1,6 +1,6 @@
-"""study.duckdb: built beside its place in one go and renamed over it, opened read-only by everybody else.
+"""study.duckdb: built in a temporary folder and renamed into place, opened read-only by all others.
 
-DuckDB lets one process write and nobody read meanwhile, so nobody ever opens the file under its own name for writing.
+DuckDB allows one writer and no readers at the same time, so the file is never opened for writing under its own name.
 
 With views, the largest tables are not copied: they are views over the study's shards, whose paths are kept relative to
 the study's folder. So the folder can be moved, :func:`open_database` works from anywhere, and other programs open such
@@ -37,9 +37,9 @@ _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
 
 def ddl(table: Table, select: str | None = None, *, temporary: bool = False) -> list[str]:
-    """The statements that make a table and say what it and its columns mean; ``select`` makes it a view.
+    """The statements that create a table, with comments on it and its columns; with ``select`` a view.
 
-    ``temporary``: a view of this connection alone, which stands before one of the same name in the database.
+    ``temporary``: a view of this connection alone, which hides one of the same name in the database.
     """
     select = select or table.view
     kind = "TABLE" if select is None else "VIEW"
@@ -68,7 +68,7 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
         StudyError: the folder cannot be written, or a shard is damaged.
     """
     with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
-        # Its log and what does not fit into memory lie beside it.
+        # Its write-ahead log and temporary files are in the same folder.
         beside = f"/proc/self/fd/{folder}/study.duckdb"
         config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
         with duckdb.connect(beside, config=config) as connection:
@@ -111,7 +111,7 @@ def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
     select = select_sql(table, paths, lacking)
     if table.name not in _ONE_A_KEY:
         return select
-    # Which of them is told by what they hold, not by where that lies: other shards of the same give the same.
+    # Which row is kept depends on their values, not on the shards that they are in.
     keys = ", ".join(identifier(name) for name in table.key)
     by = sorted(table.columns, key=lambda column: column.name != "chain")
     ordered = ", ".join(f"{identifier(column.name)} NULLS LAST" for column in by)
@@ -172,13 +172,15 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
 
 
 def is_of_the_file(error: duckdb.Error) -> bool:
-    """Whether the database or the disk is at fault, not the statement."""
+    """Whether the error is one of the database file or the disk, and not of the statement."""
     damaged = type(error) is duckdb.Error and str(error).startswith("Corrupt database file")
     return damaged or isinstance(error, duckdb.IOException | duckdb.FatalException)
 
 
 def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Make the schema's macros and views for this connection, with a way to their shards alone; what is wrong, if any.
+    """Create the schema's macros and views in this connection, which can read only their shards.
+
+    Returns what is wrong with the database, or None.
 
     Raises:
         StudyError: a shard is damaged, a link, or not there any more.
@@ -220,7 +222,7 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
-    """The first of some tables, or its first column, that a database does not have, or has of another type."""
+    """A sentence on the first table or column that the database lacks or has with another type; None if none."""
     columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
     found = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
     tables = {table for table, _ in found}
@@ -237,7 +239,7 @@ def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> 
 
 
 def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
-    """Have the connection find views' shards below the study's folder."""
+    """Let the connection resolve the views' relative paths below the study's folder."""
     folder = str(study.root.resolve())
     if "," in folder or '"' in folder:  # the setting is a list, and knows no quoting that helps
         advice = "rename it, or analyze without --views"

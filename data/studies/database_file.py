@@ -40,7 +40,7 @@ def unusable_file(study: Study) -> str | None:
 
 
 def foreign_content(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """What a database holds that this program does not make and that would run in queries; None if nothing does."""
+    """A sentence on SQL in the database that this program did not write and that queries would run; None if none."""
     ours = "database_name = current_database() AND NOT internal"
     functions = f"SELECT function_name FROM duckdb_functions() WHERE {ours}"  # noqa: S608 - a constant
     for (name,) in connection.execute(functions).fetchall():
@@ -58,7 +58,7 @@ def foreign_content(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def viewed_shards(study: Study, connection: duckdb.DuckDBPyConnection) -> dict[str, list[Path]]:
-    """The shards that each of the database's views over shards was made for: names alone are taken from its text."""
+    """The shards of each view over shards in the database; only their names are taken from the view's SQL."""
     views = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
     found: dict[str, list[Path]] = {}
     for name, text in connection.execute(views).fetchall():

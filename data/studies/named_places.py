@@ -21,7 +21,7 @@ _MAX_BYTES = 64 << 10
 
 
 def note_place(study: Path, place: str) -> None:
-    """Note that the user named ``place`` for the study in this folder.
+    """Record that the user confirmed ``place`` for the study in this folder.
 
     Raises:
         UsageError: it cannot be noted.
@@ -36,7 +36,7 @@ def note_place(study: Path, place: str) -> None:
 
 
 def is_noted(study: Path, place: str) -> bool:
-    """Whether the user named this place for the study in this folder."""
+    """Whether the user confirmed this place for the study in this folder."""
     try:
         noted = json.loads(read_whole(_noted(study), _MAX_BYTES))
     except (OSError, OverflowError, ValueError):

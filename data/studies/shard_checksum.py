@@ -77,6 +77,6 @@ def _is_unchanged(file: BinaryIO, size: int) -> bool:
 
 
 def _footer(end: bytes | memoryview, size: int) -> int:
-    """Where the footer begins, by the file's last bytes."""
+    """The offset of the footer, from the file's last bytes."""
     length = int.from_bytes(end[:4], "little")
     return max(0, size - _END - length)

@@ -1,7 +1,7 @@
-"""Parquet shards of a study's tables: ``tables/<table>/<shard>.parquet``, written beside their place, then renamed.
+"""Parquet shards of a study's tables: ``tables/<table>/<shard>.parquet``, written to a temporary file, then renamed.
 
-Shards outlive the version that wrote them. Columns that came later are NULL in them, which is "not known", unless the
-schema says that this would be taken for something else (``Table.needed``); then, and where a shard is damaged, reading
+Later versions read the shards of earlier ones. Columns that were added later are NULL, which is "not known", unless the
+schema says that NULL would have another meaning (``Table.needed``). Then, and if a shard is damaged, reading
 ends with an error that says which command makes it whole.
 """
 
@@ -21,7 +21,7 @@ from originset.data.schema.study_tables import TABLES, Stage, Table
 from originset.data.studies.shard_checksum import KEY, UNKNOWN, is_unchanged, seal
 from originset.data.studies.study import Study
 
-# Shards are named after what they were made of, and so after what can make them again.
+# The name of a shard says what it was made from, and so what can make it again.
 CAPTURES = "captures-"
 IMPORT = "import-"
 IMPORTS = "imports"
@@ -30,7 +30,7 @@ RESOLVED = "all"
 
 
 def shard_path(study: Study, table: str, shard: str) -> Path:
-    """Where a shard lies."""
+    """The path of a shard."""
     return study.tables / table / f"{shard}.parquet"
 
 
@@ -126,7 +126,7 @@ def is_whole(study: Study, table: str, shard: str) -> bool:
 
 
 def require_unchanged(study: Study, table: str) -> None:
-    """Read all shards of a table once, since what is made of changed ones would be wrong without a word.
+    """Check all shards of a table once against their checksums: results from changed shards would be silently wrong.
 
     Raises:
         StudyError: a shard is not what was written.
@@ -146,7 +146,7 @@ def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
 
 
 def read_shards_sql(study: Study, table: str, paths: Sequence[Path], folder: str) -> str:
-    """A SELECT of the rows of some shards of a table; of a column that a shard lacks they are NULL.
+    """A SELECT of the rows of some shards of a table; columns that a shard lacks are NULL.
 
     ``folder``: SQL of the study's folder where the SELECT runs.
 
@@ -159,7 +159,7 @@ def read_shards_sql(study: Study, table: str, paths: Sequence[Path], folder: str
 
 
 def select_sql(table: Table, paths: Sequence[Path], lacking: Container[str]) -> str:
-    """As :func:`read_shards_sql`, for shards that are known to lack some columns, by whatever path they are read."""
+    """As :func:`read_shards_sql`, for any paths, with the columns that the shards lack."""
     return _select_sql(table, [literal(str(path)) for path in paths], lacking)
 
 

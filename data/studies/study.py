@@ -1,10 +1,10 @@
-"""A study on disk: where things lie in its folder, its manifest, and who may change it.
+"""A study on disk: the files in its folder, its manifest, and the lock for commands that change it.
 
 ::
 
     STUDY/
       study.json            the manifest
-      ledger.sqlite         the crawl's own book (originset.data.ledger.crawl_ledger), and ledger.leases beside it
+      ledger.sqlite         the crawl's ledger (originset.data.ledger.crawl_ledger), with ledger.leases
       captures/ab/<visit_id>.har.zst
       tables/<table>/<shard>.parquet
       study.duckdb          built in one go, replaced by rename
@@ -47,7 +47,7 @@ _FILES = re.compile(r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journ
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study's folder. Nothing is read or written until it is asked for."""
+    """A study's folder. Creating the object reads and writes nothing."""
 
     root: Path
 
@@ -139,7 +139,7 @@ class Study:
                     raise NotRegularError(errno.EINVAL, f"is {what}", str(path))
 
     def _without_manifest(self, problem: str) -> StudyError:
-        """A manifest only describes: the rest is whole without what it said."""
+        """The error for a missing or damaged manifest: all other data of the study can be used without it."""
         write = f'echo \'{{"format": {FORMAT}, "runs": []}}\' > {shlex.quote(str(self.manifest_path))}'
         return StudyError(self.root, problem, f"run: {write}; captures and tables are as they were")
 
@@ -153,7 +153,7 @@ class Study:
 
     @contextmanager
     def changing(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Hold the study for one command that changes it, and record the run in the manifest.
+        """Lock the study for one command that changes it, and record the run in the manifest.
 
         Yields a dictionary for the run's counts, which end up in the table ``runs``. A run that ended by an exception
         keeps ``ended_at`` null. The lock is the kernel's and ends with the process, however that ends.

@@ -12,9 +12,9 @@ _WITHIN = [ord("{"), ord("{"), ord("[")]
 
 
 def whole_entries(text: bytes) -> tuple[bytes, int] | None:
-    """A complete JSON text of the entries that are whole, and the byte from which on the rest is lost.
+    """A complete JSON text of the whole entries of a truncated file, and the byte offset where the rest is lost.
 
-    None where not one entry is whole: then nothing of the file can be used. Only ``log.entries`` is looked for.
+    None if no entry is whole, so that nothing of the file can be used. Only ``log.entries`` is searched.
     """
     open_brackets: list[int] = []
     keys: list[bytes] = []  # the last key at each depth
