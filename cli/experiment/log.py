@@ -12,7 +12,7 @@ import polars as pl
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE, make_folder
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.experiment.options import out_folder_option
+from originset.cli.experiment.experiment_options import out_folder_option
 from originset.data.errors import UsageError
 from originset.queries.experiment_periods import over_time, periods_of, window_of
 from originset.queries.figures.all_figures import Drawn, draw_own

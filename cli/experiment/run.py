@@ -12,12 +12,12 @@ from typing import Literal
 import click
 import polars as pl
 
+from originset.cli.common.command_namespace import enter_namespace
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import make_folder, write_text
-from originset.cli.common.namespace import enter_namespace
 from originset.cli.common.output import format_option, note, progress, write_rows
+from originset.cli.experiment.experiment_options import out_folder_option
 from originset.cli.experiment.log import draw_into
-from originset.cli.experiment.options import out_folder_option
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.experiment_phase import Phase, run_phase
 from originset.data.errors import UsageError

@@ -11,11 +11,11 @@ from typing import Any, cast
 import click
 import polars as pl
 
+from originset.cli.common.command_namespace import enter_namespace
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE, make_folder, write_text
-from originset.cli.common.namespace import enter_namespace
 from originset.cli.common.output import format_option, note, progress, write_rows
-from originset.cli.experiment.options import out_folder_option
+from originset.cli.experiment.experiment_options import out_folder_option
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, LatencyProfile, nearest_profile
