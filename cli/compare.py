@@ -137,8 +137,8 @@ def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFr
     """Each vantage or round against the first of them."""
     with open_database(study) as connection:
         apply_selection(connection, selection)
-        every = _Side.of(connection, by)
-    values = every.values
+        all_groups = _Side.of(connection, by)
+    values = all_groups.values
     unnamed = values.filter(pl.col("group").is_null()).select("site", "page").n_unique()
     values = values.drop_nulls("group")
     numeric = pl.col("group").cast(pl.Int64, strict=False)
@@ -150,7 +150,7 @@ def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFr
         note(f"{counted(unnamed, 'page')} {were} visited without a named {by}; those visits are left out")
     parts = []
     for name in names[1:]:
-        compared = _compared(every.group(names[0]), every.group(name), kind, by, f"{by} {name}: ")
+        compared = _compared(all_groups.group(names[0]), all_groups.group(name), kind, by, f"{by} {name}: ")
         label = [pl.lit(names[0]).alias(f"{by}_before"), pl.lit(name).alias(f"{by}_after")]
         parts.append(compared.select(*label, pl.all()))
     return pl.concat(parts)
@@ -163,7 +163,7 @@ def _remark(before: pl.DataFrame, after: pl.DataFrame, label: str = "") -> None:
             note(f"{label}{pages[0]['page'][0]} is compared with {pages[1]['page'][0]}")
         return
     for side, other, word in ((0, 1, "first"), (1, 0, "second")):
-        alone = pages[side].join(pages[other], on=["site", "page"], how="anti", nulls_equal=True).height
-        if alone:
-            are = "is" if alone == 1 else "are"
-            note(f"{label}{counted(alone, 'page')} {are} in the {word} only and left out")
+        unpaired = pages[side].join(pages[other], on=["site", "page"], how="anti", nulls_equal=True).height
+        if unpaired:
+            are = "is" if unpaired == 1 else "are"
+            note(f"{label}{counted(unpaired, 'page')} {are} in the {word} only and left out")

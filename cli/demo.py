@@ -139,7 +139,7 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
 
 
 def _program() -> str:
-    """What to type for this program: its name alone does not do where its virtual environment is not active."""
+    """The command to type for this program: a path if its virtual environment is not active."""
     script = Path(sys.executable).with_name("originset")
     return str(script) if shutil.which("originset") is None and script.exists() else "originset"
 

@@ -60,10 +60,10 @@ def rank_test(control: Numbers, experiment: Numbers) -> float:
 
     Between -1.96 and 1.96 the difference is not significant at 5 %. Each group has a number, and the numbers differ.
     """
-    both = pl.Series(np.concatenate([control, experiment]).astype(np.float64))
-    ours, theirs, n = control.size, experiment.size, both.len()
-    u = float(both.rank("average").head(ours).sum()) - ours * (ours + 1) / 2
-    tied = np.unique(both.to_numpy(), return_counts=True)[1].astype(np.float64)
+    pooled = pl.Series(np.concatenate([control, experiment]).astype(np.float64))
+    ours, theirs, n = control.size, experiment.size, pooled.len()
+    u = float(pooled.rank("average").head(ours).sum()) - ours * (ours + 1) / 2
+    tied = np.unique(pooled.to_numpy(), return_counts=True)[1].astype(np.float64)
     spread = ours * theirs / 12 * ((n + 1) - float((tied**3 - tied).sum()) / (n * (n - 1)))
     return (u - ours * theirs / 2) / sqrt(spread)
 

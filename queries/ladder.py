@@ -26,10 +26,12 @@ def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     counts, the ladder is one row without a rung that has the reason.
     """
     rows = rows_of(connection, "ladder_summary")
-    known = pl.col("rung").str.strip_suffix(_MOST).str.strip_suffix(_LEAST)
+    without_bound = pl.col("rung").str.strip_suffix(_MOST).str.strip_suffix(_LEAST)
     ladders = (*GROUP, "counts")
-    same = (pl.len().over(*ladders, known) == 2) & (pl.col("total").n_unique().over(*ladders, known) == 1)
-    named_once = rows.with_columns(pl.when(same).then(known).otherwise("rung").alias("rung"))
+    same = (pl.len().over(*ladders, without_bound) == 2) & (
+        pl.col("total").n_unique().over(*ladders, without_bound) == 1
+    )
+    named_once = rows.with_columns(pl.when(same).then(without_bound).otherwise("rung").alias("rung"))
     return named_once.unique([*ladders, "rung"], keep="first", maintain_order=True)
 
 

@@ -52,11 +52,11 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
     list of tldextract. ``jobs``: processes at once. Counts: captures read now, captures read before, captures refused,
     links left out if there are any.
     """
-    found = list(_folders(study))
-    folders = [folder for folder in found if folder.paths]
+    all_folders = list(_folders(study))
+    folders = [folder for folder in all_folders if folder.paths]
     _remove_shards_but(study, {CAPTURES + folder.name for folder in folders})
     counts = {"captures_read": 0, "captures_unchanged": 0, "captures_refused": 0}
-    if links := sum(folder.links for folder in found):
+    if links := sum(folder.links for folder in all_folders):
         counts["links_left_out"] = links
     task = progress.add_task("analyze captures", total=len(folders))
     changed: list[tuple[_Folder, str]] = []
@@ -103,10 +103,14 @@ def _folders(study: Study) -> Iterator[_Folder]:
         if name not in top.folders:
             yield _Folder(name, (), 1)
             continue
-        found = list_folder(captures, name)
-        paths = [captures / name / one for one in (*found.files, *found.folders, *found.others) if NAME.fullmatch(one)]
-        kept = tuple(sorted(path for path in paths if not path.is_symlink()))  # the reader refuses what is no file
-        yield _Folder(name, kept, len(paths) - len(kept))
+        listing = list_folder(captures, name)
+        paths = [
+            captures / name / one for one in (*listing.files, *listing.folders, *listing.others) if NAME.fullmatch(one)
+        ]
+        capture_paths = tuple(
+            sorted(path for path in paths if not path.is_symlink())
+        )  # the reader refuses what is no file
+        yield _Folder(name, capture_paths, len(paths) - len(capture_paths))
 
 
 def _is_current(study: Study, folder: _Folder, stamp: str) -> bool:
@@ -132,8 +136,8 @@ def _read_folder(
     tables["rejects"] = reject_rows(refused)
     for table in _WRITTEN:
         write_shard(study, table, CAPTURES + folder.name, tables[table])
-    with replacing(noted, below=study.root) as beside:
-        beside.write_text(stamp)
+    with replacing(noted, below=study.root) as temporary:
+        temporary.write_text(stamp)
     return len(refused)
 
 
@@ -157,8 +161,8 @@ def _tables_of(
     except (ArithmeticError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         failure = error
         if len(paths) == 1:
-            found = InputError(_source(paths[0]), "no-rows", f"no rows can be made of it ({type(error).__name__})")
-            return CaptureBatch(suffix_list).tables(), [found]
+            problem = InputError(_source(paths[0]), "no-rows", f"no rows can be made of it ({type(error).__name__})")
+            return CaptureBatch(suffix_list).tables(), [problem]
     good: list[Path] = []
     refused = []
     for path in paths:

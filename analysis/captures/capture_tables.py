@@ -115,12 +115,12 @@ class CaptureBatch:
             schema={"visit_id": pl.String, "connection_id": pl.Int64, "credentials": pl.String},
         ).unique(["visit_id", "connection_id"])
         rows = rows.join(modes, on=["visit_id", "connection_id"], how="left", maintain_order="left")
-        said = pl.DataFrame(
+        credentials = pl.DataFrame(
             self._credentials,
             schema={"visit": rows.schema["visit"], "place": rows.schema["place"], "said": pl.String},
             orient="row",
         )
-        rows = rows.join(said, on=["visit", "place"], how="left", maintain_order="left")
+        rows = rows.join(credentials, on=["visit", "place"], how="left", maintain_order="left")
         return rows.with_columns(
             pl.coalesce("said", "credentials", pl.lit("unknown")).alias("credentials"),
             map_distinct(rows["frame_url"], self._site_of).alias("frame_site"),

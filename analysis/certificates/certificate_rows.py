@@ -84,10 +84,10 @@ def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Ce
             return Certificate(certificate_id, der_bytes=len(der), chain=chain, problem=problems[0])
         subject = tried("subject", lambda: loaded.subject)
         issuer = tried("issuer", lambda: loaded.issuer)
-        given = tried("names", lambda: _alternative_names(loaded))
-        if given is None:  # for whatever reason: the names themselves may be in order
-            given = tried("names alone", lambda: alternative_names(loaded.tbs_certificate_bytes))
-        names = None if given is None else _normalised(given, problems)
+        names_in_order = tried("names", lambda: _alternative_names(loaded))
+        if names_in_order is None:  # for whatever reason: the names themselves may be in order
+            names_in_order = tried("names alone", lambda: alternative_names(loaded.tbs_certificate_bytes))
+        names = None if names_in_order is None else _normalised(names_in_order, problems)
         return Certificate(
             certificate_id,
             subject=None if subject is None else subject.rfc4514_string(),
@@ -125,8 +125,8 @@ class CertificateDetails(Protocol):
 
 def certificate_from_details(details: CertificateDetails) -> Certificate:
     """A certificate from a HAR's TLS details; its id is a digest of them, because the DER is not known."""
-    known = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
-    digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    facts = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     problems: list[str] = []
     return Certificate(
         f"fields-{digest}",
@@ -143,7 +143,7 @@ def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.Data
     """Rows of both tables, one for each certificate; of several chains the first in sort order."""
     ordered = sorted(certificates, key=lambda one: (one.chain is None, one.chain or ()), reverse=True)
     distinct = list({certificate.certificate_id: certificate for certificate in ordered}.values())
-    named = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
+    certificate_names = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
     distinguished = {certificate.certificate_id: (certificate.subject, certificate.issuer) for certificate in distinct}
     rows: dict[str, list[object]] = {
         "certificate_id": [certificate.certificate_id for certificate in distinct],
@@ -167,9 +167,9 @@ def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.Data
         "problem": [certificate.problem for certificate in distinct],
     }
     names: dict[str, list[object]] = {
-        "certificate_id": [certificate.certificate_id for certificate, _ in named],
-        "name": [name for _, name in named],
-        "wildcard": [name.startswith("*.") for _, name in named],
+        "certificate_id": [certificate.certificate_id for certificate, _ in certificate_names],
+        "name": [name for _, name in certificate_names],
+        "wildcard": [name.startswith("*.") for _, name in certificate_names],
     }
     return {
         "certificates": pl.DataFrame(rows, schema=TABLES["certificates"].polars_schema),
@@ -188,10 +188,10 @@ def normalise_name(name: str) -> str | None:
 
 def _normalised(names: Iterable[str], problems: list[str]) -> tuple[str, ...]:
     """Distinct names in their order; how many are not names is added to ``problems``."""
-    given = list(names)
-    read = [normalise_name(name) for name in given]
+    raw_names = list(names)
+    read = [normalise_name(name) for name in raw_names]
     if refused := read.count(None):
-        problems.append(f"{refused} of {len(given)} names are no host names")
+        problems.append(f"{refused} of {len(raw_names)} names are no host names")
     return tuple(dict.fromkeys(name for name in read if name is not None))
 
 

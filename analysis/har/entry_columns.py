@@ -204,14 +204,14 @@ class EntryColumns:
         for (_, names), series in zip(_COLUMNS, self._series, strict=True):
             joined = pl.concat(series, rechunk=True)
             series[:] = [joined]
-            every = (
+            all_columns = (
                 pl.col(joined.name).gather_every(len(names), place).alias(name) for place, name in enumerate(names)
             )
-            columns += joined.to_frame().select(every).get_columns()
+            columns += joined.to_frame().select(all_columns).get_columns()
         for name, kind in _SPARSE_COLUMNS.items():
             column = pl.Series(name, [None], dtype=kind).new_from_index(0, self.entries)
-            if known := self._sparse[name]:
-                column.scatter(list(known), pl.Series(list(known.values()), dtype=kind))
+            if sparse_values := self._sparse[name]:
+                column.scatter(list(sparse_values), pl.Series(list(sparse_values.values()), dtype=kind))
             columns.append(column)
         return pl.DataFrame(columns)
 

@@ -96,29 +96,29 @@ def connection_ids(entries: Sequence[Entry], recorder: Recorder) -> list[str | N
     """
     if not recorder.connection_ids:
         return [None] * len(entries)
-    given: list[str | int | None]
+    raw_ids: list[str | int | None]
     if recorder.connections_inferred:
-        given = [entry.socket for entry in entries]
+        raw_ids = [entry.socket for entry in entries]
     else:
-        given = [entry.connection_id for entry in entries]
-        if given.count(None) == len(given):
-            given = [entry.connection for entry in entries]
-            if recorder.name != "originset" and _are_ports(given, entries):
+        raw_ids = [entry.connection_id for entry in entries]
+        if raw_ids.count(None) == len(raw_ids):
+            raw_ids = [entry.connection for entry in entries]
+            if recorder.name != "originset" and _are_ports(raw_ids, entries):
                 return [None] * len(entries)
-    return [None if value is None or value in _NO_IDS else str(value) for value in given]
+    return [None if value is None or value in _NO_IDS else str(value) for value in raw_ids]
 
 
 def _are_ports(given: Sequence[str | int | None], entries: Sequence[Entry]) -> bool:
-    seen = False
+    has_port = False
     for value, entry in zip(given, entries, strict=True):
         if value is None or value in {"", "0", 0}:
             continue
-        seen = True
+        has_port = True
         url = entry.request.url or ""
         expected = "443" if url.startswith(("https:", "wss:")) else "80"
         if str(value) != expected and f":{value}" not in url:
             return False
-    return seen
+    return has_port
 
 
 def connection_moments(entry: Entry) -> tuple[float, float] | None:

@@ -56,8 +56,8 @@ def normalise_protocol(text: str) -> str | None:
     version: Chromium's DevTools write it for SPDY and for HTTP/2 where the response does not say what ALPN chose.
     """
     name = text.strip().lower()
-    if found := _EXACT.get(name):
-        return found
+    if exact := _EXACT.get(name):
+        return exact
     return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(name)), None)
 
 

@@ -56,7 +56,7 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
         pl.col("server_ip").is_null().all().alias("no_addresses"),
         pl.col("started").is_null().any().alias("no_times"),
     )
-    told = pl.DataFrame(
+    page_facts = pl.DataFrame(
         {
             "visit": range(len(visits)),
             "preserved_log": [facts.later and facts.recorder.name not in _DRIVING for facts in visits],
@@ -69,10 +69,10 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
         schema_overrides={"visit": pl.Int64},
     )
     frame = (
-        told.join(flags, on="visit", how="left")
+        page_facts.join(flags, on="visit", how="left")
         .join(_warm(on_network), on="visit", how="left")
         .join(_cached_hosts(on_network), on="visit", how="left")
-        .join(_begun(requests), on="visit", how="left")
+        .join(_started(requests), on="visit", how="left")
         .join(_loads(on_network), on="visit", how="left")
         .sort("visit")
     )
@@ -85,19 +85,19 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
     return frame.select(listed.list.drop_nulls().alias("quality")).to_series()
 
 
-def _begun(requests: pl.DataFrame) -> pl.DataFrame:
+def _started(requests: pl.DataFrame) -> pl.DataFrame:
     return requests.group_by("visit").agg(pl.col("bare").drop_nulls().unique().alias("addresses"))
 
 
 def _without_document() -> pl.Expr:
     """The log has requests, but none for the page's own URL, in any spelling."""
     bare = pl.col("asked").str.replace("#.*", "")
-    known = pl.any_horizontal(
+    has_document = pl.any_horizontal(
         pl.col("addresses").list.contains(bare.fill_null("")),
         pl.col("addresses").list.contains((bare + "/").fill_null("")),
         pl.col("addresses").list.contains(bare.str.strip_suffix("/").fill_null("")),
     )
-    return bare.is_not_null() & pl.col("addresses").is_not_null() & ~known
+    return bare.is_not_null() & pl.col("addresses").is_not_null() & ~has_document
 
 
 def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
@@ -114,9 +114,9 @@ def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
 def _several_loads() -> pl.Expr:
     """The first document was loaded again, or the page's own document came after another one."""
     first, title = pl.col("documents").list.first(), pl.col("titled").str.replace("#.*", "")
-    again = pl.col("first_loads") > 1
+    loaded_again = pl.col("first_loads") > 1
     moved = (title != first) & pl.col("documents").list.contains(title)
-    return (again | moved.fill_null(value=False)).fill_null(value=False)
+    return (loaded_again | moved.fill_null(value=False)).fill_null(value=False)
 
 
 def _unloaded(facts: VisitFacts) -> bool:

@@ -72,11 +72,11 @@ def canonical_addresses(frame: pl.DataFrame) -> pl.Series:
 def _protocols(frame: pl.DataFrame) -> list[pl.Series]:
     """``protocol`` and ``protocol_raw``: from the first of three fields with a known spelling."""
     places = ("entry_protocol", "response_protocol", "request_protocol")
-    known = frame.select(normalise_protocols(frame[place]).alias(place) for place in places)
-    raw = [pl.when(known[place].is_not_null()).then(pl.col(place)) for place in places]
+    protocols = frame.select(normalise_protocols(frame[place]).alias(place) for place in places)
+    raw = [pl.when(protocols[place].is_not_null()).then(pl.col(place)) for place in places]
     spelt = [pl.col(place).replace("", None) for place in places]
     return [
-        known.select(pl.coalesce(places).alias("protocol")).to_series(),
+        protocols.select(pl.coalesce(places).alias("protocol")).to_series(),
         frame.select(pl.coalesce(*raw, *spelt).alias("protocol_raw")).to_series(),
     ]
 
@@ -168,8 +168,8 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
     ).with_columns((number.is_null() & pl.col("connection").is_not_null()).any().over("visit").alias("named"))
     ids = number
     if frame["named"].any():
-        counted = pl.col("connection").rank("dense").over("visit").cast(pl.Int64)
-        ids = pl.when(pl.col("named")).then(counted).otherwise(number)
+        ranks = pl.col("connection").rank("dense").over("visit").cast(pl.Int64)
+        ids = pl.when(pl.col("named")).then(ranks).otherwise(number)
     return frame.with_columns(ids.alias("connection_id")).with_columns(
         pl.when(pl.col("connection_id").is_not_null()).then(pl.col("connection_source")).alias("connection_source")
     )
@@ -195,23 +195,25 @@ def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
     """
     columns = ("visit", "place", "request_id", "bare", "initiator_place", "initiator_url", "redirect")
     rows = frame.select(columns).with_row_index("row")
-    bare, wanted = pl.col("bare"), pl.col("initiator_url")
+    bare, initiator_url = pl.col("bare"), pl.col("initiator_url")
     addressed = rows.select("row", "request_id", _within_visit(bare)).filter(pl.col("address").is_not_null())
-    naming = rows.filter(wanted.is_not_null()).select("row", _within_visit(wanted.str.replace(_FRAGMENT, "")))
-    found = rows.select("row").join(_latest_earlier(naming, addressed, "named"), on="row", how="left")
+    naming = rows.filter(initiator_url.is_not_null()).select(
+        "row", _within_visit(initiator_url.str.replace(_FRAGMENT, ""))
+    )
+    by_name = rows.select("row").join(_latest_earlier(naming, addressed, "named"), on="row", how="left")
     redirecting = rows.filter(bare.is_not_null() & pl.col("redirect").is_not_null())
     if len(redirecting):
         aiming = _with_targets(redirecting).select("row", "request_id", _within_visit(pl.col("target")))
         aimed_at = addressed.select("row", "address").join(aiming, on="address", how="semi", maintain_order="left")
-        found = found.join(_latest_earlier(aimed_at, aiming, "redirected"), on="row", how="left")
+        by_name = by_name.join(_latest_earlier(aimed_at, aiming, "redirected"), on="row", how="left")
     pointing = rows.filter(pl.col("initiator_place").is_not_null()).select("row", "visit", "initiator_place")
     if len(pointing):
         pointed_at = rows.select("visit", "place", "request_id", pl.col("row").alias("of"))
         pointed = pointing.join(pointed_at, left_on=["visit", "initiator_place"], right_on=["visit", "place"])
         earlier = pointed.filter(pl.col("of") < pl.col("row")).select("row", pl.col("request_id").alias("pointed"))
-        found = found.join(earlier, on="row", how="left")
-    by_trust = [name for name in ("pointed", "named", "redirected") if name in found.columns]
-    return frame.with_columns(found.sort("row").select(pl.coalesce(by_trust).alias("initiator_id")).to_series())
+        by_name = by_name.join(earlier, on="row", how="left")
+    by_trust = [name for name in ("pointed", "named", "redirected") if name in by_name.columns]
+    return frame.with_columns(by_name.sort("row").select(pl.coalesce(by_trust).alias("initiator_id")).to_series())
 
 
 def _with_targets(redirecting: pl.DataFrame) -> pl.DataFrame:
@@ -263,8 +265,8 @@ def error_code(text: str) -> str | None:
     text = text.strip()
     if _CODE.fullmatch(text):
         return text
-    found = _CODE_WITHIN.search(text)
-    return found[0] if found else "other" if text else None
+    match = _CODE_WITHIN.search(text)
+    return match[0] if match else "other" if text else None
 
 
 def mime_type(content_type: str) -> str | None:
@@ -274,9 +276,9 @@ def mime_type(content_type: str) -> str | None:
 
 
 def _bytes() -> pl.Expr:
-    whole = pl.coalesce(
+    total = pl.coalesce(
         *(pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in ("transferred", "response_transferred"))
     )
     sizes = pl.col("headers_size"), pl.col("body_size")
     parts = pl.when((sizes[0] >= 0) & (sizes[1] >= 0)).then(sizes[0] + sizes[1])
-    return pl.coalesce(whole, parts).cast(pl.Int64, strict=False)
+    return pl.coalesce(total, parts).cast(pl.Int64, strict=False)

@@ -88,8 +88,10 @@ class HarBatch:
         """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
         rows = request_rows(self._entry_columns, keep_secrets=self._keep_secrets)
         chains = [
-            from_chain(found) if isinstance(found, tuple) else [certificate_from_details(found)]
-            for found in self._entry_columns.certificates
+            from_chain(certificate_facts)
+            if isinstance(certificate_facts, tuple)
+            else [certificate_from_details(certificate_facts)]
+            for certificate_facts in self._entry_columns.certificates
         ]
         return {
             "visits": visit_rows(self._entry_columns.visits, rows, keep_secrets=self._keep_secrets),
@@ -121,18 +123,18 @@ def decode_whole_entries(text: bytes, source: str) -> tuple[Log, InputError | No
     try:
         return decode(text, source), None
     except InputError as error:
-        if error.reason != "truncated" or (found := whole_entries(text)) is None:
+        if error.reason != "truncated" or (whole_part := whole_entries(text)) is None:
             raise
-        whole, end = found
-        log = decode(whole, source)
+        entries_text, end = whole_part
+        log = decode(entries_text, source)
         detail = f"cut off: {len(log.entries)} whole entries are kept, the rest is lost"
         return log, InputError(source, "truncated", detail, end)
 
 
 def finished_requests(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows with exactly the columns of ``requests``; what a HAR does not have is NULL."""
-    known = rows.with_columns(pl.lit("unknown").alias("credentials")) if "credentials" not in rows.columns else rows
-    return known.select(
-        pl.col(name).cast(kind) if name in known.columns else pl.lit(None, kind).alias(name)
+    complete = rows.with_columns(pl.lit("unknown").alias("credentials")) if "credentials" not in rows.columns else rows
+    return complete.select(
+        pl.col(name).cast(kind) if name in complete.columns else pl.lit(None, kind).alias(name)
         for name, kind in TABLES["requests"].polars_schema.items()
     )

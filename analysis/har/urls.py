@@ -87,12 +87,12 @@ def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
     frame = frame.with_columns(scheme).with_columns(pl.when((gap == "") & web).then(place).alias("authority"))
     authorities = frame["authority"].drop_nulls().unique()
     split = [split_authority(authority.partition("?")[0]) for authority in authorities]
-    known = pl.DataFrame(
+    parsed = pl.DataFrame(
         {"authority": authorities, "host": [host for host, _ in split], "port": [port for _, port in split]},
         schema={"authority": pl.String, "host": pl.String, "port": pl.Int32},
     )
     default = pl.col("scheme").replace_strict(DEFAULT_PORTS, default=None, return_dtype=pl.Int32)
-    frame = frame.join(known, on="authority", how="left", maintain_order="left").with_columns(
+    frame = frame.join(parsed, on="authority", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("host").is_not_null()).then(pl.coalesce("port", default)).alias("port")
     )
     url = frame["given"].alias("url") if keep_secrets else _redacted(frame)
@@ -101,8 +101,8 @@ def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
 
 def _scheme(head: str) -> str | None:
     """The scheme of a URL, in lower case, from its text up to the first slash."""
-    found = _SCHEME.match(head)
-    return found[1].lower() if found else None
+    match = _SCHEME.match(head)
+    return match[1].lower() if match else None
 
 
 def _redacted(frame: pl.DataFrame) -> pl.Series:
@@ -111,13 +111,13 @@ def _redacted(frame: pl.DataFrame) -> pl.Series:
     web = pl.col("authority").is_not_null()
     rows = frame.select("given", "bare", web.alias("web")).with_row_index("row").filter(bare.is_not_null())
     # What costs more is asked only about URLs that something cheaper has found.
-    named = rows.filter(bare.str.contains_any(list(SECRET_PARTS), ascii_case_insensitive=True))
+    with_secret_names = rows.filter(bare.str.contains_any(list(SECRET_PARTS), ascii_case_insensitive=True))
     encoded = rows.filter(bare.str.contains(r"[%@\\\x00-\x20\x7f]|[^\x00-\x7f]"))
     suspect = pl.concat(
         [
             rows.filter(~pl.col("web") | (bare.str.len_bytes() > MAX_URL)),
-            named.filter(bare.str.contains(MAY_NAME_SECRET)),
-            named.filter(bare.str.contains(MAY_END_IN_SECRET)),
+            with_secret_names.filter(bare.str.contains(MAY_NAME_SECRET)),
+            with_secret_names.filter(bare.str.contains(MAY_END_IN_SECRET)),
             encoded.filter(bare.str.contains(MAY_HIDE_SECRET)),
         ]
     ).unique("row")

@@ -32,8 +32,8 @@ def imported_files(visits: Path) -> pl.DataFrame:
             rows = pl.read_parquet(file, columns=["source", "source_sha256", "quality"])
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return nothing
-    known = rows.filter(pl.col("source_sha256").is_not_null())
-    return known.group_by("source", "source_sha256", maintain_order=True).agg(_CUT_OFF.any().alias("cut_off"))
+    imported = rows.filter(pl.col("source_sha256").is_not_null())
+    return imported.group_by("source", "source_sha256", maintain_order=True).agg(_CUT_OFF.any().alias("cut_off"))
 
 
 def cut_off_sources(study: Study) -> set[str]:
@@ -45,9 +45,9 @@ def cut_off_sources(study: Study) -> set[str]:
 def remove_replaced(study: Study) -> None:
     """Remove the rows of truncated files if the whole file is in the study too."""
     by_shard = {path: imported_files(path) for path in _visits(study)}
-    whole = {source for files in by_shard.values() for source in files.filter(~pl.col("cut_off"))["source"]}
+    whole_sources = {source for files in by_shard.values() for source in files.filter(~pl.col("cut_off"))["source"]}
     for path, files in by_shard.items():
-        replaced = set(files.filter("cut_off")["source"]) & whole
+        replaced = set(files.filter("cut_off")["source"]) & whole_sources
         if replaced and all(is_usable(study, table, path.stem) for table in _TABLES):
             _remove(study, path, replaced)
 
@@ -61,5 +61,5 @@ def _remove(study: Study, visits: Path, sources: set[str]) -> None:
     rows = read_shard(study, "visits", visits)
     removed = rows.filter(pl.col("source").is_in(list(sources)) & _CUT_OFF)["visit_id"].implode()
     for table in _TABLES:
-        held = read_shard(study, table, shard_path(study, table, visits.stem))
-        write_shard(study, table, visits.stem, held.filter(~pl.col("visit_id").is_in(removed)))
+        visit_rows = read_shard(study, table, shard_path(study, table, visits.stem))
+        write_shard(study, table, visits.stem, visit_rows.filter(~pl.col("visit_id").is_in(removed)))

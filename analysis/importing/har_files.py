@@ -74,22 +74,22 @@ def find_files(paths: Sequence[Path]) -> list[HarFile]:
     Raises:
         UsageError: a path does not exist, and matches nothing; or a folder has no file that may be meant.
     """
-    found: dict[Path, HarFile] = {}
+    files_by_path: dict[Path, HarFile] = {}
     for path in paths:
         if str(path) == STDIN:
-            found.setdefault(path, HarFile(path, STDIN))
+            files_by_path.setdefault(path, HarFile(path, STDIN))
             continue
-        for named in [path] if path.exists() else _matches(path):
-            whole = Path(os.path.realpath(named))  # unlike resolve, it takes a link that leads to itself
-            if not named.is_dir():
-                found.setdefault(whole, HarFile(whole, named.name))
+        for path_or_match in [path] if path.exists() else _matches(path):
+            real_path = Path(os.path.realpath(path_or_match))  # unlike resolve, it takes a link that leads to itself
+            if not path_or_match.is_dir():
+                files_by_path.setdefault(real_path, HarFile(real_path, path_or_match.name))
                 continue
-            within = _files_within(whole)
+            within = _files_within(real_path)
             if not within:
                 raise UsageError(f"{path} holds no file that is named like a HAR")
             for file in within:
-                found.setdefault(file.path, file)
-    return list(found.values())
+                files_by_path.setdefault(file.path, file)
+    return list(files_by_path.values())
 
 
 def _files_within(folder: Path) -> list[HarFile]:
@@ -121,7 +121,7 @@ def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
             yield from _stdin()
             return
         with file.path.open("rb") as opened:
-            yield from _read(opened, file, file.path.stat().st_size)
+            yield from _hars_of_stream(opened, file, file.path.stat().st_size)
     except OSError as error:
         yield InputError(file.source, "unreadable", f"cannot be read ({error.strerror or error})")
     except InputError as error:
@@ -132,13 +132,13 @@ def _stdin() -> Iterator[HarText | ExportFile | InputError]:
     """Stdin, with a path made from its content, so that the same content is the same source."""
     content = _bounded(sys.stdin.buffer, STDIN)
     source = f"stdin-{hashlib.sha256(content).hexdigest()[:16]}"
-    for found in _read(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
-        if isinstance(found, ExportFile):
+    for har in _hars_of_stream(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
+        if isinstance(har, ExportFile):
             raise InputError(source, "not-har", "rows of a table are read from files; name the file")
-        yield found
+        yield har
 
 
-def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | ExportFile | InputError]:
+def _hars_of_stream(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | ExportFile | InputError]:
     beginning = opened.read(4)
     opened.seek(0)
     if beginning == b"PAR1":
@@ -202,11 +202,11 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
 
 
 def _members_or_none(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
-    found = False
+    has_members = False
     for member in _members(opened, source):
-        found = True
+        has_members = True
         yield member
-    if not found:
+    if not has_members:
         yield InputError(source, "no-har", "no HAR is in this archive")
 
 

@@ -102,12 +102,12 @@ def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> 
     try:
         for number, row in enumerate(_read_rows(file), 1):
             try:
-                kept = _kept_row(row, f"{file.source}#{number}")
+                spilled_row = _kept_row(row, f"{file.source}#{number}")
             except InputError as error:
                 summary.refused.append(error)
                 continue
-            encoded = _encoder.encode(kept)
-            part = parts[zlib.crc32("\0".join(kept.key).encode()) % len(parts)]
+            encoded = _encoder.encode(spilled_row)
+            part = parts[zlib.crc32("\0".join(spilled_row.key).encode()) % len(parts)]
             part.write(len(encoded).to_bytes(4, "big") + encoded)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
         detail = f"cut off or damaged after row {number}; the rows before it are kept ({error})"
@@ -179,8 +179,8 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _SpilledRow:
 def _import_part(part: BinaryIO, importer: Importer) -> None:
     pages: dict[tuple[str, str, str], list[_SpilledRow]] = {}
     while size := part.read(4):
-        kept = _kept.decode(part.read(int.from_bytes(size, "big")))
-        pages.setdefault(kept.key, []).append(kept)
+        spilled_row = _kept.decode(part.read(int.from_bytes(size, "big")))
+        pages.setdefault(spilled_row.key, []).append(spilled_row)
     for key in sorted(pages):
         for root, rows in _visits(pages.pop(key)):
             requests = sorted((row for row in rows if row.entry is not None), key=lambda row: (row.index, row.digest))
@@ -216,7 +216,7 @@ def _visit(
     page = of_page.page if of_page is not None and of_page.page is not None else Page()
     page.address = address
     browser, version = named_browser(page.browser, page.browser_version)
-    told = of_page or rows[0]
+    page_rows = of_page or rows[0]
     return VisitFacts(
         visit_id=import_visit_id(source, 0),
         source=source,
@@ -226,7 +226,7 @@ def _visit(
         browser=browser,
         browser_version=version,
         page=page,
-        rank=told.rank,
+        rank=page_rows.rank,
         profile=client or None,
-        page_kind=None if told.is_root_page is None else "landing" if told.is_root_page else "internal",
+        page_kind=None if page_rows.is_root_page is None else "landing" if page_rows.is_root_page else "internal",
     )

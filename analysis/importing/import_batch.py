@@ -109,15 +109,15 @@ class Importer:
 
     def read(self, file: HarFile) -> None:
         """Read all HARs of a file; a file with rows of HTTP Archive's tables is only added to ``summary.exports``."""
-        for found in read_texts(file):
-            if isinstance(found, ExportFile):
-                self.summary.exports.append(found.file)
+        for har in read_texts(file):
+            if isinstance(har, ExportFile):
+                self.summary.exports.append(har.file)
                 continue
             self.summary.files += 1
-            if isinstance(found, InputError):
-                self.summary.refused.append(found)
+            if isinstance(har, InputError):
+                self.summary.refused.append(har)
             else:
-                self._take(found)
+                self._take(har)
 
     def _take(self, har: HarText) -> None:
         sha256 = hashlib.sha256(har.text).hexdigest()
@@ -147,11 +147,11 @@ class Importer:
 
     def _is_new(self, source: str, sha256: str, text: bytes | None = None) -> bool:
         """Whether to import it: its path is not in the study, or only truncated, and this file is whole."""
-        known = self._known.get(source)
-        if known == sha256:
+        known_sha256 = self._known.get(source)
+        if known_sha256 == sha256:
             self.summary.already += 1
             return False
-        if known is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):
+        if known_sha256 is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):
             return True
         detail = "another file of this path is in the study already; rename it or its folder"
         self.summary.refused.append(InputError(source, "path-taken", detail))
@@ -219,10 +219,10 @@ def _limits(tables: dict[str, pl.DataFrame]) -> list[FileLimits]:
         pl.col("inferred").fill_null(value=False).any(),
         pl.col("quality").filter(pl.col("error").ne_missing("empty")).alias("pages"),
     )
-    found = []
+    limits_of_files = []
     for source, recorder, by_socket, pages in of_files.iter_rows():
         words = [set(page) for page in pages]
-        # A recorder cannot tell what none of its file's pages tell; the rest is true of a file if it is of a page.
+        # What the recorder cannot know is missing on all pages; other limits of one page are limits of the file.
         limits = set().union(*words) - {word for word in _UNTOLD if not all(word in page for page in words)}
-        found.append(FileLimits(source, recorder, by_socket, tuple(sorted(limits))))
-    return found
+        limits_of_files.append(FileLimits(source, recorder, by_socket, tuple(sorted(limits))))
+    return limits_of_files

@@ -28,8 +28,8 @@ def keep_file(study: Study, text: bytes, source: str, sha256: str, *, keep_secre
     """Keep a copy of a HAR, as it is if secrets are kept."""
     if not keep_secrets:
         text = msgspec.json.encode({"log": _redacted(decode_whole_entries(text, source)[0])})
-    with replacing(kept_path(study, sha256), private=True, below=study.root) as beside:
-        beside.write_bytes(zstandard.compress(text, 3))
+    with replacing(kept_path(study, sha256), private=True, below=study.root) as temporary:
+        temporary.write_bytes(zstandard.compress(text, 3))
 
 
 def _redacted(log: Log) -> Log:

@@ -56,9 +56,9 @@ def merge_studies(study: Study, sources: Sequence[Study], progress: Progress) ->
     summary = MergeSummary()
     task = progress.add_task("merge", total=len(sources))
     for source in sources:
-        new, known, links = merge_captures(target, source)
+        new, already_there, links = merge_captures(target, source)
         summary.captures += new
-        summary.visits_in_both += known
+        summary.visits_in_both += already_there
         summary.links_left_out += links
         _imports(study, source, summary)
         live_answers.merge_answers(study, source)
@@ -72,10 +72,10 @@ def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
     imports = [path for path in shard_paths(source, "visits") if path.stem.startswith(IMPORT)]
     if not imports:
         return
-    known = scan(study, "visits").select("visit_id").collect()
+    known_visits = scan(study, "visits").select("visit_id").collect()
     for path in imports:
         visits = read_shard(source, "visits", path)
-        new = visits.join(known, on="visit_id", how="anti")
+        new = visits.join(known_visits, on="visit_id", how="anti")
         summary.visits_in_both += visits.height - new.height
         if new.is_empty():
             continue
@@ -85,7 +85,7 @@ def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
             rows = new if table == "visits" else _rows(source, table, path.stem, new)
             if rows is not None:
                 write_shard(study, table, shard, rows)
-        known = pl.concat([known, new.select("visit_id")])
+        known_visits = pl.concat([known_visits, new.select("visit_id")])
         summary.imported_visits += new.height
 
 

@@ -59,8 +59,8 @@ class _Folder:
             if status.st_size > MAX_BYTES:
                 raise _too_large(source, name)
             # A capture is never written to, only replaced by rename: two studies of one user may share the file.
-            alone = status.st_uid == os.geteuid() and not status.st_mode & 0o077
-            if not (alone and self._link(name, source)):
+            is_private = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+            if not (is_private and self._link(name, source)):
                 self._copy(name, file, source)
         return True
 
@@ -74,7 +74,10 @@ class _Folder:
         return True
 
     def _copy(self, name: str, file: BinaryIO, source: Path) -> None:
-        with replacing(self._folder / name, private=True, below=self._folder) as beside, beside.open("wb") as copy:
+        with (
+            replacing(self._folder / name, private=True, below=self._folder) as temporary,
+            temporary.open("wb") as copy,
+        ):
             while part := _read(file, source / name):
                 copy.write(part)
 
@@ -96,7 +99,7 @@ class _Bucket:
 
     def __init__(self, store: BucketStore) -> None:
         self._store = store
-        self._there = {_name(kept.visit_id) for kept in store.captures()}
+        self._there = {_name(stored.visit_id) for stored in store.captures()}
 
     def has(self, name: str) -> bool:
         return name in self._there
@@ -134,31 +137,31 @@ def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
         StudyError: something in the source's folder cannot be a capture.
         ClusterError: S3 storage is not reached or refuses.
     """
-    known = links = 0
+    already_there = links = 0
     bucket = bucket_of(source)
 
     def new() -> Iterator[Callable[[], bool]]:
-        nonlocal known, links
+        nonlocal already_there, links
         if bucket is not None:
-            for kept in bucket.captures():
-                if target.has(_name(kept.visit_id)):
-                    known += 1
+            for stored in bucket.captures():
+                if target.has(_name(stored.visit_id)):
+                    already_there += 1
                 else:
-                    yield partial(target.copy, kept.visit_id, bucket)
+                    yield partial(target.copy, stored.visit_id, bucket)
             return
         captures = captures_folder(source)
         top = list_folder(captures)
         links += sum(FOLDER.fullmatch(name) is not None for name in (*top.files, *top.others))
         for folder in filter(FOLDER.fullmatch, top.folders):
-            found = list_folder(captures, folder)
-            links += sum(NAME.fullmatch(name) is not None for name in (*found.folders, *found.others))
-            for name in (f"{folder}/{file}" for file in found.files if NAME.fullmatch(file)):
+            listing = list_folder(captures, folder)
+            links += sum(NAME.fullmatch(name) is not None for name in (*listing.folders, *listing.others))
+            for name in (f"{folder}/{file}" for file in listing.files if NAME.fullmatch(file)):
                 if target.has(name):
-                    known += 1
+                    already_there += 1
                 else:
                     yield partial(target.take, name, captures)
 
-    return _all_done(new()), known, links
+    return _all_done(new()), already_there, links
 
 
 def _all_done(calls: Iterator[Callable[[], bool]]) -> int:

@@ -20,9 +20,9 @@ def address_kinds(addresses: pl.Series) -> pl.Series:
         ValueError: something is NULL or no address.
     """
     prefixes, kinds = _special()
-    found = prefixes.find(addresses)
-    assert (found != NO_PREFIX).all(), "0.0.0.0/0 and ::/0 hold every address"  # noqa: S101 - no input can break it
-    return pl.Series("kind", kinds[found], dtype=pl.String)
+    positions = prefixes.find(addresses)
+    assert (positions != NO_PREFIX).all(), "0.0.0.0/0 and ::/0 hold every address"  # noqa: S101 - no input can break it
+    return pl.Series("kind", kinds[positions], dtype=pl.String)
 
 
 def address_rows(

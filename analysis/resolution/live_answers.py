@@ -100,24 +100,30 @@ def _secure_hosts(study: Study) -> pl.DataFrame:
 
 
 def _places(study: Study, secure: pl.DataFrame, *, again: bool, refused_too: bool) -> pl.DataFrame:
-    named = scan(study, "certificates").filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
+    with_names = scan(study, "certificates").filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
     connections = scan(study, "connections").filter(pl.col("tls").ne_missing(other=False)).with_columns(
         pl.col("first_host").alias("host"), pl.col("port").fill_null(443)
     )  # fmt: skip
     ours = connections.drop_nulls("host").join(secure.lazy(), on=["visit_id", "host"], how="semi")
-    without = ours.join(named, on="certificate_id", how="anti").select(_PLACE)
-    alone = secure.lazy().filter(pl.col("connection_id").is_null()).select(_PLACE)
-    shown = ours.join(named, on="certificate_id", how="semi").select("visit_id", "host", "port").unique()
+    without = ours.join(with_names, on="certificate_id", how="anti").select(_PLACE)
+    without_connection = secure.lazy().filter(pl.col("connection_id").is_null()).select(_PLACE)
+    with_certificate = (
+        ours.join(with_names, on="certificate_id", how="semi").select("visit_id", "host", "port").unique()
+    )
     # A certificate that another connection to the host showed is still none of this address.
-    alone = alone.join(shown, on=["visit_id", "host", "port"], how="anti", nulls_equal=True)
-    asked = scan(study, "live_handshakes")
-    asked = asked.filter(pl.col("asked_at").is_not_null()) if refused_too else asked
-    asked = asked.head(0) if again else asked
+    without_connection = without_connection.join(
+        with_certificate, on=["visit_id", "host", "port"], how="anti", nulls_equal=True
+    )
+    earlier_handshakes = scan(study, "live_handshakes")
+    earlier_handshakes = (
+        earlier_handshakes.filter(pl.col("asked_at").is_not_null()) if refused_too else earlier_handshakes
+    )
+    earlier_handshakes = earlier_handshakes.head(0) if again else earlier_handshakes
     return (
-        pl.concat([without, alone])
+        pl.concat([without, without_connection])
         .with_columns(pl.col("port").fill_null(443))
         .unique()
-        .join(asked, on=["visit_id", "host", "port"], how="anti")
+        .join(earlier_handshakes, on=["visit_id", "host", "port"], how="anti")
         .sort(_PLACE)
         .collect(engine="streaming")
     )
@@ -164,7 +170,7 @@ def merge_answers(study: Study, source: Study) -> None:
 def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[DnsQuery]) -> pl.DataFrame:
     schema = TABLES["dns_queries"].polars_schema
     fields = [name for name in schema if name != "visit_id"]
-    asked = pl.DataFrame(
+    query_rows = pl.DataFrame(
         [{name: getattr(query, name) for name in fields} for query in queries],
         schema={name: schema[name] for name in fields},
     ).drop("lookup_id")
@@ -179,7 +185,7 @@ def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[D
             .cast(pl.Int32)
             .alias("lookup_id")
         )
-        .join(asked, on="host")
+        .join(query_rows, on="host")
         .with_columns((pl.col("asked_ms") + age).alias("asked_ms"))
         .select(schema.names())
     )
@@ -187,7 +193,7 @@ def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[D
 
 def _handshakes(places: pl.DataFrame, handshakes: list[LiveHandshake], ids: dict[bytes, str]) -> pl.DataFrame:
     schema = TABLES["live_handshakes"].polars_schema
-    shown = pl.DataFrame(
+    handshake_rows = pl.DataFrame(
         [
             {
                 "host": one.host,
@@ -212,7 +218,7 @@ def _handshakes(places: pl.DataFrame, handshakes: list[LiveHandshake], ids: dict
     )
     return (
         places.join(
-            shown,
+            handshake_rows,
             left_on=["host", "server_ip", "port"],
             right_on=["host", "recorded_ip", "port"],
             nulls_equal=True,
@@ -228,6 +234,6 @@ def _replace(study: Study, table: str, rows: pl.DataFrame, key: tuple[str, ...])
     if rows.is_empty():
         return
     if path.exists():
-        kept = read_shard(study, table, path).join(rows, on=list(key), how="anti")
-        rows = pl.concat([kept, rows.select(kept.columns)])
+        remaining = read_shard(study, table, path).join(rows, on=list(key), how="anti")
+        rows = pl.concat([remaining, rows.select(remaining.columns)])
     write_shard(study, table, LIVE, rows)

@@ -68,11 +68,11 @@ def _other_hosts(study: Study) -> pl.Series:
 
 
 def _other_addresses(study: Study) -> pl.Series:
-    found = _distinct(
+    other_addresses = _distinct(
         scan(study, "connections").select(pl.col("server_ip").alias("ip")),
         scan(study, "visits").select(pl.col("vantage_ip").alias("ip")),
     ).to_series()
-    return _canonical(found)
+    return _canonical(other_addresses)
 
 
 def _canonical(addresses: pl.Series) -> pl.Series:
@@ -86,8 +86,8 @@ def _vantages(study: Study, addresses: pl.DataFrame) -> pl.DataFrame:
     """Each vantage with each of its public addresses."""
     visits = scan(study, "visits").filter(pl.col("vantage").is_not_null())
     places = visits.group_by("vantage", pl.col("vantage_ip").alias("ip")).agg(pl.len().cast(pl.Int32).alias("visits"))
-    known = addresses.select("ip", "asn", "as_name", "organisation")
-    rows = places.collect(engine="streaming").join(known, on="ip", how="left").sort("vantage", "ip", nulls_last=True)
+    networks = addresses.select("ip", "asn", "as_name", "organisation")
+    rows = places.collect(engine="streaming").join(networks, on="ip", how="left").sort("vantage", "ip", nulls_last=True)
     return rows.select(TABLES["vantages"].polars_schema.names())
 
 

@@ -74,7 +74,7 @@ def command(
 
 
 def draw_into(out: Path, figures: Sequence[tuple[PaperFigure, pl.DataFrame]]) -> Drawn:
-    """Figures and their numbers in the folder ``out``, which is made if it is not there.
+    """Draw figures and their numbers into the folder ``out``, which is made if it does not exist.
 
     Raises:
         UsageError: it cannot be written.

@@ -97,7 +97,7 @@ def command(*, sites: int, mode: Mode, seed: int, out: Path, output_format: str)
 
 
 def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame:
-    """Run it; what was predicted and observed, as CHECKS. ``holds`` is NULL where nothing is judged by it.
+    """Run the experiment; returns predictions and observations as CHECKS. ``holds`` is NULL if a row is not a check.
 
     Writes into ``out``: predictions.csv and the scenarios before a browser starts; then loads.csv, log.jsonl (a line
     for each request, as ``experiment log`` reads it), checks.csv, figures and numbers.csv. Pages that did not
@@ -187,7 +187,7 @@ def _kept(loads: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passive(log: Path, during: Phase, sites: int) -> Periods:
-    """The phase with the change in as many periods as leave none without a connection of the control."""
+    """The phase with the change, divided into as many periods as possible that all have a connection of the control."""
     start, end = (datetime.fromtimestamp(time, UTC) for time in (during.began, during.ended))
     for periods in range(max(1, min(_MOST_PERIODS, sites // 2)), 1, -1):
         with contextlib.suppress(UsageError):

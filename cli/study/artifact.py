@@ -95,7 +95,7 @@ def command(study: Study, out: Path, selection: Selection) -> None:
 
 
 def _fill(study: Study, top: Path, selection: Selection) -> int:
-    """Everything but the archive, in the folder ``top``; its size in bytes."""
+    """Write all files of the bundle into the folder ``top``; returns their size in bytes."""
     bare, expected = Study(top / "study"), top / "expected"
     for folder in (bare.root, expected, top / "queries"):
         folder.mkdir()
@@ -120,7 +120,7 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
 
 
 def _strip(study: Study, bare: Study) -> None:
-    """Write the tables that models read, shard by shard, so that no study is too large for memory."""
+    """Write the sanitised tables that models read, shard by shard, so that memory does not limit the study."""
     sanitiser = StudySanitiser(scan(study, "visits").collect(), scan(study, "rejects").collect())
     kept: dict[str, Any] = {
         "visits": sanitiser.visits,
@@ -140,10 +140,10 @@ def _strip(study: Study, bare: Study) -> None:
 def _rehearse(
     study: Study, bare: Study, manifest: dict[str, Any], expected: Path, *, selection: Selection, selected: set[str]
 ) -> list[Step]:
-    """Do what a reader of the bundle will do, and see that it gives what is expected.
+    """Run the commands that a reader of the bundle will run, and check their results.
 
     Raises:
-        StudyError: it gives something else.
+        StudyError: the results differ.
         UsageError: the selection leads to other visits than those ``selected``.
     """
     _write(bare.manifest_path, _json(manifest))
@@ -219,7 +219,7 @@ def _versions() -> dict[str, str]:
 
 
 def _pack(top: Path, out: Path) -> None:
-    """The folder as one file: the same bytes for the same content, without who made it and when."""
+    """Pack the folder into one file: the same bytes for the same content, without owner and times."""
 
     def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = entry.mtime = 0
@@ -243,7 +243,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _drawn(folder: Path) -> set[str]:
-    """The paths, below a folder of figures and tables, of those that the same rows give everywhere."""
+    """The paths of the figures and tables in a folder that are the same everywhere for the same rows."""
     return {str(path.relative_to(folder)) for path in _files(folder) if path.suffix in _SAME_BYTES}
 
 

@@ -191,8 +191,10 @@ def pack_capture(har_log: dict[str, Any], extension: Extension) -> bytes:
 def write_packed(captures: Path, visit_id: str, packed: bytes) -> Path:
     """Write the result of :func:`pack_capture` to the visit's capture file, by rename."""
     path = capture_path(captures, visit_id)
-    with replacing(path, private=True, below=captures) as beside:  # addresses of pages hold what sessions are told by
-        beside.write_bytes(packed)
+    with replacing(
+        path, private=True, below=captures
+    ) as temporary:  # addresses of pages hold what sessions are told by
+        temporary.write_bytes(packed)
     return path
 
 

@@ -74,9 +74,9 @@ def confirm_place(study: Study, place: str) -> None:
         StudyError: study.json says something else.
         UsageError: this cannot be recorded.
     """
-    kept = study.manifest().get(_FACT)
-    if kept != place:
-        where = "in its own folder" if kept is None else f"in {kept}"
+    recorded_place = study.manifest().get(_FACT)
+    if recorded_place != place:
+        where = "in its own folder" if recorded_place is None else f"in {recorded_place}"
         raise StudyError(study.root, f"its captures are kept {where}, not in {place}", "leave --captures out")
     note_place(study.root, place)
 
@@ -87,14 +87,14 @@ def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
     Raises:
         StudyError: the study's captures are elsewhere already, or the place holds those of another study.
     """
-    kept = study.manifest().get(_FACT)
+    recorded_place = study.manifest().get(_FACT)
     if wanted is None:
         return place_of(study)
-    if wanted == kept:
+    if wanted == recorded_place:
         confirm_place(study, wanted)
         return open_place(wanted)
-    if kept is not None:
-        raise StudyError(study.root, f"its captures are kept in {kept}", "leave --captures out")
+    if recorded_place is not None:
+        raise StudyError(study.root, f"its captures are kept in {recorded_place}", "leave --captures out")
     if next(study.captures.glob("*/*"), None) is not None:
         raise StudyError(
             study.root, "it has captures in its own folder", "leave --captures out, or begin another study"
@@ -129,14 +129,14 @@ def fetch_captures(study: Study) -> int:
     """Copy captures from S3 that are new or have changed into the study's folder; returns how many."""
     store = bucket_of(study)
     fetched = 0
-    for kept in () if store is None else store.captures():
-        path = capture_path(study.captures, kept.visit_id)
+    for stored in () if store is None else store.captures():
+        path = capture_path(study.captures, stored.visit_id)
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()
-            if (status.st_size, status.st_mtime) == (kept.size, kept.changed):
+            if (status.st_size, status.st_mtime) == (stored.size, stored.changed):
                 continue
-        if store is not None and (packed := store.read(kept.visit_id)) is not None:
-            write_packed(study.captures, kept.visit_id, packed)
-            os.utime(path, (kept.changed, kept.changed), follow_symlinks=False)
+        if store is not None and (packed := store.read(stored.visit_id)) is not None:
+            write_packed(study.captures, stored.visit_id, packed)
+            os.utime(path, (stored.changed, stored.changed), follow_symlinks=False)
             fetched += 1
     return fetched

@@ -55,8 +55,8 @@ class FolderStore:
             OSError: it cannot be written, as by every other method.
         """
         key = staged_key(name, visit_id)
-        with replacing(self._folder / key, private=True, below=self._folder) as beside:
-            beside.write_bytes(packed)
+        with replacing(self._folder / key, private=True, below=self._folder) as temporary:
+            temporary.write_bytes(packed)
         return key
 
     def accept(self, key: str, visit_id: str) -> None:
@@ -129,5 +129,5 @@ def require_staged(key: str) -> str:
 
 def capture_name(path: str) -> str | None:
     """The visit whose capture lies at ``ab/<visit_id>.har.zst``; None if what lies there is none."""
-    found = _CAPTURE.fullmatch(path)
-    return None if found is None else found[3]
+    match = _CAPTURE.fullmatch(path)
+    return None if match is None else match[3]

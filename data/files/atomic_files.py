@@ -61,27 +61,27 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
         OSError: it cannot be written; ``filename`` is set.
     """
     top = path.parent if below is None else below
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     names = path.parent.relative_to(top).parts
     with open_folder(top, *names, make_mode=0o700 if private else 0o777) as folder:
         try:
             with suppress(FileNotFoundError):
-                os.unlink(beside.name, dir_fd=folder)
+                os.unlink(temporary.name, dir_fd=folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            made = os.open(beside.name, flags, 0o600 if private else 0o666, dir_fd=folder)
+            descriptor = os.open(temporary.name, flags, 0o600 if private else 0o666, dir_fd=folder)
             try:
                 # Not by its name, which others who may write to the folder can give to a link meanwhile.
-                yield Path(f"/proc/self/fd/{made}")
-                os.fsync(made)
+                yield Path(f"/proc/self/fd/{descriptor}")
+                os.fsync(descriptor)
             finally:
-                os.close(made)
-            os.rename(beside.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.close(descriptor)
+            os.rename(temporary.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException as error:
             with suppress(OSError):
-                os.unlink(beside.name, dir_fd=folder)
+                os.unlink(temporary.name, dir_fd=folder)
             # A write that finds the disk full names no file; a call that takes a descriptor names half of one.
             if isinstance(error, OSError) and (
-                error.filename in (None, beside.name) or str(error.filename).startswith("/proc/self/fd/")
+                error.filename in (None, temporary.name) or str(error.filename).startswith("/proc/self/fd/")
             ):
                 error.filename, error.filename2 = str(path), None
             raise
@@ -109,26 +109,26 @@ def disk_fault(error: BaseException) -> tuple[str, str] | None:
     if number not in _ADVICE:
         return None
     if isinstance(error, OSError):
-        named = error.filename
+        path = error.filename
     else:
-        found = _QUOTED.search(text)
-        named = found[1] if found else None
-    said = os.strerror(number)
-    return (said if named is None else f"{said}: {named}"), _ADVICE[number]
+        match = _QUOTED.search(text)
+        path = match[1] if match else None
+    reason = os.strerror(number)
+    return (reason if path is None else f"{reason}: {path}"), _ADVICE[number]
 
 
 def _text(error: BaseException) -> str:
     text = str(error)
-    if found := _OF_A_THREAD.search(text):
+    if match := _OF_A_THREAD.search(text):
         with suppress(ValueError, KeyError, TypeError):
-            return str(json.loads(found[0])["exception_message"])
+            return str(json.loads(match[0])["exception_message"])
     return text
 
 
 def _number(text: str) -> int | None:
-    if told := re.search(r"\(os error (\d+)\)", text):
-        return int(told[1])
-    for said, number in _WORDS.items():
-        if said in text:
+    if match := re.search(r"\(os error (\d+)\)", text):
+        return int(match[1])
+    for words, number in _WORDS.items():
+        if words in text:
             return number
     return next((number for number in _ADVICE if text.endswith(os.strerror(number))), None)

@@ -46,17 +46,17 @@ class StagingBucket:
             OSError: it cannot be written.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.tmp")
+        temporary = path.with_name(f".{path.name}.tmp")
         with storage_errors(self.place):
             chunks = iter(obstore.get(self._store, key).stream())
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             while True:
                 with storage_errors(self.place):
                     chunk = next(chunks, None)
                 if chunk is None:
                     break
                 file.write(chunk)
-        beside.replace(path)
+        temporary.replace(path)
 
     def remove(self) -> None:
         """Remove all stored files, and the marker."""

@@ -131,8 +131,8 @@ class Ledger:
 
     def leased_rows(self) -> list[tuple[LedgerRow, str]]:
         """The leased visits and the time of each lease (RFC 3339); before a crawl begins, those of a dead crawl."""
-        found = self._read(f"SELECT {_ROW_COLUMNS}, changed_at FROM visits WHERE state = 'leased'")  # noqa: S608 - a constant
-        return [(LedgerRow(*row), since) for *row, since in found]
+        rows = self._read(f"SELECT {_ROW_COLUMNS}, changed_at FROM visits WHERE state = 'leased'")  # noqa: S608 - a constant
+        return [(LedgerRow(*row), since) for *row, since in rows]
 
     def add(self, rows: Iterable[LedgerRow]) -> None:
         """Queue visits; visits that are already in the ledger stay as they are."""
@@ -143,18 +143,18 @@ class Ledger:
         """All visits with states and attempts; a visit that changes concurrently has its old or new state."""
         after: Key = ("", "", 0, 0, "")
         while True:
-            found = self._read(_ROWS_AFTER, (*after, _ROWS_AT_ONCE))
-            for *row, state, attempts in found:
+            page = self._read(_ROWS_AFTER, (*after, _ROWS_AT_ONCE))
+            for *row, state, attempts in page:
                 yield LedgerRow(*row), state, attempts
-            if len(found) < _ROWS_AT_ONCE:
+            if len(page) < _ROWS_AT_ONCE:
                 return
-            after = LedgerRow(*found[-1][:-2]).key
+            after = LedgerRow(*page[-1][:-2]).key
 
     def rows(self, vantage: str, round_number: int) -> list[tuple[LedgerRow, State]]:
         """All visits of a vantage's round with their states."""
         query = f"SELECT {_ROW_COLUMNS}, state FROM visits WHERE vantage = ? AND round = ?"  # noqa: S608 - a constant
-        found = self._read(query, (vantage, round_number))
-        return [(LedgerRow(*row), state) for *row, state in found]
+        selected = self._read(query, (vantage, round_number))
+        return [(LedgerRow(*row), state) for *row, state in selected]
 
     def requeue(self, row: LedgerRow) -> None:
         """Queue a visit again, whatever its state is."""

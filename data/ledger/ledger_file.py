@@ -87,10 +87,10 @@ def require_regular(path: Path) -> None:
     try:
         for ending in _BESIDE:
             stat_regular(path.parent, path.name + ending)
-        named = _end_of(path.with_name(f"{path.name}-journal")) == _NAMES_ANOTHER
+        names_another = _end_of(path.with_name(f"{path.name}-journal")) == _NAMES_ANOTHER
     except NotRegularError as error:
         raise StudyError(path.parent, f"{error.filename} {error.strerror}", "remove it") from error
-    if named:
+    if names_another:
         raise StudyError(path.parent, f"{path.name}-journal names another file", "remove it")
 
 
@@ -110,16 +110,16 @@ def check_content(connection: sqlite3.Connection, schema: str) -> None:
     Raises:
         sqlite3.DatabaseError: it is not, or does not.
     """
-    known = _known_schema()
+    known_schema = _known_schema()
     rows = connection.execute(f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_schema")  # noqa: S608 - a constant
-    found = set(rows.fetchmany(len(known) + 1))
-    if strange := found - known:
+    content = set(rows.fetchmany(len(known_schema) + 1))
+    if strange := content - known_schema:
         kind, name, *_ = min(strange, key=repr)
         raise sqlite3.DatabaseError(f"it holds a {kind} that no originset made: {str(name)[:80]}")
-    ((whole,),) = connection.execute(f"PRAGMA {schema}.quick_check(1)").fetchall()
-    if whole != "ok":
-        raise sqlite3.DatabaseError(" ".join(str(whole).split()))
-    tables = {name for _, name, *_ in found}
+    ((check_result,),) = connection.execute(f"PRAGMA {schema}.quick_check(1)").fetchall()
+    if check_result != "ok":
+        raise sqlite3.DatabaseError(" ".join(str(check_result).split()))
+    tables = {name for _, name, *_ in content}
     for table, strange_row in (("visits", _STRANGE_VISIT), ("facts", _STRANGE_FACT)):
         if table in tables and connection.execute(strange_row.format(schema=schema)).fetchone() is not None:
             raise sqlite3.DatabaseError(f"a row of {table} holds what no originset wrote")
@@ -127,9 +127,9 @@ def check_content(connection: sqlite3.Connection, schema: str) -> None:
 
 @cache
 def _known_schema() -> frozenset[tuple[str, str, str, str | None]]:
-    with closing(sqlite3.connect(":memory:")) as made:
-        made.executescript(SCHEMA)
-        return frozenset(made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
 
 
 def copy_ledger(ledger: Path, to: Path) -> None:
@@ -140,16 +140,16 @@ def copy_ledger(ledger: Path, to: Path) -> None:
     """
     try:
         # Before the ledger, which then has at least the leases that are counted here.
-        beside: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
+        leases: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
     except (OSError, OverflowError):
-        beside = None
+        leases = None
     try:
-        with closing(open_ledger_file(ledger, read_only=True)) as whole, closing(sqlite3.connect(to)) as copy:
-            whole.backup(copy)
+        with closing(open_ledger_file(ledger, read_only=True)) as source, closing(sqlite3.connect(to)) as copy:
+            source.backup(copy)
     except sqlite3.Error as error:
         raise ledger_error(ledger, error) from error
-    if beside is not None:
-        to.with_suffix(".leases").write_bytes(beside)
+    if leases is not None:
+        to.with_suffix(".leases").write_bytes(leases)
 
 
 def ledger_error(path: Path, error: sqlite3.Error) -> StudyError:

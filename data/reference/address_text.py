@@ -86,9 +86,11 @@ def _eight_words(characters: _Bytes, bounds: _Places) -> tuple[npt.NDArray[np.ui
     first = np.append(0, last[:-1] + 1)
     counts = last - first + 1
     read = np.ones(len(last), dtype=np.bool_)
-    known = ((characters - np.uint8(ord("0"))) <= 10) | (((characters | 0x20) - np.uint8(ord("a"))) <= 5)  # 10: a colon
-    if not known.all():
-        read[np.searchsorted(bounds, np.flatnonzero(~known), side="right") - 1] = False
+    are_hexadecimal = ((characters - np.uint8(ord("0"))) <= 10) | (
+        ((characters | 0x20) - np.uint8(ord("a"))) <= 5
+    )  # 10: a colon
+    if not are_hexadecimal.all():
+        read[np.searchsorted(bounds, np.flatnonzero(~are_hexadecimal), side="right") - 1] = False
     read[np.searchsorted(last, np.flatnonzero(lengths > 4))] = False
     empty = lengths == 0
     if not empty.any() and (counts == 8).all():
@@ -105,9 +107,9 @@ def _eight_words(characters: _Bytes, bounds: _Places) -> tuple[npt.NDArray[np.ui
     rows = np.repeat(np.arange(len(last)), counts)
     columns = np.arange(len(ends)) - first[rows]
     columns += np.where(until == before[rows], 0, 8 - counts[rows])  # what comes after the gap counts from the end
-    given = ~empty & read[rows]
+    has_digits = ~empty & read[rows]
     words = np.zeros((len(last), 8), dtype=np.uint16)
-    words[rows[given], columns[given]] = values[given]
+    words[rows[has_digits], columns[has_digits]] = values[has_digits]
     return words, read
 
 

@@ -60,8 +60,8 @@ class IpToAs:
             ValueError: something is NULL or no address.
         """
         positions = self._prefixes.find(addresses)
-        known = pl.Series(positions != NO_PREFIX)
-        asn = pl.Series("asn", self._asn[positions]).set(~known, None)
+        has_prefix = pl.Series(positions != NO_PREFIX)
+        asn = pl.Series("asn", self._asn[positions]).set(~has_prefix, None)
         return pl.DataFrame([asn, self._asns.gather(positions % len(self._asns)).alias("asns")])
 
     def prefixes(self, addresses: pl.Series) -> pl.Series:

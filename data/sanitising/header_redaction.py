@@ -118,13 +118,13 @@ def redact_headers(headers: Mapping[str, str]) -> list[dict[str, str]]:
 
     A value is cut to :data:`MAX_HEADER` characters; one that holds a secret all the same is ``REDACTED``.
     """
-    kept = []
+    redacted = []
     for raw_name, value in headers.items():
         name = raw_name[:_MAX_NAME].lower()
         if name in _KEPT:
             # Chromium joins values of repeated headers with line feeds.
-            kept += [{"name": name, "value": _redact_value(name, part)} for part in value[:MAX_HEADER].split("\n")]
-    return kept
+            redacted += [{"name": name, "value": _redact_value(name, part)} for part in value[:MAX_HEADER].split("\n")]
+    return redacted
 
 
 def redact_reason(phrase: str) -> str:

@@ -41,26 +41,26 @@ class StudySanitiser:
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of ``requests`` of whole visits, sanitised."""
         # What a recorder wrote for the protocol may be a piece of a header.
-        stripped = rows.with_columns(_token().alias("token"), pl.lit(None, pl.String).alias("protocol_raw"))
-        of_visits = stripped.join(self._addresses, on=["visit_id", "url"], how="semi")
+        sanitised = rows.with_columns(_token().alias("token"), pl.lit(None, pl.String).alias("protocol_raw"))
+        of_visits = sanitised.join(self._addresses, on=["visit_id", "url"], how="semi")
         self._tokens.append(of_visits.select("visit_id", "url", "token").unique(["visit_id", "url"]))
-        return stripped.with_columns(pl.col("token").alias("url")).select(rows.columns)
+        return sanitised.with_columns(pl.col("token").alias("url")).select(rows.columns)
 
     def visits(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of ``visits``, sanitised, after their requests."""
         tokens = pl.concat([_NO_TOKENS, *self._tokens])
-        stripped = rows
+        sanitised = rows
         for column in ("url", "final_url"):
             of_column = tokens.rename({"url": column})
             origin = pl.concat_str(pl.col(column).str.extract(_AUTHORITY, 1), pl.col(column).str.extract(_AUTHORITY, 2))
-            stripped = (
-                stripped.join(of_column, on=["visit_id", column], how="left", maintain_order="left")
+            sanitised = (
+                sanitised.join(of_column, on=["visit_id", column], how="left", maintain_order="left")
                 .with_columns(pl.coalesce("token", pl.format("{}/", origin)).alias(column))
                 .drop("token")
             )
         crawled = pl.col("source") == "crawl"
         return (
-            stripped.join(self._sources, on="source", how="left", maintain_order="left")
+            sanitised.join(self._sources, on="source", how="left", maintain_order="left")
             .join(self._sites, on="site", how="left", maintain_order="left")
             .with_columns(
                 pl.when(crawled).then("source").otherwise("source_name").alias("source"),
@@ -85,7 +85,7 @@ class StudySanitiser:
 
 def sanitised_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest without folders of the machine that it was made on, and without the operator's contact."""
-    return {key: _stripped(key, value) for key, value in manifest.items()}
+    return {key: _sanitised(key, value) for key, value in manifest.items()}
 
 
 def _token() -> pl.Expr:
@@ -115,13 +115,13 @@ def _sites(sites: pl.Series) -> pl.DataFrame:
     )
 
 
-def _stripped(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _sanitised(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, Mapping):
         # A site list's source is its file; that of reference data is who published it.
-        named = ((key if inner == "source" else inner, inner, part) for inner, part in value.items())
-        return {inner: _stripped(rule, part) for rule, inner, part in named if inner not in _PERSONAL}
+        labelled = ((key if inner == "source" else inner, inner, part) for inner, part in value.items())
+        return {inner: _sanitised(rule, part) for rule, inner, part in labelled if inner not in _PERSONAL}
     if isinstance(value, list):
-        return [_stripped(key, part) for part in value]
+        return [_sanitised(key, part) for part in value]
     if not isinstance(value, str):
         return value
     option, equals, path = value.partition("=")

@@ -171,9 +171,9 @@ def _divided(separators: re.Pattern[str], text: str) -> list[str]:
     common, others = _ALL_BUT[separators]
     if others.search(text):
         return ["", *separators.split(text)]
-    found = text.split(common)  # a fifth of the time
-    pieces = [common] * (2 * len(found))
-    pieces[0], pieces[1::2] = "", found
+    split_parts = text.split(common)  # a fifth of the time
+    pieces = [common] * (2 * len(split_parts))
+    pieces[0], pieces[1::2] = "", split_parts
     return pieces
 
 
@@ -259,11 +259,11 @@ def _names_secret(text: str) -> bool:
     names = {name[-_MAX_NAME:] for name, _, mark in _NAME_AND_MARK.findall(text) if mark}
     if not any(map(is_secret, names)):
         return False
-    for found in _NAME_AND_MARK.finditer(text):
-        name, quotes, mark = found.groups()
-        if not mark or found.end() == len(text) or not is_secret(name[-_MAX_NAME:]):
+    for match in _NAME_AND_MARK.finditer(text):
+        name, quotes, mark = match.groups()
+        if not mark or match.end() == len(text) or not is_secret(name[-_MAX_NAME:]):
             continue
-        if mark == "=" or quotes or not ("." in name or _PORT.match(text, found.end())):
+        if mark == "=" or quotes or not ("." in name or _PORT.match(text, match.end())):
             return True
     return False
 
@@ -285,7 +285,7 @@ def _is_host(text: str, start: int) -> bool:
     """Whether there is a host at ``start``, and not the version of a package as in ``npm:package@1.2``."""
     if text.startswith(("[", "localhost"), start):
         return True
-    found = _HOST.match(text, start)
-    if found is None or "." not in found[0]:
+    match = _HOST.match(text, start)
+    if match is None or "." not in match[0]:
         return False
-    return found[0].rstrip(".").rpartition(".")[2].isalpha() or _NUMERIC_HOST.fullmatch(found[0]) is not None
+    return match[0].rstrip(".").rpartition(".")[2].isalpha() or _NUMERIC_HOST.fullmatch(match[0]) is not None

@@ -39,8 +39,8 @@ def read_header(sql: str) -> SqlHeader:
     for line in _comment(sql):
         if line.startswith("  ") and into is not None:
             into[key] += f" {line.strip()}"
-        elif found := _KEYED.fullmatch(line):
-            key, meaning = found[1], found[2]
+        elif match := _KEYED.fullmatch(line):
+            key, meaning = match[1], match[2]
             if key in _FACTS:
                 into = header.facts
             elif key.startswith("parameter "):

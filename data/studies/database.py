@@ -69,11 +69,11 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
     """
     with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
         # Its write-ahead log and temporary files are in the same folder.
-        beside = f"/proc/self/fd/{folder}/study.duckdb"
+        temporary = f"/proc/self/fd/{folder}/study.duckdb"
         config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
-        with duckdb.connect(beside, config=config) as connection:
+        with duckdb.connect(temporary, config=config) as connection:
             if views:
-                _look_in(study, connection)
+                _resolve_paths_below(study, connection)
             for statement in macro_statements():
                 connection.execute(statement)
             for table in TABLES.values():
@@ -161,7 +161,7 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
         raise StudyError(study.root, problem, analyze) from error
     with connection:
         try:
-            if problem := _prepare(study, connection):
+            if problem := _prepare_connection(study, connection):
                 raise StudyError(study.root, problem, analyze)
             yield connection
         except duckdb.Error as error:
@@ -177,7 +177,7 @@ def is_of_the_file(error: duckdb.Error) -> bool:
     return damaged or isinstance(error, duckdb.IOException | duckdb.FatalException)
 
 
-def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
+def _prepare_connection(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
     """Create the schema's macros and views in this connection, which can read only their shards.
 
     Returns what is wrong with the database, or None.
@@ -193,26 +193,26 @@ def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
     for name, paths in shards.items():
         if not paths:
             return f"study.duckdb holds a view, {name}, which no originset made"
-        lacking = columns_missing(study, name, paths)
+        missing_columns = columns_missing(study, name, paths)
         # Whole paths: DuckDB would look for others in the working directory first.
-        whole = [study.root.resolve() / path.relative_to(study.root) for path in paths]
-        views[name] = _select(TABLES[name], whole, lacking)
-        readable += whole
-    _shut_in(connection, readable)
+        whole_paths = [study.root.resolve() / path.relative_to(study.root) for path in paths]
+        views[name] = _select(TABLES[name], whole_paths, missing_columns)
+        readable += whole_paths
+    _restrict_access(connection, readable)
     for name, select in views.items():
         for statement in ddl(TABLES[name], select, temporary=True):
             connection.execute(statement)
     # Views of other tables can be made of tables that are as the schema has them.
-    if problem := _lacking(connection, [table for table in TABLES.values() if table.view is None]):
+    if problem := _missing_from(connection, [table for table in TABLES.values() if table.view is None]):
         return problem
     views_of_tables = [table for table in TABLES.values() if table.view is not None]
     statements = [statement for table in views_of_tables for statement in ddl(table, temporary=True)]
     for statement in [*macro_statements(temporary=True), *statements]:
         connection.execute(statement)
-    return _lacking(connection, views_of_tables)
+    return _missing_from(connection, views_of_tables)
 
 
-def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
+def _restrict_access(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
     # A process that opens a database twice has one DuckDB for both, which the first has shut in already.
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return
@@ -221,16 +221,16 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
+def _missing_from(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
     """A sentence on the first table or column that the database lacks or has with another type; None if none."""
     columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
-    found = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
-    tables = {table for table, _ in found}
+    types_by_column = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
+    tables = {table for table, _ in types_by_column}
     for table in wanted:
         if table.name not in tables:
             return f"an earlier originset made study.duckdb, which lacks {table.name}"
         for column in table.columns:
-            kind = found.get((table.name, column.name))
+            kind = types_by_column.get((table.name, column.name))
             if kind is None:
                 return f"an earlier originset made study.duckdb, which lacks {table.name}.{column.name}"
             if kind != column.type:
@@ -238,7 +238,7 @@ def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> 
     return None
 
 
-def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
+def _resolve_paths_below(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
     """Let the connection resolve the views' relative paths below the study's folder."""
     folder = str(study.root.resolve())
     if "," in folder or '"' in folder:  # the setting is a list, and knows no quoting that helps

@@ -60,9 +60,9 @@ def foreign_content(connection: duckdb.DuckDBPyConnection) -> str | None:
 def viewed_shards(study: Study, connection: duckdb.DuckDBPyConnection) -> dict[str, list[Path]]:
     """The shards of each view over shards in the database; only their names are taken from the view's SQL."""
     views = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
-    found: dict[str, list[Path]] = {}
+    shards_by_table: dict[str, list[Path]] = {}
     for name, text in connection.execute(views).fetchall():
         if name in LARGE:
             shards = re.findall(rf"'tables/{name}/((?:[^'/]|'')+\.parquet)'", str(text))
-            found[name] = [study.tables / name / shard.replace("''", "'") for shard in dict.fromkeys(shards)]
-    return found
+            shards_by_table[name] = [study.tables / name / shard.replace("''", "'") for shard in dict.fromkeys(shards)]
+    return shards_by_table

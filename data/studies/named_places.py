@@ -28,8 +28,8 @@ def note_place(study: Path, place: str) -> None:
     """
     path = _noted(study)
     try:
-        with replacing(path, private=True) as beside:
-            beside.write_text(json.dumps({"study": os.path.realpath(study), "captures": place}) + "\n")
+        with replacing(path, private=True) as temporary:
+            temporary.write_text(json.dumps({"study": os.path.realpath(study), "captures": place}) + "\n")
     except OSError as error:
         problem = f"that captures are kept in {place} cannot be noted in {path} ({error.strerror})"
         raise UsageError(problem, "set XDG_STATE_HOME to a folder of yours") from error

@@ -43,11 +43,11 @@ def is_unchanged(file: BinaryIO) -> bool:
         OSError: it cannot be read.
     """
     status = os.fstat(file.fileno())
-    seen = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-    if seen not in _unchanged:
+    file_state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if file_state not in _unchanged:
         if not _is_unchanged(file, status.st_size):
             return False
-        _unchanged.add(seen)
+        _unchanged.add(file_state)
     return True
 
 

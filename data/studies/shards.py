@@ -41,10 +41,10 @@ def shard_paths(study: Study, table: str) -> list[Path]:
         StudyError: the table's folder is a link or no folder.
     """
     try:
-        found = list_folder(study.root, "tables", table)
+        listing = list_folder(study.root, "tables", table)
     except NotRegularError as error:
         raise StudyError(study.root, f"{error.filename} {error.strerror}", NOT_REGULAR) from error
-    names = (*found.files, *found.folders, *found.others)
+    names = (*listing.files, *listing.folders, *listing.others)
     return [study.tables / table / name for name in sorted(names) if name.endswith(".parquet") and name[0] != "."]
 
 
@@ -60,11 +60,11 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     rows = rows.select(TABLES[table].polars_schema.names())
     path = shard_path(study, table, shard)
     # Not straight into the file: of a disk that is full polars does not always say so.
-    made = io.BytesIO()
-    rows.write_parquet(made, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
-    seal(made.getbuffer())
-    with replacing(path, below=study.root) as beside:
-        beside.write_bytes(made.getbuffer())
+    buffer = io.BytesIO()
+    rows.write_parquet(buffer, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
+    seal(buffer.getbuffer())
+    with replacing(path, below=study.root) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
     return path
 
 
@@ -80,10 +80,10 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
     resolved = TABLES[table].stage is Stage.RESOLVED
     missing: set[str] = set()
     for path in paths:
-        found = _schema_of_whole(study, path)
-        lacks = [name for name in schema if name not in found]
-        if other := [name for name in schema if found.get(name, schema[name]) != schema[name]]:
-            raise _not_whole(study, path, f"holds {found[other[0]]} as {other[0]}, not {schema[other[0]]}")
+        schema_of_shard = _schema_of_whole(study, path)
+        lacks = [name for name in schema if name not in schema_of_shard]
+        if other := [name for name in schema if schema_of_shard.get(name, schema[name]) != schema[name]]:
+            raise _not_whole(study, path, f"holds {schema_of_shard[other[0]]} as {other[0]}, not {schema[other[0]]}")
         if needed := [name for name in lacks if resolved or name in TABLES[table].needed]:
             raise _not_whole(study, path, f"was written by an earlier originset and lacks {', '.join(needed)}")
         missing.update(lacks)
@@ -153,9 +153,9 @@ def read_shards_sql(study: Study, table: str, paths: Sequence[Path], folder: str
     Raises:
         StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
     """
-    lacking = columns_missing(study, table, paths)
+    missing = columns_missing(study, table, paths)
     files = [f"{folder} || {literal(f'/{path.relative_to(study.root)}')}" for path in paths]
-    return _select_sql(TABLES[table], files, lacking)
+    return _select_sql(TABLES[table], files, missing)
 
 
 def select_sql(table: Table, paths: Sequence[Path], lacking: Container[str]) -> str:

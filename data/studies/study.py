@@ -129,13 +129,17 @@ class Study:
         return manifest
 
     def _require_no_links(self) -> None:
-        found = list_folder(self.root)
-        for names, kind in ((found.files, "file"), (found.folders, "folder"), (found.others, "other")):
+        listing = list_folder(self.root)
+        for names, kind in ((listing.files, "file"), (listing.folders, "folder"), (listing.others, "other")):
             for name in names:
-                wanted = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
-                if kind != wanted:
+                expected_kind = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
+                if kind != expected_kind:
                     path = self.root / name
-                    what = "a symbolic link, and none is followed" if path.is_symlink() else f"not a regular {wanted}"
+                    what = (
+                        "a symbolic link, and none is followed"
+                        if path.is_symlink()
+                        else f"not a regular {expected_kind}"
+                    )
                     raise NotRegularError(errno.EINVAL, f"is {what}", str(path))
 
     def _without_manifest(self, problem: str) -> StudyError:
@@ -148,8 +152,8 @@ class Study:
         self._write({**self.manifest(), **facts})
 
     def _write(self, manifest: dict[str, Any]) -> None:
-        with replacing(self.manifest_path) as beside:
-            beside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        with replacing(self.manifest_path) as temporary:
+            temporary.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
     @contextmanager
     def changing(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -180,8 +184,8 @@ class Study:
                 raise
             problem, advice = fault
             words = ["study", command] if command in _OF_GROUP_STUDY else [command]
-            again = shlex.join(["originset", "--study", str(self.root), *words])
-            raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
+            repeat_command = shlex.join(["originset", "--study", str(self.root), *words])
+            raise StudyError(self.root, problem, f"{advice}, then run again: {repeat_command}") from error
 
     def _run(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
         runs = self.manifest()["runs"]

@@ -56,9 +56,9 @@ def connection_changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFram
     """
     before = renamed_alike(before, after)
     pages = [side.select("site", "page").unique() for side in (before, after)]
-    both = pages[0].join(pages[1], on=["site", "page"], how="semi", nulls_equal=True)
+    common_pages = pages[0].join(pages[1], on=["site", "page"], how="semi", nulls_equal=True)
     sides = [
-        side.join(both, on=["site", "page"], how="semi", nulls_equal=True).drop("group").drop_nulls("host")
+        side.join(common_pages, on=["site", "page"], how="semi", nulls_equal=True).drop("group").drop_nulls("host")
         for side in (before, after)
     ]
     joined = sides[0].join(sides[1], on=_KEYS, how="full", coalesce=True, suffix="_after", nulls_equal=True)

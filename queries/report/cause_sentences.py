@@ -70,17 +70,17 @@ def recorded(facts: Mapping[str, Any]) -> str:
 
     ``facts``: recorder, browser, browser_version, vantage, round, third_party_cookies and quality of a visit.
     """
-    said = f"recorded by {facts['recorder'] or 'an unknown program'}"
+    sentence = f"recorded by {facts['recorder'] or 'an unknown program'}"
     if facts["browser"]:
-        said += " with " + " ".join(filter(None, (facts["browser"], facts["browser_version"])))
+        sentence += " with " + " ".join(filter(None, (facts["browser"], facts["browser_version"])))
     if facts["vantage"]:
-        said += f" at {facts['vantage']}"
+        sentence += f" at {facts['vantage']}"
     if facts["round"] is not None:
-        said += f", round {facts['round']}"
+        sentence += f", round {facts['round']}"
     if facts["third_party_cookies"]:
-        said += f", third-party cookies {facts['third_party_cookies']}"
+        sentence += f", third-party cookies {facts['third_party_cookies']}"
     limits = "; ".join(_LIMITS.get(word, word) for word in facts["quality"] or ())
-    return f"{said} ({limits})" if limits else said
+    return f"{sentence} ({limits})" if limits else sentence
 
 
 def remaining(facts: Mapping[str, Any]) -> str:
@@ -88,13 +88,13 @@ def remaining(facts: Mapping[str, Any]) -> str:
     if facts["measured_tls"] is None:
         return "connections not known"
     ideals = [(facts["paired_ideal_deployable"], "deployable"), (facts["paired_ideal_origin"], "one per network")]
-    known = [(count, name) for count, name in ideals if count is not None]
+    known_counts = [(count, name) for count, name in ideals if count is not None]
     left = ", ".join(
         f"{count:,}{' would remain' if first else ''} ({name})"
-        for first, (count, name) in zip((True, False), known, strict=False)
+        for first, (count, name) in zip((True, False), known_counts, strict=False)
     )
-    said = counted(facts["measured_tls"], "connection")
-    return f"{said}; {left}" if left else said
+    measured = counted(facts["measured_tls"], "connection")
+    return f"{measured}; {left}" if left else measured
 
 
 def who(fixable_by: str | None) -> str | None:
@@ -112,14 +112,14 @@ def why(row: dict[str, Any], asked_live: str | None = None) -> str:
     else:
         template = _template(row["cause"], row["detail"])
     needs = ", ".join(row["needs"] or ()) or "what decides it"
-    said = template.format(
+    sentence = template.format(
         host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
     )
     if row["cause"] == "NOT_DECIDABLE" and asked_live is None and not OBTAINABLE_LIVE.isdisjoint(row["needs"] or ()):
-        said += _LIVE
+        sentence += _LIVE
     if row["based_on_live"] and asked_live is not None:
-        said += f" This is based on live answers {asked_live}, not on the recording."
-    return said
+        sentence += f" This is based on live answers {asked_live}, not on the recording."
+    return sentence
 
 
 def _template(cause: str, detail: str | None) -> str:

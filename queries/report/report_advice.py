@@ -64,7 +64,7 @@ class Advice:
 
 def advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
     """The fixes by ``fixable_by``, the site's own first; of each those with most connections first."""
-    found: dict[str, list[Advice]] = {}
+    by_owner: dict[str, list[Advice]] = {}
     for by, fix, *facts in connection.execute(_ADVICE).fetchall():
-        found.setdefault(by, []).append(Advice(who(by) or by, shown(fix, 400), *map(whole, facts)))
-    return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
+        by_owner.setdefault(by, []).append(Advice(who(by) or by, shown(fix, 400), *map(whole, facts)))
+    return {by: by_owner[by] for by in sorted(by_owner, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}

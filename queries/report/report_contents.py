@@ -200,7 +200,7 @@ def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, lis
     """For each vantage and browser with five sites or more the quantiles of TLS connections: share, measured, ideal."""
     rows = run(connection, named("connections_page_dist").sql).filter(pl.col("tls").is_not_null())
     shares = [step / 50 for step in range(51)]
-    found = []
+    distributions = []
     for group in groups(rows):
         of_one = rows_of_group(rows, group)
         if of_one.height >= 5:
@@ -208,8 +208,8 @@ def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, lis
                 (share, float(of_one["tls"].quantile(share) or 0), float(of_one["origin_dns_tls"].quantile(share) or 0))
                 for share in shares
             ]
-            found.append((shown(group_name(group)), points))
-    return found
+            distributions.append((shown(group_name(group)), points))
+    return distributions
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, by: str) -> list[dict[str, Any]]:

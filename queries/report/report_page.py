@@ -69,8 +69,8 @@ def _page_data(page: Page) -> dict[str, Any]:
     hosts: dict[str, int] = {}
     rows = []
     for host, connection, *times in page.requests:
-        known = hosts.setdefault(host or "?", len(hosts))
-        rows.append([known, numbers.get(connection), *(_short(one) for one in times)])
+        host_number = hosts.setdefault(host or "?", len(hosts))
+        rows.append([host_number, numbers.get(connection), *(_short(one) for one in times)])
     lanes = [
         [
             entry["number"],

@@ -33,8 +33,8 @@ def counted(number: float, noun: str, several: str | None = None) -> str:
 
 def enumerated(texts: list[str], most: int) -> str:
     """``a, b and 3 more``: the first ``most`` of the texts."""
-    named = ", ".join(texts[:most])
-    return named if len(texts) <= most else f"{named} and {len(texts) - most:,} more"
+    first_texts = ", ".join(texts[:most])
+    return first_texts if len(texts) <= most else f"{first_texts} and {len(texts) - most:,} more"
 
 
 def less_or_more(saved_pct: float, digits: int = 0) -> str:

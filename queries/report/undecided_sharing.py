@@ -179,7 +179,7 @@ def without_advice(open_questions: Undecided, *, asked_live: bool) -> list[str]:
     """Why there is no advice on some redundant connections; ``asked_live``: study enrich --live has run."""
     sentences = []
     if open_questions.undecidable:
-        lacking = ", ".join(f"{what} ({count:,})" for what, count in open_questions.lacking)
+        needs = ", ".join(f"{what} ({count:,})" for what, count in open_questions.lacking)
         offer = ""
         if not asked_live and not OBTAINABLE_LIVE.isdisjoint(what for what, _ in open_questions.lacking):
             offer = (
@@ -187,7 +187,7 @@ def without_advice(open_questions: Undecided, *, asked_live: bool) -> list[str]:
                 "--live for a study."
             )
         of = counted(open_questions.undecidable, "connection")
-        sentences.append(f"{of}: the recording does not show the cause, or the first cause; it lacks {lacking}.{offer}")
+        sentences.append(f"{of}: the recording does not show the cause, or the first cause; it lacks {needs}.{offer}")
     if open_questions.other_owners:
         sentences.append(
             f"{counted(open_questions.other_owners, 'connection')}: on the same network as an earlier one, but under "
@@ -251,9 +251,9 @@ def _phases(phases: list[tuple[str, int]], *, one_page: bool) -> str:
 
 def _limits(unseen: tuple[int, ...]) -> str:
     connections, names, addresses = unseen
-    lacking = [
+    missing = [
         f"{what} of {count:,}" for what, count in (("certificate names", names), ("addresses", addresses)) if count
     ]
-    if not lacking:
+    if not missing:
         return ""
-    return f" The recording cannot show more: it lacks {' and '.join(lacking)} of {connections:,} connections."
+    return f" The recording cannot show more: it lacks {' and '.join(missing)} of {connections:,} connections."

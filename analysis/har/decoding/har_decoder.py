@@ -179,19 +179,19 @@ def _lenient_struct(value: object, kind: type[_S]) -> _S:
     """A struct of the fields with values of the right types, at any depth; the others keep their defaults."""
     if not isinstance(value, dict):
         return kind()
-    known: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, struct in _fields(kind):
-        given = value.get(field.encode_name)
-        if given is None:
+        raw = value.get(field.encode_name)
+        if raw is None:
             continue
         try:
-            known[field.name] = msgspec.convert(given, field.type, strict=False)
+            values[field.name] = msgspec.convert(raw, field.type, strict=False)
         except (msgspec.ValidationError, RecursionError):
-            if struct is None or not isinstance(given, dict):
+            if struct is None or not isinstance(raw, dict):
                 continue
             with suppress(RecursionError):
-                known[field.name] = _lenient_struct(given, struct)
-    return kind(**known)
+                values[field.name] = _lenient_struct(raw, struct)
+    return kind(**values)
 
 
 @cache
