@@ -60,7 +60,7 @@ def command(
     if show:
         if name is None:
             raise UsageError("--show needs a name", "list them with: originset query")
-        click.echo(_shown(catalogue.named(name), values, selection), nl=False)
+        click.echo(_query_text(catalogue.named(name), values, selection), nl=False)
         return
     if name is None and values:
         raise UsageError("--param needs a named query", "list them with: originset query")
@@ -79,7 +79,7 @@ def command(
     write_rows(rows, output_format)
 
 
-def _shown(query: catalogue.NamedQuery, given: dict[str, str], selection: Selection) -> str:
+def _query_text(query: catalogue.NamedQuery, given: dict[str, str], selection: Selection) -> str:
     """A query's text, after the statement that selects visits if the options select some."""
     _require_use(query.sql, query.name, selection)
     text = query.standalone(query.values(given))

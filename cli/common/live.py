@@ -110,7 +110,7 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
             probes = probe_live([LookupRequest(host, places.get(host, ())) for host in next_hosts], how, rest)
             counts["unfinished"] += len(probes.unfinished)
             for name, count in store_answers(
-                study, missing, began, probes.queries, map(_shown, probes.handshakes)
+                study, missing, began, probes.queries, map(_live_handshake, probes.handshakes)
             ).items():
                 counts[name] += count
             display.advance(task, len(next_hosts))
@@ -159,7 +159,7 @@ def would_contact(wanted: MissingAnswers, how: LookupPolicy) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_PLAN, orient="row")
 
 
-def _shown(found: CertificateProbe) -> LiveHandshake:
+def _live_handshake(found: CertificateProbe) -> LiveHandshake:
     return LiveHandshake(
         found.host,
         found.address,

@@ -123,7 +123,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
     loads = _loads(chosen, phases)
     write_text(out / "loads.csv", csv_text(loads))
     write_text(out / "log.jsonl", _log(chosen, phases))
-    kept = _kept(loads)
+    kept = _complete_pages(loads)
     passive = _passive(out / "log.jsonl", phases[DURING], sites)
     during = kept.filter(phase=DURING).with_columns(pl.col("group").replace_strict(_TYPES))
     counts = during.select(Type="group", **{"CDNJS-Not-Coalesced": "new_connections"})
@@ -176,7 +176,7 @@ def _log(sites: list[Site], phases: dict[str, Phase]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def _kept(loads: pl.DataFrame) -> pl.DataFrame:
+def _complete_pages(loads: pl.DataFrame) -> pl.DataFrame:
     """The pages that loaded in every phase."""
     kept = loads.filter((pl.col("status") == "ok").all().over("site"))
     if lost := loads["site"].n_unique() - kept["site"].n_unique():

@@ -65,7 +65,7 @@ class _StagedBatches:
         """
         if not calls:
             return
-        bucket = self._bucket = self._bucket or self._begun(calls[0][0].inputs.folder)
+        bucket = self._bucket = self._bucket or self._empty_storage(calls[0][0].inputs.folder)
         for run, stage, batch in calls:
             for path in shards_read(run, stage, batch):
                 self._store(_input_key(path), run.inputs.folder / path)
@@ -78,7 +78,7 @@ class _StagedBatches:
                 bucket.fetch(key, path)
                 self._stored.add(key)
 
-    def _begun(self, study: Path) -> StagingBucket:
+    def _empty_storage(self, study: Path) -> StagingBucket:
         """Empty storage for this run. The study is locked, so nobody else uses what an earlier run left there."""
         of_study = place_of_study(self._place, study)
         StagingBucket(of_study).remove()

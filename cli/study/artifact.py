@@ -113,7 +113,9 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
         _write(top / "queries" / f"{query.name}.sql", query.standalone(query.values({})))
     _write(top / "SCHEMA.md", schema_page())
     size = sum(path.stat().st_size for path in _files(top))
-    bundle = Bundle(manifest, _versions(), visits, selection, numbers, _drawn(expected), folders, rungs, steps, size)
+    bundle = Bundle(
+        manifest, _versions(), visits, selection, numbers, _comparable_files(expected), folders, rungs, steps, size
+    )
     _write(top / "ARTIFACT.md", page(bundle))
     _write(top / "SHA256SUMS", "".join(f"{_sha256(path)}  {path.relative_to(top)}\n" for path in _files(top)))
     return size
@@ -166,8 +168,8 @@ def _rehearse(
         drawn = time.monotonic()
         other = [
             name
-            for name in sorted(_drawn(expected) | _drawn(Path(folder)))
-            if not _same(expected / name, Path(folder) / name)
+            for name in sorted(_comparable_files(expected) | _comparable_files(Path(folder)))
+            if not _has_same_content(expected / name, Path(folder) / name)
         ]
         if other:
             raise StudyError(
@@ -242,12 +244,12 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _drawn(folder: Path) -> set[str]:
+def _comparable_files(folder: Path) -> set[str]:
     """The paths of the figures and tables in a folder that are the same everywhere for the same rows."""
     return {str(path.relative_to(folder)) for path in _files(folder) if path.suffix in _SAME_BYTES}
 
 
-def _same(one: Path, other: Path) -> bool:
+def _has_same_content(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and cmp(one, other, shallow=False)
 
 

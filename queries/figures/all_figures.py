@@ -71,7 +71,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
         UsageError: the folder holds none of the authors' files.
         InputError: one of them cannot be read.
     """
-    theirs = {} if paper is None else _theirs(paper)
+    theirs = {} if paper is None else _authors_data(paper)
     keys = "ASes" if connection is None else _KEYS.get(colocation(connection), "servers")
     folders = {} if connection is None else {group: out / name for group, name in folder_names(connection).items()}
     paths: list[Path] = []
@@ -81,7 +81,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
         of_authors: dict[str, Data] = {}
         if figure.name in theirs:
             of_authors[_THEM] = theirs[figure.name]
-            paths.append(_write_theirs(figure, of_authors[_THEM], out))
+            paths.append(_write_authors_data(figure, of_authors[_THEM], out))
             if isinstance(of_authors[_THEM], dict) and any(c.counts is None for c in of_authors[_THEM].values()):
                 remarks.append(f"{figure.name}: the authors' curves were read back from their published figure")
         rows = None if connection is None or figure.query is None else rows_of(connection, figure.query)
@@ -153,7 +153,7 @@ def tables() -> dict[str, str]:
     return {paper.replace(" ", "-"): papers[paper] for paper in sorted(papers) if re.fullmatch(r"table \d", paper)}
 
 
-def _theirs(folder: Path) -> dict[str, Data]:
+def _authors_data(folder: Path) -> dict[str, Data]:
     data_by_figure = {figure.name: data for figure in FIGURES if (data := figure.theirs(folder)) is not None}
     if not data_by_figure:
         raise UsageError(
@@ -195,7 +195,7 @@ def _compare(figure: PaperFigure, sides: dict[str, Data], group: Group) -> pl.Da
     return pl.DataFrame(rows, schema=NUMBERS, orient="row")
 
 
-def _write_theirs(figure: PaperFigure, data: Data, out: Path) -> Path:
+def _write_authors_data(figure: PaperFigure, data: Data, out: Path) -> Path:
     """Write the authors' data of a figure as CSV: rows as they are, or a row for each step of a curve."""
     if isinstance(data, dict):
         steps = [_steps(column, curve) for column, curve in data.items()]

@@ -51,7 +51,7 @@ def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
     """
     path = out / "figure-2.csv"
     save_rows(rows, path)
-    shown_rows = _chosen(rows, page.load)
+    shown_rows = _drawn_requests(rows, page.load)
     with context():
         figure = Figure(figsize=(7.6, 1.5 + 0.155 * shown_rows.height), layout="constrained")
         before, after = figure.subplots(1, 2, sharex=True, sharey=True)
@@ -72,7 +72,7 @@ def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
         return [path, *save(figure, out, "figure-2")]
 
 
-def _chosen(rows: pl.DataFrame, load: float | None) -> pl.DataFrame:
+def _drawn_requests(rows: pl.DataFrame, load: float | None) -> pl.DataFrame:
     """The requests that are drawn, in the order of their start."""
     took = pl.sum_horizontal(*_PHASES)
     ends_last = (pl.col("started") + took) == (pl.col("started") + took).max()

@@ -126,9 +126,9 @@ def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
     phases = connection.execute(_PHASES).fetchall()
     uncovered = connection.execute(_UNCOVERED).fetchall()
     undecidable, unknown, other_owners, sockets, in_vain, unattributed, redundant = map(
-        whole, _one(connection, _REDUNDANT)
+        whole, _single_row(connection, _REDUNDANT)
     )
-    pages, without_connections, oversized = _one(connection, _PAGES)
+    pages, without_connections, oversized = _single_row(connection, _PAGES)
     return Undecided(
         undecidable=undecidable,
         unknown=unknown,
@@ -142,13 +142,13 @@ def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
         without_connections=without_connections,
         oversized=oversized,
         phases=[(shown(host or "?"), count) for host, count in phases],
-        unseen=_one(connection, _UNSEEN),
-        cleartext=_one(connection, _CLEARTEXT),
+        unseen=_single_row(connection, _UNSEEN),
+        cleartext=_single_row(connection, _CLEARTEXT),
         uncovered=[(shown(host), names and [shown(name) for name in names]) for host, names in uncovered],
     )
 
 
-def _one(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, ...]:
+def _single_row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, ...]:
     (row,) = connection.execute(sql).fetchall()
     return tuple(row)
 
