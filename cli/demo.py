@@ -33,7 +33,7 @@ from originset.queries.figures.all_figures import draw
 from originset.queries.ladder import ladder, rests_on
 from originset.queries.report.report_page import render
 
-# Only a folder that says it is a demo's is ever made anew.
+# Only a folder with the marker of a demo is ever removed and made again.
 _MARK = ".originset-demo"
 
 _CAPTURED = """
@@ -42,7 +42,7 @@ _CAPTURED = """
            (SELECT sum(attempts) FROM dns_queries WHERE source = 'browser')
 """
 
-# The sites for which an ORIGIN frame would say something: more than the server's own name.
+# The sites whose ORIGIN frame would have more than the server's own name.
 _WITH_ORIGINS = """
     SELECT site FROM origin_sets WHERE covered_by_certificate AND NOT coalesce(misdirected, false)
     GROUP BY site HAVING count(*) > 1 ORDER BY site
@@ -73,7 +73,7 @@ def command(out: Path) -> None:
     _make_room(out)
     study = Study(out / "study")
     with Testbed(scenario_file.built_in(), out / "testbed") as testbed:
-        # With their scheme, and once: every attempt of the browser is then in a capture, and can be counted.
+        # With their scheme and without retries, so that every attempt of the browser is in a capture.
         write_text(out / "sites.txt", "".join(f"https://{site}/\n" for site in testbed.sites))
         _crawl(study, read_site_list(str(out / "sites.txt")), testbed)
         logged = {

@@ -83,7 +83,7 @@ def run() -> None:
     except (click.Abort, KeyboardInterrupt):
         code = _fail("interrupted", INTERRUPTED, debug=False)
     except BrokenPipeError:
-        # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
+        # The reader of the output has closed the pipe (`| head`).
         _leave_stdout()
         code = 0
     except Exception as error:  # noqa: BLE001 - the edge of the program

@@ -11,9 +11,9 @@ from functools import lru_cache
 import idna
 
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.ASCII)
-# Host names as they are in use: underscores are no letters of a host name, and still served.
+# Host names as they are in use: with underscores, which host names should not have.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
-# What the URL standard takes for an address, whether it can be one or not: its "ends in a number".
+# The last label of what the URL Standard parses as an IPv4 address, valid or not ("ends in a number").
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 

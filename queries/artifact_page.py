@@ -57,7 +57,7 @@ _WHAT = {
 
 _CODE = re.compile(r"`[^`]+`")
 
-# How many numbers of each figure a claim quotes: medians and shares.
+# The most numbers of each figure that a claim quotes: medians and shares.
 _QUOTED = 4
 
 

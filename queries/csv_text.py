@@ -18,7 +18,7 @@ from originset.data.sanitising.printable import printable
 _FORMULA = ("=", "+", "-", "@", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
             "\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip
 
-# What makes a text worth looking at: most need no change.
+# The texts that may need a change; most do not.
 _SUSPECT = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|[\p{C}\p{Zl}\p{Zp}]"
 
 

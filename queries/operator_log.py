@@ -19,7 +19,7 @@ from originset.queries.evaluation import CONTROL, EXPERIMENT
 
 FIELDS = ("time", "group", "connection", "host")
 
-# What DuckDB takes at most; what it has no room for lies on disk meanwhile.
+# DuckDB's memory limit; more is spilled to disk.
 _MEMORY = "400MB"
 _BATCH = 50_000
 _LONGEST_LINE = 1 << 16

@@ -28,8 +28,8 @@ from originset.data.reference.registrable_domains import registrable_domain
 from originset.data.sanitising.url_redaction import redact_url
 from originset.data.schema.study_tables import TABLES
 
-# Chromium's names of its privacy modes, where they tell whether credentials were sent. In "enabled partitioned state
-# allowed" third-party cookies were blocked, which says nothing about what the request asked for.
+# Chromium's privacy modes that show whether credentials were sent. In "enabled partitioned state
+# allowed" third-party cookies were blocked, which does not show the request's credentials mode.
 _CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without client certs": "omit"}
 
 
@@ -169,7 +169,7 @@ class CaptureBatch:
         return _frame("dns_queries", rows)
 
     def _certificates(self) -> list[Certificate]:
-        # Of several chains or texts the least is kept, so that it does not depend on the order of the visits.
+        # Of several chains or texts the first in sort order is kept, so that the order of the visits does not matter.
         chains: dict[str, tuple[str, ...]] = {}
         texts: dict[str, str] = {}
         for extension in self._extensions:

@@ -39,7 +39,7 @@ def _names(names: bytes) -> Iterator[str]:
         if tag == _DNS_NAME:
             yield content.decode(errors="replace")  # ASCII, by the standard; the library takes UTF-8 too
         elif tag == _IP_ADDRESS:
-            # An address of another length is none: its text is kept, so that it is counted as no name.
+            # An address of another length is not valid: its text is kept, so that it is counted as not a name.
             yield str(ipaddress.ip_address(content)) if len(content) in (4, 16) else f"address {content.hex()}"
 
 

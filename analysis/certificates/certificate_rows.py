@@ -23,7 +23,7 @@ from originset.data.schema.study_tables import TABLES
 
 _T = TypeVar("_T")
 
-# What the library raises on certificates that break their own syntax or name what it does not know.
+# The library's exceptions for certificates with invalid syntax or unknown content.
 _REFUSALS = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 _SIGNATURES = {
@@ -77,7 +77,7 @@ def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Ce
             return None
 
     with warnings.catch_warnings():
-        # Serial numbers, dates and lengths that the standard forbids are warned of: the certificate is what it is.
+        # The library warns of serial numbers, dates and lengths that the standard forbids; it is kept anyway.
         warnings.simplefilter("ignore")
         loaded = tried("certificate", lambda: x509.load_der_x509_certificate(der))
         if loaded is None:

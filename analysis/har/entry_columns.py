@@ -20,7 +20,7 @@ from originset.analysis.har.entry_facts import cached_flags, connection_ids, con
 from originset.analysis.har.initiators import initiator_url
 from originset.analysis.har.recorders import OTHER, Recorder
 
-# URLs are most of the text, and lie in series of their own: an operation on one column of them touches nothing else.
+# URLs are most of the text, and have series of their own: an operation on one of these columns reads nothing else.
 _COLUMNS: tuple[tuple[type[pl.DataType], tuple[str, ...]], ...] = (
     (pl.String, ("given_url",)),
     (pl.String, ("initiator_url",)),
@@ -38,7 +38,7 @@ _COLUMNS: tuple[tuple[type[pl.DataType], tuple[str, ...]], ...] = (
     (pl.Int64, ("visit", "place")),  # position in `visits`; of the entry, in its file
     (pl.Boolean, ("cached",)),
 )
-# Columns in which few entries, or the entries of few recorders, have a value.
+# Columns with a value for few entries, or for the entries of few recorders.
 _SPARSE_COLUMNS: dict[str, type[pl.DataType]] = {
     "entry_protocol": pl.String,
     "error": pl.String,
@@ -227,8 +227,8 @@ class EntryColumns:
         if details.names is not None and len(details.names) > _MAX_NAMES:
             details.names = None
         key: tuple[object, ...] = (details.subject, details.issuer, details.valid_from, details.valid_to)
-        # Lists of names are long, and hardly any two certificates have all else in common: to compare costs less than
-        # to hash, unless somebody made up very many that do.
+        # Lists of names are long, and hardly any two certificates share all other facts: comparing costs less than
+        # hashing, unless somebody made up very many that do.
         alike = self._details_of.setdefault(key, [])
         if len(alike) >= _MAX_COMPARED:
             alike = self._details_of.setdefault((*key, *(details.names or ())), [])

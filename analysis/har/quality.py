@@ -32,8 +32,8 @@ QUALITIES = (
 
 ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
 
-# They drive a browser from page to page themselves. All others record what somebody does in a browser, or through a
-# proxy, and what was done before may be in the same log.
+# These drive a browser from page to page themselves. All others record a user's browser, or through a
+# proxy, and earlier pages can be in the same log.
 _DRIVING = {"originset", "chrome-har", "chrome-har-capturer", "browsertime", "webpagetest", "splash"}
 # They wait for the load event before they write.
 _WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}

@@ -27,7 +27,7 @@ DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 _ORIGIN = re.compile(r"(https?:)//[^/?#]+", re.ASCII)
-# Nothing to be done to these, as nearly all are: no port, no upper case, no address, no name beyond ASCII.
+# Nearly all hosts are of this form and need no normalising: no port, no upper case, no IP address, only ASCII.
 _PLAIN_HOST = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_-]{1,63})*\.[a-z][a-z0-9_-]{0,62}", re.ASCII
 )
@@ -110,7 +110,7 @@ def _redacted(frame: pl.DataFrame) -> pl.Series:
     bare = pl.col("bare")
     web = pl.col("authority").is_not_null()
     rows = frame.select("given", "bare", web.alias("web")).with_row_index("row").filter(bare.is_not_null())
-    # What costs more is asked only about URLs that something cheaper has found.
+    # Expensive tests run only on URLs that a cheaper test has selected.
     with_secret_names = rows.filter(bare.str.contains_any(list(SECRET_PARTS), ascii_case_insensitive=True))
     encoded = rows.filter(bare.str.contains(r"[%@\\\x00-\x20\x7f]|[^\x00-\x7f]"))
     suspect = pl.concat(

@@ -57,7 +57,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
     page_urls, title_urls = (url_columns(frame[name], keep_secrets=keep_secrets) for name in ("asked_url", "title_url"))
     told_host = page_urls["host"].zip_with(page_urls["host"].is_not_null(), title_urls["host"])
     frame = frame.with_columns(
-        # Without an HTML answer (a repeated view, served from the cache) the page's own field knows better.
+        # Without an HTML answer (a repeated view, served from the cache) the page's own field is used.
         pl.coalesce(pl.when(pl.col("choice") == 0).then("document_host"), told_host, "document_host").alias("site"),
         pl.coalesce(page_urls["url"], "first_url", title_urls["url"]).alias("url"),
         pl.coalesce("document_url", page_urls["url"], title_urls["url"]).alias("final_url"),

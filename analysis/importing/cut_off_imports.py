@@ -15,7 +15,7 @@ from originset.data.studies.shard_checksum import is_unchanged
 from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
 
-# Tables that an import writes rows of visits to, that of visits last.
+# The tables with rows of visits that an import writes; visits comes last.
 _TABLES = ("requests", "connections", "dns_queries", "visits")
 _CUT_OFF = pl.col("quality").list.contains("truncated").fill_null(value=False)
 

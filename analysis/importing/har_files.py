@@ -20,9 +20,9 @@ import zstandard
 
 from originset.data.errors import InputError, UsageError
 
-# The largest HAR seen in the wild is some 300 MB; this bounds what one file can make us allocate.
+# The largest known HAR is some 300 MB; this limits the memory that one file can take.
 MAX_BYTES = 1 << 30
-# HARs shrink to a fortieth at most. What grows by more than this factor, and beyond this size, was made to.
+# HARs are compressed to a fortieth at most. A larger factor, beyond this size, is an attack.
 MAX_GROWTH = 500
 MIN_SUSPECT = 64 << 20
 MAX_MEMBERS = 1_000_000
@@ -269,7 +269,7 @@ def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes]
     Raises:
         InputError: it is longer than a HAR can be, or than what was packed can have become.
     """
-    # read1 gives what there is before it stumbles; read would take the last megabyte with it.
+    # read1 returns what there is before an error; read would lose the last megabyte.
     read = getattr(file, "read1", file.read)
     size = 0
     bound = MAX_BYTES if packed is None else max(MIN_SUSPECT, packed * MAX_GROWTH)

@@ -220,7 +220,7 @@ def _visit(
     return VisitFacts(
         visit_id=import_visit_id(source, 0),
         source=source,
-        # Whatever the order of the rows, and whichever files they came in, the same rows are the same page.
+        # The same rows are the same page, in any order and from any files.
         sha256=hashlib.sha256(b"".join(sorted(row.digest for row in rows))).hexdigest(),
         recorder=WEBPAGETEST,
         browser=browser,

@@ -25,7 +25,7 @@ from originset.data.errors import InputError
 from originset.data.studies.shards import IMPORT, write_shard
 from originset.data.studies.study import Study
 
-# What a shard holds at most, so that memory does not grow with the number of files.
+# The largest size of a shard, so that memory does not grow with the number of files.
 _ENTRIES = 100_000
 _BYTES = 256 << 20
 

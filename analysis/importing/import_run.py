@@ -19,7 +19,7 @@ from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_p
 from originset.data.studies.study import Study
 
 _REJECTS = "imports"
-# What one process is given at a time: as much as makes a shard, then less and less, so that all end together.
+# The size of a process's share: first as much as a shard, then less and less, so that all end at about the same time.
 _SHARE_BYTES = 256 << 20
 _LEAST_SHARE_BYTES = 32 << 20
 _SHARES_EACH = 3
@@ -163,7 +163,7 @@ def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, s
         missing = [source for source in sources if source not in known] if sources else [f"those of {visits}"]
         lost += missing
         if not missing:
-            # That of visits first: the others are then left over, if this is where it ends.
+            # visits first: if the process ends here, the other shards are known to be left over.
             for table in reversed(TABLES_WRITTEN):
                 shard_path(study, table, shard).unlink(missing_ok=True)
     return lost

@@ -133,7 +133,7 @@ def _compare_page(source: str, page: int, ours: pl.DataFrame, entries: list[HarE
             result.differences.append(f"{what}: {redact_url(entry.url)} is not in the study")
             continue
         theirs = _values_read(source, entry, result)
-        # Of several requests for one URL, which a study has in the order of their start, the one that is most alike.
+        # Of several requests for one URL, which a study has in the order of their start, the most similar one.
         row = min(rows, key=lambda row: sum(not _same_value(row[name], value) for name, value in theirs.items()))
         rows.remove(row)
         for name, value in theirs.items():

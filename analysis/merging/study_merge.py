@@ -19,7 +19,7 @@ from originset.data.ledger.crawl_ledger import Ledger
 from originset.data.studies.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
 
-# One row a certificate, whoever saw it: these have no visit to be chosen by.
+# Tables with one row for each certificate: these rows belong to no visit.
 _OF_NO_VISIT = ("certificates", "certificate_names")
 
 

@@ -43,7 +43,7 @@ class _Folder:
         try:
             return stat_regular(self._folder, *name.split("/")) is not None
         except NotRegularError:
-            # A link in a capture's place is replaced, but no folder that is one is written to.
+            # A link in place of a capture is replaced, but nothing is written to a folder that is a link.
             return False
 
     def copy(self, visit_id: str, bucket: BucketStore) -> bool:

@@ -28,7 +28,7 @@ from originset.data.studies.study import Study
 
 _PLACE = ["visit_id", "host", "server_ip", "port"]
 
-# What is written, and what later rows take the place of.
+# The tables that are written, and the keys by which later rows replace earlier ones.
 _KEYS = {
     "certificates": ("certificate_id",),
     "certificate_names": ("certificate_id", "name"),
@@ -77,7 +77,7 @@ def missing_answers(study: Study, *, again: bool = False, refused_too: bool = Fa
     """
     secure = _secure_hosts(study)
     names = secure.select("visit_id", "host").unique()
-    # What ends in a digit or has a colon is an address.
+    # A host that ends in a digit or has a colon is an IP address.
     names = names.filter(~pl.col("host").str.contains(r"(^|\.)[0-9]+$|:"))
     answered = scan(study, "dns_queries").filter(pl.col("rtype").is_in(["A", "AAAA"]))
     answered = answered.filter(pl.col("source") != "live") if again else answered
@@ -110,7 +110,7 @@ def _places(study: Study, secure: pl.DataFrame, *, again: bool, refused_too: boo
     with_certificate = (
         ours.join(with_names, on="certificate_id", how="semi").select("visit_id", "host", "port").unique()
     )
-    # A certificate that another connection to the host showed is still none of this address.
+    # A certificate from another connection to the host is not evidence for this address.
     without_connection = without_connection.join(
         with_certificate, on=["visit_id", "host", "port"], how="anti", nulls_equal=True
     )

@@ -54,7 +54,7 @@ class Command(_KnowsOldSpellings):
     """A command that takes ``--debug`` before or after its name."""
 
     def __init__(self, *, params: Sequence[click.Parameter] | None = None, **more: Any) -> None:  # noqa: ANN401 - click's
-        # The console entry finds it wherever it stands; here it is only no mistake.
+        # The console entry point reads it anywhere on the command line; here it only has to be accepted.
         debug = click.Option(["--debug"], is_flag=True, expose_value=False, hidden=True)
         super().__init__(params=[*(params or ()), debug], **more)
 

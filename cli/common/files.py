@@ -11,7 +11,7 @@ import click
 from originset.data.errors import UsageError
 from originset.data.files.atomic_files import replacing
 
-#: Of options and arguments: a file that is there.
+#: The type of options and arguments that name an existing file.
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -19,7 +19,7 @@ from originset.data.studies.study import Study
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Hosts asked for between two writes: what was learned is kept if the rest is interrupted.
+# Hosts between two writes: these answers are kept if the rest is interrupted.
 _AT_ONCE = 25
 
 # For all hosts together, by default.

@@ -16,7 +16,7 @@ from originset.queries.report.report_page import request_rows
 from originset.queries.report.shown_text import shown
 from originset.queries.visit_selection import Selection
 
-# Requests that are drawn, over all pages: some 60 bytes each. Pages beyond have their connections only.
+# The most requests that are drawn, over all pages: some 60 bytes each. Further pages have only their connections.
 _MOST_REQUESTS = 30_000
 
 

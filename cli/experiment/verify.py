@@ -41,7 +41,7 @@ from originset.queries.csv_text import csv_text
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")
 
-# A load may come out otherwise by a race: what differs is loaded twice more, and what most loads did counts.
+# A race can change a load: a page that differs is loaded twice more, and the majority counts.
 _AGAIN = 2
 _QUIET_S = 0.5
 _LATEST_S = 60.0

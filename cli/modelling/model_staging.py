@@ -144,7 +144,7 @@ def _scratch_folder() -> str | None:
 
 
 def _input_key(path: Path) -> str:
-    # Not the path itself: it may have what a key must not.
+    # Not the path itself, which can have characters that a key cannot.
     return f"inputs/{hashlib.sha256(os.fsencode(path)).hexdigest()}.parquet"
 
 

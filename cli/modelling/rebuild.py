@@ -24,10 +24,10 @@ from originset.models.runner.inputs import Select
 from originset.models.runner.runner import Run, RunBatches, run_models, run_sequentially
 from originset.models.sensitivity import variants
 
-# Columns of model_sensitivity that say what was chosen; the others are those of results_summary.
+# The columns of model_sensitivity on the parameter; the others are those of results_summary.
 _CHOICE = ("parameter", "value", "chosen")
 
-#: What ``model_sensitivity`` calls the choice of a table from addresses to ASes.
+#: The name in ``model_sensitivity`` of the choice of an IP-to-AS table.
 SECOND_TABLE = "ip_to_as"
 
 

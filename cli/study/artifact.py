@@ -45,10 +45,10 @@ NAME = "originset-artifact"
 
 _VISITS = "SELECT coalesce(status, 'unknown') AS status, count(*) AS n FROM visits GROUP BY ALL ORDER BY n DESC, status"
 
-# Versions that the last digit of a result, or a pixel, may depend on.
+# Packages whose version can change the last digit of a result, or a pixel.
 _DEPENDS_ON = ("duckdb", "polars", "numpy", "matplotlib")
 
-# What the same rows give everywhere; pictures of other kinds depend on the machine's libraries.
+# Files that are the same everywhere for the same rows; other images depend on the machine's libraries.
 _SAME_BYTES = (".csv", ".svg")
 
 
@@ -131,7 +131,7 @@ def _strip(study: Study, bare: Study) -> None:
         "vantages": sanitiser.vantages,
     }
     names = [name for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)]
-    # Visits' addresses are told by those of their requests.
+    # The URLs of visits are sanitised like those of their requests.
     for name in sorted(names, key=lambda name: name != "requests"):
         for number, shard in enumerate(shard_paths(study, name), 1):
             rows = read_shard(study, name, shard)

@@ -67,7 +67,7 @@ _CHOICES = {
     ),
 }
 
-# What counts as a server of its own, by what makes hosts one server.
+# What a server is, by the parameter colocation.
 _UNKNOWN: dict[Colocation, str] = {
     "asn": "IP addresses in no known AS",
     "org": "IP addresses of no known organisation",

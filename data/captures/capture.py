@@ -23,15 +23,15 @@ from originset.data.files.nofollow import list_folder
 
 VERSION = 1
 SUFFIX = ".har.zst"
-# What a capture and its folder are called.
+# The names of captures and of their folders.
 FOLDER = re.compile("[0-9a-f]{2}")
 NAME = re.compile(rf"[0-9a-f].*{re.escape(SUFFIX)}", re.DOTALL)
 
-# A page's capture is some 100 kB; nothing honest comes near this. It bounds what a damaged file can make us allocate.
+# A page's capture is some 100 kB, far below this. It limits the memory that a damaged file can take.
 MAX_BYTES = 1 << 30
 
 
-# JSON's numbers have no end; columns have. What is out of range makes the file none of ours.
+# JSON has numbers of any size, columns do not. A file with a number out of range is refused.
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Id = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=-1e10, le=1e10)]  # some four months: no visit lasts that long
@@ -73,7 +73,7 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     dom_content_loaded_ms: Milliseconds | None = None
 
 
-#: In ``quality``: for which host some connection was opened is not known.
+#: A word of ``quality``: for some connection it is not known which host it was opened for.
 UNNAMED = "unnamed_connections"
 
 
@@ -220,7 +220,7 @@ def unpack_capture(packed: bytes, source: str) -> bytes:
         InputError: not zstandard, cut off, or larger than any capture can be.
     """
     try:
-        # The frame's own word for its size bounds what is allocated; a frame without it is not one of ours.
+        # The content size in the frame limits the memory; a frame without one was not written by this program.
         size = zstandard.get_frame_parameters(packed).content_size
         if size > MAX_BYTES:
             raise InputError(source, "too-large", f"would unpack to more than {MAX_BYTES} bytes")

@@ -30,7 +30,7 @@ class BucketStore:
         return key
 
     def accept(self, key: str, visit_id: str) -> None:
-        # S3 knows no renaming; whoever lists meanwhile finds the capture whole or not at all.
+        # S3 cannot rename objects; a concurrent listing has the whole capture or none.
         with storage_errors(self.place):
             obstore.copy(self._store, require_staged(key), _place_of(visit_id))
         self.discard(key)

@@ -22,7 +22,7 @@ CaptureStore: TypeAlias = "FolderStore | BucketStore"
 
 _FACT = "captures"  # of study.json
 
-#: How a place in S3-compatible storage is named.
+#: The form of a place in S3-compatible storage.
 BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._=-]+)*", re.ASCII)
 
 

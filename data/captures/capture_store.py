@@ -27,7 +27,7 @@ INCOMING = "incoming"
 
 _HEX = re.compile("[0-9a-f]+")
 _STAGED = re.compile(rf"{INCOMING}/{_HEX.pattern}/{_HEX.pattern}")
-# What a worker left, and what it had half written when it was killed.
+# What a worker staged, and files that were half written when it was killed.
 _LEFT = re.compile(rf"{_HEX.pattern}|\.{_HEX.pattern}\.[0-9]+\.tmp")
 _CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]+){re.escape(SUFFIX)})", re.ASCII)
 
@@ -77,7 +77,7 @@ class FolderStore:
 
     def sweep(self) -> None:
         """Remove all staged captures that were not accepted; call while the study is locked. Other files stay."""
-        # A worker that comes late may write while this goes on: what it leaves, the next crawl removes.
+        # A late worker can write during this; the next crawl removes what it leaves.
         for attempt in list_folder(self._folder, INCOMING).folders:
             if _HEX.fullmatch(attempt) is None:
                 continue

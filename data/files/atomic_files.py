@@ -35,7 +35,7 @@ _ADVICE = {
 }
 # What to do about originset.data.files.nofollow.NotRegularError.
 NOT_REGULAR = "remove it, or put the file or folder itself in its place"
-# What SQLite and DuckDB say in words of their own.
+# Messages of SQLite and DuckDB without an error number.
 _WORDS = {
     "fsync failed": errno.EIO,
     "database or disk is full": errno.ENOSPC,
@@ -70,7 +70,7 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary.name, flags, 0o600 if private else 0o666, dir_fd=folder)
             try:
-                # Not by its name, which others who may write to the folder can give to a link meanwhile.
+                # Not by its name, which others with access to the folder can replace by a link.
                 yield Path(f"/proc/self/fd/{descriptor}")
                 os.fsync(descriptor)
             finally:
@@ -79,7 +79,7 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
         except BaseException as error:
             with suppress(OSError):
                 os.unlink(temporary.name, dir_fd=folder)
-            # A write that finds the disk full names no file; a call that takes a descriptor names half of one.
+            # A write to a full disk names no file, and a call that takes a descriptor names only the last part.
             if isinstance(error, OSError) and (
                 error.filename in (None, temporary.name) or str(error.filename).startswith("/proc/self/fd/")
             ):

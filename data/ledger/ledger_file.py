@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 _BESIDE = ("", "-wal", "-shm", "-journal")
 # The longest text of a row that is read, in bytes: an address or an error.
 _LONGEST = 4 << 20
-# A rollback journal that ends so names another file, which SQLite would read, and remove.
+# A rollback journal that ends with this names another file, which SQLite would read and remove.
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 _STRANGE_VISIT = """
 SELECT 1 FROM {schema}.visits WHERE typeof(site) <> 'text' OR typeof(vantage) <> 'text' OR typeof(page) <> 'text'
@@ -139,7 +139,7 @@ def copy_ledger(ledger: Path, to: Path) -> None:
         StudyError: the file is no ledger, or a damaged one.
     """
     try:
-        # Before the ledger, which then has at least the leases that are counted here.
+        # Read before the ledger, which then has at least as many leases.
         leases: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
     except (OSError, OverflowError):
         leases = None

@@ -13,7 +13,7 @@ Numbers = npt.NDArray[np.uint64]
 _Bytes = npt.NDArray[np.uint8]
 _Places = npt.NDArray[np.int32]
 
-# So few that what is computed on the way stays in the processor's cache, which halves the time.
+# So few that intermediate results stay in the processor's cache, which halves the time.
 _V4_ROWS, _V6_ROWS = 1 << 15, 1 << 12
 
 _DIGITS_KEPT = np.array([0, 0xF, 0xFF, 0xFFF, 0xFFFF], dtype=np.uint16)

@@ -113,7 +113,7 @@ def _flatten(first: Numbers, lengths: Ints, positions: Ints, bits: int) -> tuple
     order = order[is_last_of_equal]
     starts, ends, first, last, positions = starts[order], ends[order], first[order], last[order], positions[order]
     parents = _parents(starts, ends)
-    # Where a prefix ends, the nearest one around it that goes on takes over; where nothing does, nobody.
+    # After the end of a prefix, its nearest enclosing prefix that has not ended applies, or none.
     after = parents
     while (closing := (after >= 0) & (ends[after] == ends)).any():
         after = np.where(closing, parents[after], after)

@@ -13,7 +13,7 @@ MAX_HEADER = 8 << 10
 
 _MAX_NAME = 100
 
-# Headers that say how a server and a browser speak with one another. Others may hold anything, so they are not kept.
+# Headers of the protocol between server and browser. Others can have any content, so they are not kept.
 _KEPT = frozenset(
     {
         ":authority",

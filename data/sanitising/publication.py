@@ -19,7 +19,7 @@ _AUTHORITY = r"^([A-Za-z][A-Za-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#@]*)"
 _LOCAL = re.compile(r"^(?:[/~\\]|\.{1,2}[/\\]|[A-Za-z]:[/\\])")
 _WITH_PATH = re.compile(r"[/?#]")
 
-# Parameters of a run whose values name files, whatever they look like.
+# Parameters of a run whose values are names of files.
 _FILES = {"files", "site_list"}
 _PERSONAL = {"contact"}
 
@@ -40,7 +40,7 @@ class StudySanitiser:
 
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of ``requests`` of whole visits, sanitised."""
-        # What a recorder wrote for the protocol may be a piece of a header.
+        # The recorded protocol can be a part of a header.
         sanitised = rows.with_columns(_token().alias("token"), pl.lit(None, pl.String).alias("protocol_raw"))
         of_visits = sanitised.join(self._addresses, on=["visit_id", "url"], how="semi")
         self._tokens.append(of_visits.select("visit_id", "url", "token").unique(["visit_id", "url"]))

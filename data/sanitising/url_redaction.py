@@ -51,7 +51,7 @@ SECRET_PARTS = (
     *_ANYWHERE.replace("|sess[-_]?id", "").split("|"),
     *("eyJ", "basic", "digest", "negotiate"),
 )
-# Those that hold no other: a text with any part has one of these.
+# The parts that contain no other part: a text with any part has one of these.
 _LEAST_PARTS = [part for part in SECRET_PARTS if not any(other != part and other in part for other in SECRET_PARTS)]
 _VALUED = rf"[\x00-%'-:<>@-\x7f]*(?:=|:|{_ENCODED}3[ad])"
 MAY_NAME_SECRET = rf"(?i-u)(?:{_ANYWHERE}|{_BEFORE}(?:{_WORDS})){_VALUED}|eyJ|bearer|basic|digest|negotiate"
@@ -75,14 +75,14 @@ _JSON_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CONTROLS = dict.fromkeys([*range(32), 127])
 _STRIPPED = "".join(character for character in map(chr, range(0x3001)) if character <= " " or character.isspace())
 _AUTHORITY = re.compile(r"(?s)([A-Za-z][A-Za-z0-9+.-]{0,40}+://)([^/?#]*+)(.*)")
-# It matches at every name, whatever follows, and takes all of it: so no text is gone over twice.
+# It matches every name completely, whatever follows, so that no text is scanned twice.
 _NAME_AND_MARK = re.compile(r"([\w$.\[\] -]++)([\"'\\`]*+)([=:]?)")
 _PORT = re.compile(r"\d{1,5}(?!\w)")
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}+")
 _NUMERIC_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _USER_INFO_ENDS = re.compile(r"[\s/?#&=,;\"'<>{}()|\\]")
 _SCHEME_WITH_VALUE = re.compile(r"(?i)\b(?:bearer|basic|digest|negotiate)[\s+]+[a-z0-9._~+/=-]{6}")
-# Possessive, and every start of one is taken: so no text is gone over twice.
+# Possessive, and it matches every start of one, so that no text is scanned twice.
 _COMPACT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+")
 
 
@@ -255,7 +255,7 @@ def _names_secret(text: str) -> bool:
     """``name=value``, ``"name": value`` or ``name:value`` with a secret's name."""
     if not _names_part(text):
         return False
-    # Most names come again and again, and few are secret: only then their places are looked at.
+    # Most names are repeated, and few are secret: only the places of these are examined.
     names = {name[-_MAX_NAME:] for name, _, mark in _NAME_AND_MARK.findall(text) if mark}
     if not any(map(is_secret, names)):
         return False

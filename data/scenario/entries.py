@@ -35,7 +35,7 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)[1:]  # what a page can load
 
-#: What may stand in what: a style sheet loads fonts and images, a script all that a page's script can.
+#: Which resources can load which: a style sheet loads fonts and images, a script all that a page's script can.
 CHILDREN: dict[Kind, tuple[Kind, ...]] = {
     "page": KINDS,
     "iframe": KINDS,

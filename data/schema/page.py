@@ -24,7 +24,7 @@ _JOINS = """
   visits: more visits find more names. Compare only sites with the same number of `visits`.
 """
 
-#: What a researcher asks first: the question, the named query that answers it, and how to ask in one's own SQL.
+#: Questions of researchers: the question, the named query that answers it, and SQL that does.
 EXAMPLES = (
     (
         "How many TLS connections does a page open?",

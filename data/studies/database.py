@@ -29,7 +29,7 @@ from originset.data.studies.shards import columns_missing, identifier, literal, 
 from originset.data.studies.study import Study
 from originset.data.studies.study_sweep import BUILDING
 
-# The oldest DuckDB that reads study.duckdb: other programs have versions of their own.
+# The oldest DuckDB that can read study.duckdb, because other programs have their own versions.
 STORAGE_VERSION = "v1.2.0"
 
 # One row a key: a certificate seen by two shards is still one certificate.
@@ -202,7 +202,7 @@ def _prepare_connection(study: Study, connection: duckdb.DuckDBPyConnection) -> 
     for name, select in views.items():
         for statement in ddl(TABLES[name], select, temporary=True):
             connection.execute(statement)
-    # Views of other tables can be made of tables that are as the schema has them.
+    # The schema's views can be created once all tables are as in the schema.
     if problem := _missing_from(connection, [table for table in TABLES.values() if table.view is None]):
         return problem
     views_of_tables = [table for table in TABLES.values() if table.view is not None]
@@ -213,7 +213,7 @@ def _prepare_connection(study: Study, connection: duckdb.DuckDBPyConnection) -> 
 
 
 def _restrict_access(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
-    # A process that opens a database twice has one DuckDB for both, which the first has shut in already.
+    # A process that opens a database twice has one DuckDB instance for both, which is restricted already.
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return
     connection.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in shards)}]")

@@ -12,13 +12,13 @@ from originset.data.schema.sql_macros import MACROS
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.study import Study
 
-# DuckDB would else fetch extensions by plain HTTP, for a file of SQLite's say, and run what it fetched.
+# Otherwise DuckDB would fetch extensions over plain HTTP, such as for a SQLite file, and run them.
 SHUT_IN: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
 
-# The tables that grow with every page; their rows need no choosing among shards.
+# The tables that grow with every page; each of their rows is in one shard only.
 LARGE = ("visits", "requests", "connections", "dns_queries")
 
 # After the checksum of a file's first block.
@@ -33,7 +33,7 @@ def unusable_file(study: Study) -> str | None:
     with open(open_regular(study.root, name), "rb") as file:  # noqa: PTH123 - it is open already
         if file.read(_MAGIC_AT + len(_MAGIC))[_MAGIC_AT:] != _MAGIC:
             return "study.duckdb cannot be opened (it is no database of DuckDB's)"
-    # Nobody writes to a database in its place, so nothing of ours is in a log beside it.
+    # No database is written in its place, so a write-ahead log beside it is not from this program.
     if stat_regular(study.root, f"{name}.wal") is not None:
         return "beside study.duckdb lies a write-ahead log, study.duckdb.wal"
     return None

@@ -59,7 +59,7 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     rows = rows.match_to_schema(TABLES[table].polars_schema) if rows.width else TABLES[table].polars_schema.to_frame()
     rows = rows.select(TABLES[table].polars_schema.names())
     path = shard_path(study, table, shard)
-    # Not straight into the file: of a disk that is full polars does not always say so.
+    # Not directly into the file: polars does not always report a full disk.
     buffer = io.BytesIO()
     rows.write_parquet(buffer, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
     seal(buffer.getbuffer())
@@ -165,7 +165,7 @@ def select_sql(table: Table, paths: Sequence[Path], lacking: Container[str]) -> 
 
 def _select_sql(table: Table, files: Sequence[str], lacking: Container[str]) -> str:
     names = ", ".join(identifier(column.name) for column in table.columns)
-    # An empty relation of today's columns gives those that no shard has at all.
+    # An empty relation with today's columns adds those that no shard has.
     nothing = ", ".join(f"NULL::{column.type} AS {identifier(column.name)}" for column in table.columns)
     empty = f"SELECT {nothing} WHERE false"
     if not files:

@@ -40,7 +40,7 @@ FORMAT = 2
 # Commands that change a study and are in the group "study"; runs are recorded by the last word.
 _OF_GROUP_STUDY = {"enrich", "merge", "model"}
 
-# What stands under these names, if anything does; SQLite and DuckDB open some of them by themselves.
+# The kinds of files under these names; SQLite and DuckDB open some of them by themselves.
 _FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", BUILDING, MODELS_BUILDING}
 _FILES = re.compile(r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?")
 
@@ -88,7 +88,7 @@ class Study:
         if self.root.is_dir() and any(not is_half_written(path.name) for path in self.root.iterdir()):
             raise StudyError(self.root, "the folder is not empty and not a study", "name another with --study")
         try:
-            # What pages asked for can tell who looked at them: others may read it once its owner says so.
+            # The requests of pages can identify their visitor: only the owner can read them, unless they change that.
             self.root.mkdir(0o700, parents=True, exist_ok=True)
             self._write({"format": FORMAT, "created_at": _now(), "originset": originset.__version__, "runs": []})
         except OSError as error:
@@ -201,7 +201,7 @@ class Study:
         }
         self.update_manifest(format=FORMAT, runs=[*runs, run])
         yield run["counts"]
-        # A clock that was set back meanwhile does not end a run before it began.
+        # A run does not end before it began, even if the clock was set back.
         run["ended_at"] = _text(began + timedelta(seconds=time.monotonic() - started))
         self.update_manifest(runs=[*runs, run])
 

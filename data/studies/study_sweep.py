@@ -8,10 +8,10 @@ from pathlib import Path
 
 from originset.data.files.nofollow import list_folder, open_folder, remove_file, remove_tree
 
-# As originset.data.files.atomic_files.replacing names what it writes to.
+# The temporary names of originset.data.files.atomic_files.replacing.
 _BESIDE = re.compile(r"\..+\.[0-9]+\.tmp", re.ASCII)
 _OF_THE_STUDY = re.compile(r"\.(study\.json|ledger\.leases)\.[0-9]+\.tmp", re.ASCII)
-# As DuckDB names what does not fit into memory, in the folder that is named after the database.
+# DuckDB's names of spilled files, in the folder that is named after the database.
 _SPILLED = re.compile(r"duckdb_temp_[\w.-]+", re.ASCII)
 _SPILL_FOLDERS = ("study.duckdb.tmp",)
 

@@ -21,10 +21,10 @@ from originset.queries.ladder import GROUP, Group, colocation, group_name, group
 
 FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key=lambda figure: figure.name))
 
-# What DuckDB may take to draw a study of any size: with Python and its libraries it stays below 1 GiB.
+# DuckDB's memory limit for drawing: with Python and its libraries the process stays below 1 GiB.
 MEMORY = "500MB"
 
-# What the model took for one server, by `study model --colocation`.
+# The server key, by `study model --colocation`.
 _KEYS = {"asn": "ASes", "org": "organisations", "edge": "edges", "tenant": "tenants", "ip": "addresses"}
 
 _THEM, _US = "the authors", "this study"
@@ -119,7 +119,7 @@ def folder_names(connection: duckdb.DuckDBPyConnection) -> dict[Group, str]:
     all_groups = groups(run(connection, sql))
     if len(all_groups) < 2:
         return dict.fromkeys(all_groups, ".")
-    # Names of vantages are the user's, and may be anything.
+    # Names of vantages are chosen by users and can be any text.
     names = [re.sub(r"[^A-Za-z0-9-]+", "-", group_name(group)).strip("-")[:60] for group in all_groups]
     unique = [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
     return dict(zip(all_groups, unique, strict=True))

@@ -16,7 +16,7 @@ from originset.queries.figures.distribution import Distribution
 
 Curves = dict[str, Distribution]
 
-# As the recovered files call what the release has as columns.
+# The columns of the release, by their names in the recovered files.
 _FIGURE_3 = {
     "measured_dns": "dns",
     "measured_tls": "tls",

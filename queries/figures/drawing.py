@@ -48,7 +48,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 _FEWEST_TICKS, _TICKS = 3, 10
 
-# Above this a curve's points are more than print can show.
+# A curve with more points shows no more in print.
 _POINTS = 2000
 
 
@@ -63,13 +63,13 @@ class Line:
 
 def save(figure: Figure, out: Path, name: str) -> list[Path]:
     """Write PDF, SVG and PNG; call within ``rc_context(SETTINGS)``."""
-    # Places are worked out once, not once a format.
+    # The layout is computed once for all formats.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     paths = []
     for kind, metadata in _METADATA.items():
         path = out / f"{name}.{kind}"
-        # Not straight into the file: what matplotlib says where the disk is full is not that.
+        # Not directly into the file: matplotlib reports a full disk as another error.
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
         with replacing(path) as temporary:
@@ -112,13 +112,13 @@ def steps(axes: Axes, curve: Distribution, place: int, label: str | None = None)
     colour, style = STYLES[place]
     values, shares = curve.values, curve.cumulative
     if values.size > _POINTS:
-        # Of neighbours that fall on one line of print, the last.
+        # Of neighbours that print cannot distinguish, the last.
         step_ends = np.append(np.flatnonzero(np.diff(np.floor(shares * _POINTS))), values.size - 1)
         values, shares = values[step_ends], shares[step_ends]
     # Up from 0 at the first value, so that a study of one page is a line too.
     x = np.concatenate([values[:1], values])
     y = np.concatenate([[0.0], 100.0 * shares])
-    # Between what was read back from a published curve nothing says that it was level.
+    # Between points that were read back from a published curve, the curve need not be level.
     rises = "steps-post" if curve.counts is not None else "default"
     axes.plot(x, y, drawstyle=rises, color=colour, linestyle=style, linewidth=1.6, label=label)
     percent(axes)

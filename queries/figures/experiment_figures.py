@@ -39,7 +39,7 @@ PAPER_WINDOW = (datetime(2022, 1, 11), datetime(2022, 1, 24))  # noqa: DTZ001 - 
 
 _PLACES = {CONTROL: 0, EXPERIMENT: 1}
 
-# Numbers that the figures' legends tell, too.
+# Numbers that the figures' legends have too.
 _LESS_7 = "experiment less control, without a new connection"
 _AGAINST_8 = "during against before"
 _LESS_9B = "experiment less control, at the median"

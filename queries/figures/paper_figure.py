@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-# What a figure is made from: curves by the authors' names of columns, or rows.
+# The data of a figure: distributions by the authors' names of columns, or rows.
 Data = Any
 
 

@@ -17,7 +17,7 @@ MAX_VALUES = 32_000_000
 LARGE = 64 << 20
 """Bytes of a text below which it cannot hold too many values."""
 
-# Where all of them are decoded, as to find a mistake in a text: up to 250 bytes each.
+# If all of them are decoded, such as to find an error in a text: up to 250 bytes each.
 _MAX_VALUES_LENIENTLY = 8_000_000
 
 

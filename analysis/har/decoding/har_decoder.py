@@ -48,7 +48,7 @@ def _same_default(field: msgspec.structs.FieldInfo) -> object:
 
 
 _decoder = msgspec.json.Decoder(Har)
-# The beginning of HARs whose recorders leave out many fields; the decoders below do not look for those.
+# The beginnings of HARs whose recorders leave out many fields, which the decoders below skip.
 _CREATOR_PREFIX = re.compile(
     rb'\s*\{\s*"log"\s*:\s*\{\s*(?:"version"\s*:\s*"[0-9.]*"\s*,\s*)?"creator"\s*:\s*\{\s*"name"\s*:\s*'
     rb'"(?:(WebPagetest)|WebInspector|Chrome HAR Capturer|chrome-har|[bB]rowsertime|Firefox|[sS]plash)[^"\\]*"'
@@ -92,7 +92,7 @@ def decode(text: bytes, source: str) -> Log:
     except TooManyPartsError:
         raise too_many_parts(source) from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        # Either malformed JSON, or a value of an unexpected type: the lenient decoder tells them apart.
+        # Either malformed JSON, or a value of an unexpected type: the lenient decoder distinguishes them.
         return _decode_leniently(text, source)
 
 
@@ -129,7 +129,7 @@ def _decode_leniently(text: bytes, source: str) -> Log:
         pages=[_lenient_struct(page, Page) for page in pages] if isinstance(pages, list) else None,
         creator=_program(log.get("creator")),
         browser=_program(log.get("browser")),
-        # Unlike msgspec it writes what is not finite as such, so that the extension's own reader refuses it.
+        # Unlike msgspec it writes NaN and infinity as they are, so that the extension's own reader refuses them.
         extension=None if extension is None else msgspec.Raw(json.dumps(extension).encode()),
     )
 

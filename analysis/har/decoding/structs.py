@@ -158,7 +158,7 @@ class Entry(CountedStruct):
     tls_version: str | None = msgspec.field(name="_tls_version", default=None)
     tls_resumed: str | bool | None = msgspec.field(name="_tls_resumed", default=None)
     dns_info: DnsInfo | None = msgspec.field(name="_dns_info", default=None)
-    # From the page's start; 0 or -1 where there was none. Texts before 2020.
+    # From the page's start; 0 or -1 if there was none. Texts before 2020.
     load_start: Milliseconds | str | None = msgspec.field(name="_load_start", default=None)
     connect_start: Milliseconds | str | None = msgspec.field(name="_connect_start", default=None)
     connect_end: Milliseconds | str | None = msgspec.field(name="_connect_end", default=None)

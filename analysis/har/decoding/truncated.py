@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Strings are matched whole, so that brackets in them count for nothing; one that never ends is matched to the end.
-# Possessive, so that a long one takes no memory for ways back.
+# Strings are matched whole, so that brackets in them are ignored; an unterminated one is matched to the end.
+# Possessive, so that a long one takes no memory for backtracking.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)?|[{}\[\],:]', re.DOTALL)
 _CLOSED_BY = {ord("{"): b"}", ord("["): b"]"}
 _WITHIN = [ord("{"), ord("{"), ord("[")]
@@ -37,5 +37,5 @@ def whole_entries(text: bytes) -> tuple[bytes, int] | None:
             keys[-1] = last
         if len(open_brackets) > 1000:
             return None
-    # The cut may lie behind the entries: whatever else was whole before it would need the rest to be read.
+    # The file can be cut off after the entries: other whole parts before the cut cannot be read without the rest.
     return None if end is None else (text[:end] + b"]}}", end)
