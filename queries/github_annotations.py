@@ -1,4 +1,4 @@
-"""Verdicts on a budget as annotations of a GitHub workflow."""
+"""Verdicts about a budget as annotations of a GitHub workflow."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def github_lines(rows: pl.DataFrame, path: Path) -> Iterable[str]:
         page = row["url"] or row["site"] or row["visit_id"]
         what = row["measure"].replace("_", " ")
         if row["verdict"] == OVER:
-            level, message = "error", f"{row['value']} {what} on {page}, where {row['budget']} are allowed"
+            level, said = "error", f"{row['value']} {what} on {page}, where {row['budget']} are allowed"
         elif row["verdict"] == UNKNOWN:
-            level, message = "warning", f"{what} on {page} cannot be judged: {row['why']}"
+            level, said = "warning", f"{what} on {page} cannot be judged: {row['why']}"
         else:
             continue
-        yield f"::{level} file={_property(str(path))},title={_property('originset: ' + what)}::{_message(message)}"
+        yield f"::{level} file={_property(str(path))},title={_property('originset: ' + what)}::{_message(said)}"
 
 
 def _message(text: str) -> str:

@@ -13,7 +13,7 @@ from originset.analysis.har.urls import map_distinct, resolve_reference, url_col
 from originset.data.host_names import canonical_ip
 
 _PHASES = ("blocked_ms", "dns_ms", "connect_ms", "ssl_ms", "send_ms", "wait_ms", "receive_ms")
-# Intermediate columns of entry_columns, from which others are made.
+# Columns that others are computed from; the rows do not have them.
 _READ = ("given_url", "ip", "ip_addr", "entry_protocol", "response_protocol", "request_protocol")
 _FRAGMENT = r"(?s)#.*"
 _ABSOLUTE = r"^[A-Za-z][A-Za-z0-9+.-]*://"

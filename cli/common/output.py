@@ -42,9 +42,9 @@ def write_rows(rows: pl.DataFrame, output_format: str) -> None:
     bytes are hexadecimal there, and in JSON.
     """
     if output_format == "parquet":
-        buffer = io.BytesIO()  # of a disk that is full polars has an error of its own
-        rows.write_parquet(buffer)
-        click.echo(buffer.getvalue(), nl=False)
+        made = io.BytesIO()  # of a disk that is full polars has an error of its own
+        rows.write_parquet(made)
+        click.echo(made.getvalue(), nl=False)
         return
     rows = rows.with_columns(pl.col(pl.Binary).bin.encode("hex"))
     if output_format == "table":
@@ -58,17 +58,17 @@ def write_rows(rows: pl.DataFrame, output_format: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark to stderr, in one line."""
+    """One remark on stderr, in one line."""
     click.echo(printable(text), err=True)
 
 
 def say(text: str) -> None:
-    """Print a text for people to stdout, line by line."""
+    """A text for people on stdout, line by line."""
     click.echo("\n".join(map(printable, text.split("\n"))))
 
 
 def progress() -> Progress:
-    """A progress display on stderr, shown only if stderr is a terminal."""
+    """A progress display on stderr; it shows nothing unless stderr is a terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),
@@ -82,7 +82,7 @@ def progress() -> Progress:
 
 
 def byte_progress() -> Progress:
-    """A progress display for work that is measured in bytes; tasks have the fields ``files`` and ``all_files``."""
+    """The same for work that is measured in bytes; tasks have the fields ``files`` and ``all_files``."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),

@@ -45,10 +45,10 @@ NAME = "originset-artifact"
 
 _VISITS = "SELECT coalesce(status, 'unknown') AS status, count(*) AS n FROM visits GROUP BY ALL ORDER BY n DESC, status"
 
-# Packages whose version can change the last digit of a result, or a pixel.
+# Versions that the last digit of a result, or a pixel, may depend on.
 _DEPENDS_ON = ("duckdb", "polars", "numpy", "matplotlib")
 
-# Files that are the same everywhere for the same rows; other images depend on the machine's libraries.
+# What the same rows give everywhere; pictures of other kinds depend on the machine's libraries.
 _SAME_BYTES = (".csv", ".svg")
 
 
@@ -95,7 +95,7 @@ def command(study: Study, out: Path, selection: Selection) -> None:
 
 
 def _fill(study: Study, top: Path, selection: Selection) -> int:
-    """Write all files of the bundle into the folder ``top``; returns their size in bytes."""
+    """Everything but the archive, in the folder ``top``; its size in bytes."""
     bare, expected = Study(top / "study"), top / "expected"
     for folder in (bare.root, expected, top / "queries"):
         folder.mkdir()
@@ -113,16 +113,14 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
         _write(top / "queries" / f"{query.name}.sql", query.standalone(query.values({})))
     _write(top / "SCHEMA.md", schema_page())
     size = sum(path.stat().st_size for path in _files(top))
-    bundle = Bundle(
-        manifest, _versions(), visits, selection, numbers, _comparable_files(expected), folders, rungs, steps, size
-    )
+    bundle = Bundle(manifest, _versions(), visits, selection, numbers, _drawn(expected), folders, rungs, steps, size)
     _write(top / "ARTIFACT.md", page(bundle))
     _write(top / "SHA256SUMS", "".join(f"{_sha256(path)}  {path.relative_to(top)}\n" for path in _files(top)))
     return size
 
 
 def _strip(study: Study, bare: Study) -> None:
-    """Write the sanitised tables that models read, shard by shard, so that memory does not limit the study."""
+    """Write the tables that models read, shard by shard, so that no study is too large for memory."""
     sanitiser = StudySanitiser(scan(study, "visits").collect(), scan(study, "rejects").collect())
     kept: dict[str, Any] = {
         "visits": sanitiser.visits,
@@ -131,7 +129,7 @@ def _strip(study: Study, bare: Study) -> None:
         "vantages": sanitiser.vantages,
     }
     names = [name for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)]
-    # The URLs of visits are sanitised like those of their requests.
+    # Visits' addresses are told by those of their requests.
     for name in sorted(names, key=lambda name: name != "requests"):
         for number, shard in enumerate(shard_paths(study, name), 1):
             rows = read_shard(study, name, shard)
@@ -142,10 +140,10 @@ def _strip(study: Study, bare: Study) -> None:
 def _rehearse(
     study: Study, bare: Study, manifest: dict[str, Any], expected: Path, *, selection: Selection, selected: set[str]
 ) -> list[Step]:
-    """Run the commands that a reader of the bundle will run, and check their results.
+    """Do what a reader of the bundle will do, and see that it gives what is expected.
 
     Raises:
-        StudyError: the results differ.
+        StudyError: it gives something else.
         UsageError: the selection leads to other visits than those ``selected``.
     """
     _write(bare.manifest_path, _json(manifest))
@@ -168,8 +166,8 @@ def _rehearse(
         drawn = time.monotonic()
         other = [
             name
-            for name in sorted(_comparable_files(expected) | _comparable_files(Path(folder)))
-            if not _has_same_content(expected / name, Path(folder) / name)
+            for name in sorted(_drawn(expected) | _drawn(Path(folder)))
+            if not _same(expected / name, Path(folder) / name)
         ]
         if other:
             raise StudyError(
@@ -221,7 +219,7 @@ def _versions() -> dict[str, str]:
 
 
 def _pack(top: Path, out: Path) -> None:
-    """Pack the folder into one file: the same bytes for the same content, without owner and times."""
+    """The folder as one file: the same bytes for the same content, without who made it and when."""
 
     def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = entry.mtime = 0
@@ -244,12 +242,12 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _comparable_files(folder: Path) -> set[str]:
-    """The paths of the figures and tables in a folder that are the same everywhere for the same rows."""
+def _drawn(folder: Path) -> set[str]:
+    """The paths, below a folder of figures and tables, of those that the same rows give everywhere."""
     return {str(path.relative_to(folder)) for path in _files(folder) if path.suffix in _SAME_BYTES}
 
 
-def _has_same_content(one: Path, other: Path) -> bool:
+def _same(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and cmp(one, other, shallow=False)
 
 

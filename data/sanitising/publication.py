@@ -19,7 +19,7 @@ _AUTHORITY = r"^([A-Za-z][A-Za-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#@]*)"
 _LOCAL = re.compile(r"^(?:[/~\\]|\.{1,2}[/\\]|[A-Za-z]:[/\\])")
 _WITH_PATH = re.compile(r"[/?#]")
 
-# Parameters of a run whose values are names of files.
+# Parameters of a run whose values name files, whatever they look like.
 _FILES = {"files", "site_list"}
 _PERSONAL = {"contact"}
 
@@ -27,7 +27,7 @@ _NO_TOKENS = pl.DataFrame(schema=dict.fromkeys(("visit_id", "url", "token"), pl.
 
 
 class StudySanitiser:
-    """Sanitises the tables of one study: first the requests of each visit, then the visits."""
+    """One study's. Requests come first, a whole visit at a time, then the visits that they belong to."""
 
     def __init__(self, visits: pl.DataFrame, rejects: pl.DataFrame) -> None:
         """``visits`` and ``rejects``: all rows of the two tables."""
@@ -39,28 +39,28 @@ class StudySanitiser:
         self._tokens: list[pl.DataFrame] = []
 
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``requests`` of whole visits, sanitised."""
-        # The recorded protocol can be a part of a header.
-        sanitised = rows.with_columns(_token().alias("token"), pl.lit(None, pl.String).alias("protocol_raw"))
-        of_visits = sanitised.join(self._addresses, on=["visit_id", "url"], how="semi")
+        """Rows of ``requests`` of whole visits, as they can be published."""
+        # What a recorder wrote for the protocol may be a piece of a header.
+        stripped = rows.with_columns(_token().alias("token"), pl.lit(None, pl.String).alias("protocol_raw"))
+        of_visits = stripped.join(self._addresses, on=["visit_id", "url"], how="semi")
         self._tokens.append(of_visits.select("visit_id", "url", "token").unique(["visit_id", "url"]))
-        return sanitised.with_columns(pl.col("token").alias("url")).select(rows.columns)
+        return stripped.with_columns(pl.col("token").alias("url")).select(rows.columns)
 
     def visits(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``visits``, sanitised, after their requests."""
+        """Rows of ``visits`` whose requests have been stripped."""
         tokens = pl.concat([_NO_TOKENS, *self._tokens])
-        sanitised = rows
+        stripped = rows
         for column in ("url", "final_url"):
             of_column = tokens.rename({"url": column})
             origin = pl.concat_str(pl.col(column).str.extract(_AUTHORITY, 1), pl.col(column).str.extract(_AUTHORITY, 2))
-            sanitised = (
-                sanitised.join(of_column, on=["visit_id", column], how="left", maintain_order="left")
+            stripped = (
+                stripped.join(of_column, on=["visit_id", column], how="left", maintain_order="left")
                 .with_columns(pl.coalesce("token", pl.format("{}/", origin)).alias(column))
                 .drop("token")
             )
         crawled = pl.col("source") == "crawl"
         return (
-            sanitised.join(self._sources, on="source", how="left", maintain_order="left")
+            stripped.join(self._sources, on="source", how="left", maintain_order="left")
             .join(self._sites, on="site", how="left", maintain_order="left")
             .with_columns(
                 pl.when(crawled).then("source").otherwise("source_name").alias("source"),
@@ -71,11 +71,11 @@ class StudySanitiser:
         )
 
     def vantages(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``vantages`` with the network, but without the address, which may be a home's."""
+        """Rows of ``vantages``: whose network it is stays, the address in it, which may be a home's, does not."""
         return rows.with_columns(pl.lit(None, pl.String).alias("ip"))
 
     def rejects(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of ``rejects`` without names of files and quotes from them."""
+        """Rows of ``rejects`` without what names the file or quotes from it."""
         return (
             rows.join(self._sources, on="source", how="left", maintain_order="left")
             .with_columns(pl.col("source_name").alias("source"), pl.lit(None, pl.String).alias("detail"))
@@ -84,8 +84,8 @@ class StudySanitiser:
 
 
 def sanitised_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest without folders of the machine that it was made on, and without the operator's contact."""
-    return {key: _sanitised(key, value) for key, value in manifest.items()}
+    """The manifest without the folders of the machine that it was made on, and without who to write to."""
+    return {key: _stripped(key, value) for key, value in manifest.items()}
 
 
 def _token() -> pl.Expr:
@@ -107,7 +107,7 @@ def _token() -> pl.Expr:
 
 
 def _sites(sites: pl.Series) -> pl.DataFrame:
-    """Sites that are more than a host, each with its host and a number that is unique for the host."""
+    """Sites that are more than a host, each with its host and a number that tells it from others of that host."""
     host = pl.coalesce(pl.col("site").str.extract(_AUTHORITY, 2), pl.col("site").str.extract(r"^([^/?#]*)", 1))
     more = sites.unique().drop_nulls().sort().to_frame("site").filter(pl.col("site").str.contains(r"[/?#]"))
     return more.with_columns(host.alias("host")).select(
@@ -115,13 +115,13 @@ def _sites(sites: pl.Series) -> pl.DataFrame:
     )
 
 
-def _sanitised(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _stripped(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, Mapping):
         # A site list's source is its file; that of reference data is who published it.
-        labelled = ((key if inner == "source" else inner, inner, part) for inner, part in value.items())
-        return {inner: _sanitised(rule, part) for rule, inner, part in labelled if inner not in _PERSONAL}
+        named = ((key if inner == "source" else inner, inner, part) for inner, part in value.items())
+        return {inner: _stripped(rule, part) for rule, inner, part in named if inner not in _PERSONAL}
     if isinstance(value, list):
-        return [_sanitised(key, part) for part in value]
+        return [_stripped(key, part) for part in value]
     if not isinstance(value, str):
         return value
     option, equals, path = value.partition("=")
