@@ -21,13 +21,13 @@ _SPAWN = multiprocessing.get_context("spawn")
 
 
 class ProcessEnded:
-    """In place of a result: the process that worked on it ended, and a process for it alone ended too."""
+    """The result of a call whose process crashed, and that crashed a process of its own too."""
 
 
 def run_in_processes(
     jobs: int, function: Callable[..., _R], calls: Sequence[tuple[object, ...]]
 ) -> Iterator[tuple[_R | ProcessEnded, int]]:
-    """What ``function`` gives for each of these arguments, in the order in which they are done, and which it was.
+    """The result of ``function`` for each of these arguments, with its number, in the order of completion.
 
     This process, which has all that is needed imported already, does its part of them beside ``jobs - 1`` others; at
     least one. Where one of these ends before its time, perhaps as memory ran out, what was under way is done again,
@@ -45,7 +45,7 @@ def run_in_processes(
 
 
 def run_in_own_process(function: Callable[..., _R], arguments: tuple[object, ...]) -> _R | ProcessEnded:
-    """What ``function`` gives in a process of its own."""
+    """The result of ``function``, run in a process of its own."""
     with _single_threaded(), ProcessPoolExecutor(1, _SPAWN, _end_with_parent) as pool:
         try:
             return pool.submit(function, *arguments).result()
@@ -54,7 +54,7 @@ def run_in_own_process(function: Callable[..., _R], arguments: tuple[object, ...
 
 
 class _WorkerProcesses(Generic[_R]):
-    """The processes beside this one, and what they were given of the calls that are ``waiting``."""
+    """The other processes, and the calls of ``waiting`` that they were given."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _WorkerProcesses(Generic[_R]):
         self._finished: SimpleQueue[tuple[Future[_R], int]] = SimpleQueue()
 
     def give(self) -> None:
-        """One more call: not more than they can begin with, so that all end together."""
+        """Submit one more call. Each process gets one at a time, so that all end at about the same time."""
         if (number := _next_call(self._waiting)) is None:
             return
         self._under_way.add(number)
@@ -89,7 +89,7 @@ class _WorkerProcesses(Generic[_R]):
             self.give()
 
     def none_finished(self) -> bool:
-        """Whether nothing is ready to be had."""
+        """Whether no result is ready."""
         return self._finished.empty()
 
     def finished(self) -> tuple[_R, int]:
@@ -140,7 +140,7 @@ def _shared_by_one_pool(
 
 
 def _next_call(waiting: deque[_T]) -> _T | None:
-    """Taken out of it; None where nothing is left. Several threads do so at once."""
+    """Take the next call out of ``waiting``; None if nothing is left. Several threads call this at the same time."""
     try:
         return waiting.popleft()
     except IndexError:
@@ -148,7 +148,7 @@ def _next_call(waiting: deque[_T]) -> _T | None:
 
 
 def _end_with_parent() -> None:
-    """End this process at once when its parent ends, however that ends.
+    """Exit at once when the parent process ends for any reason.
 
     The study's lock is the parent's: what went on writing after it would meet with the next command's work.
     """
@@ -164,7 +164,7 @@ def _wait_and_end(sentinel: int) -> None:
 
 @contextmanager
 def _single_threaded() -> Iterator[None]:
-    """Processes started herein use one thread each for their columns: the cores are shared out already."""
+    """Processes that are started within use one polars thread each, because there is a process for each core."""
     before = os.environ.get("POLARS_MAX_THREADS")
     os.environ["POLARS_MAX_THREADS"] = "1"
     try:

@@ -85,10 +85,10 @@ def _report_refused(study: Study) -> int:
     place = place_of(study)
     for source, detail in refused.head(_SHOWN).select("source", "detail").iter_rows():
         name = source.removeprefix("captures/")
-        again = shlex.join(["rm", str(captures_folder(study) / name)])
+        remove_command = shlex.join(["rm", str(captures_folder(study) / name)])
         if place is not None and not place.place.startswith("/"):  # what is here is a copy
-            again = f"remove {place.place}/{name}, {again}"
-        note(f"refused: {source}: {detail}; to have the page visited again: {again}, and the same crawl again")
+            remove_command = f"remove {place.place}/{name}, {remove_command}"
+        note(f"refused: {source}: {detail}; to have the page visited again: {remove_command}, and the same crawl again")
     if refused.height > _SHOWN:
         note(f"and {refused.height - _SHOWN} more; all are in the table rejects")
     return refused.height

@@ -1,4 +1,4 @@
-"""``originset compare``: what got better or worse between two studies or HARs, or within one study."""
+"""``originset compare``: two studies or HARs compared, or the vantages or rounds of one study."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from originset.queries.comparison.recording_differences import recording_differe
 from originset.queries.report.shown_text import counted
 from originset.queries.visit_selection import Selection
 
-# Connections that went, and as many that came, which are named beside the numbers of a single page.
+# How many hosts with fewer connections, and how many with more, are listed for a single page.
 _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What is compared of one side, of all its groups."""
+    """The values, connections and recording facts of one side, for all its groups."""
 
     values: pl.DataFrame
     connections: pl.DataFrame
@@ -106,13 +106,13 @@ def _opened(path: Path, selection: Selection) -> Iterator[duckdb.DuckDBPyConnect
 def _compared(before: _Side, after: _Side, kind: str, by: str | None = None, label: str = "") -> pl.DataFrame:
     _remark(before.values, after.values, label)
     for difference in recording_differences(before.recorded, after.recorded, by):
-        note(f"{label}recorded otherwise: {difference}")
+        note(f"{label}recorded differently: {difference}")
     pages = compare_pages(before.values, after.values)
     once = pages.filter((pl.col("visits") == 1) | (pl.col("visits_after") == 1)).select("site", "page").n_unique()
     if once:
         note(
-            f"{label}{counted(once, 'page')} with one load on a side: how much loads differ by chance is not known, so "
-            "that no change is called better or worse; record each page several times"
+            f"{label}{counted(once, 'page')} with only one load on a side: how much loads differ by chance is not "
+            "known, so no change is called better or worse; record each page several times"
         )
     changes = connection_changes(before.connections, after.connections)
     if kind == "connections":
@@ -123,21 +123,22 @@ def _compared(before: _Side, after: _Side, kind: str, by: str | None = None, lab
 
 
 def _name(changes: pl.DataFrame, label: str) -> None:
-    """Say which connections of a single page went and came."""
-    for word, some in (("went", changes.filter(pl.col("change") < 0)), ("came", changes.filter(pl.col("change") > 0))):
-        for row in some.head(_NAMED).iter_rows(named=True):
+    """List the hosts of a single page that have fewer or more connections."""
+    fewer, more = changes.filter(pl.col("change") < 0), changes.filter(pl.col("change") > 0)
+    for word, rows in (("fewer", fewer), ("more", more)):
+        for row in rows.head(_NAMED).iter_rows(named=True):
             why = f" ({row['why']})" if row["why"] else ""
             note(f"{label}{word}: {row['host']}, {row['before']:g} to {row['after']:g} connections{why}")
-        if some.height > _NAMED:
-            note(f"{label}{word}: {some.height - _NAMED} more hosts, all of them with --rows connections")
+        if rows.height > _NAMED:
+            note(f"{label}{word}: {rows.height - _NAMED} more hosts, all of them with --rows connections")
 
 
 def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFrame:
     """Each vantage or round against the first of them."""
     with open_database(study) as connection:
         apply_selection(connection, selection)
-        every = _Side.of(connection, by)
-    values = every.values
+        all_groups = _Side.of(connection, by)
+    values = all_groups.values
     unnamed = values.filter(pl.col("group").is_null()).select("site", "page").n_unique()
     values = values.drop_nulls("group")
     numeric = pl.col("group").cast(pl.Int64, strict=False)
@@ -149,7 +150,7 @@ def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFr
         note(f"{counted(unnamed, 'page')} {were} visited without a named {by}; those visits are left out")
     parts = []
     for name in names[1:]:
-        compared = _compared(every.group(names[0]), every.group(name), kind, by, f"{by} {name}: ")
+        compared = _compared(all_groups.group(names[0]), all_groups.group(name), kind, by, f"{by} {name}: ")
         label = [pl.lit(names[0]).alias(f"{by}_before"), pl.lit(name).alias(f"{by}_after")]
         parts.append(compared.select(*label, pl.all()))
     return pl.concat(parts)
@@ -162,7 +163,7 @@ def _remark(before: pl.DataFrame, after: pl.DataFrame, label: str = "") -> None:
             note(f"{label}{pages[0]['page'][0]} is compared with {pages[1]['page'][0]}")
         return
     for side, other, word in ((0, 1, "first"), (1, 0, "second")):
-        alone = pages[side].join(pages[other], on=["site", "page"], how="anti", nulls_equal=True).height
-        if alone:
-            are = "is" if alone == 1 else "are"
-            note(f"{label}{counted(alone, 'page')} {are} in the {word} only and left out")
+        unpaired = pages[side].join(pages[other], on=["site", "page"], how="anti", nulls_equal=True).height
+        if unpaired:
+            are = "is" if unpaired == 1 else "are"
+            note(f"{label}{counted(unpaired, 'page')} {are} in the {word} only and left out")

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import polars as pl
 
+from originset.cli.common.command_namespace import enter_namespace
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import make_folder, write_text
-from originset.cli.common.namespace import enter_namespace
 from originset.cli.common.output import note, progress, write_rows
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.analysis import analyze
@@ -33,7 +33,7 @@ from originset.queries.figures.all_figures import draw
 from originset.queries.ladder import ladder, rests_on
 from originset.queries.report.report_page import render
 
-# Only a folder that says it is a demo's is ever made anew.
+# Only a folder with the marker of a demo is ever removed and made again.
 _MARK = ".originset-demo"
 
 _CAPTURED = """
@@ -42,7 +42,7 @@ _CAPTURED = """
            (SELECT sum(attempts) FROM dns_queries WHERE source = 'browser')
 """
 
-# The sites for which an ORIGIN frame would say something: more than the server's own name.
+# The sites whose ORIGIN frame would have more than the server's own name.
 _WITH_ORIGINS = """
     SELECT site FROM origin_sets WHERE covered_by_certificate AND NOT coalesce(misdirected, false)
     GROUP BY site HAVING count(*) > 1 ORDER BY site
@@ -73,7 +73,7 @@ def command(out: Path) -> None:
     _make_room(out)
     study = Study(out / "study")
     with Testbed(scenario_file.built_in(), out / "testbed") as testbed:
-        # With their scheme, and once: every attempt of the browser is then in a capture, and can be counted.
+        # With their scheme and without retries, so that every attempt of the browser is in a capture.
         write_text(out / "sites.txt", "".join(f"https://{site}/\n" for site in testbed.sites))
         _crawl(study, read_site_list(str(out / "sites.txt")), testbed)
         logged = {
@@ -113,19 +113,19 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
         captured = dict(zip(logged, connection.execute(_CAPTURED).fetchall()[0], strict=True))
         rows = ladder(connection)
         sites = [site for (site,) in connection.execute(_WITH_ORIGINS).fetchall()]
-        drawn = draw(connection, out / "figures")
+        figures = draw(connection, out / "figures")
     click.echo("pages: " + ", ".join(f"{count} {status}" for status, count in pages) + "\n")
     checks = [(what, servers, captured[what], servers == captured[what]) for what, servers in logged.items()]
     columns = ["checked against the testbed's logs", "servers saw", "captures say", "equal"]
     write_rows(pl.DataFrame(checks, schema=columns, orient="row"), "table")
     click.echo("")
-    shown = rows.select("counts", "rung", "total", "median", "saved", "saved_pct", "saved_pct_low", "saved_pct_high")
-    write_rows(shown, "table")
+    rungs = rows.select("counts", "rung", "total", "median", "saved", "saved_pct", "saved_pct_low", "saved_pct_high")
+    write_rows(rungs, "table")
     for sentence in rests_on(rows):
         click.echo(sentence)
-    for reason in drawn.remarks:
+    for reason in figures.remarks:
         note(reason)
-    click.echo("\nfigures:  " + " ".join(str(path) for path in drawn.paths if path.suffix == ".png"))
+    click.echo("\nfigures:  " + " ".join(str(path) for path in figures.paths if path.suffix == ".png"))
     write_text(out / "report.html", render(report_contents(study, "the testbed", pages=100)))
     click.echo(f"report:   {out / 'report.html'}")
     click.echo(f"database: {study.database_path}")
@@ -139,16 +139,16 @@ def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
 
 
 def _program() -> str:
-    """What to type for this program: its name alone does not do where its virtual environment is not active."""
-    beside = Path(sys.executable).with_name("originset")
-    return str(beside) if shutil.which("originset") is None and beside.exists() else "originset"
+    """The command to type for this program: a path if its virtual environment is not active."""
+    script = Path(sys.executable).with_name("originset")
+    return str(script) if shutil.which("originset") is None and script.exists() else "originset"
 
 
 def _configure(study: Study, site: str, folder: Path) -> list[Path]:
     folder.mkdir(exist_ok=True)
-    chosen, _ = choose(site_plan(study, site), None)
+    plan, _ = choose(site_plan(study, site), None)
     paths = []
     for name, write in ((f"{site}.node.mjs", node.render), (f"{site}.h2o.yaml", h2o.render)):
-        write_text(folder / name, write(chosen))
+        write_text(folder / name, write(plan))
         paths.append(folder / name)
     return paths

@@ -1,4 +1,4 @@
-"""``originset explain``: one HAR, why its connections were not shared, and whose it is to change that."""
+"""``originset explain``: why the connections of one HAR were not shared, and who can change that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents
 from originset.queries.report.report_page import render
 from originset.queries.report.shown_text import counted, less_or_more
-from originset.queries.report.undecided_sharing import found_nothing, not_advised, not_counted
+from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _MOST = 5
 _WIDTH = 100
@@ -53,7 +53,7 @@ def command(
     For each redundant connection: why it was opened, and what the site's owner or others can change. Every statement
     follows from the file, or says what the file lacks. FILE.har may be - for stdin.
 
-    With --live, each statement that rests on a live answer states when it was obtained.
+    With --live, each statement that is based on a live answer says when it was obtained.
 
     Example: originset explain page.har --out page.html
     """
@@ -61,39 +61,48 @@ def command(
         if live:
             remark(enrich(study, policy(resolver, rate, allow_private=allow_private), max_time))
             analyze(study, current_reference())
-        made = report_contents(study, har.name, pages=100)
-    say("\n".join(_lines(made)))
+        contents = report_contents(study, har.name, pages=100)
+    say("\n".join(_lines(contents)))
     if out is not None:
-        write_text(out, render(made))
+        write_text(out, render(contents))
         note(f"report: {out}")
 
 
-def _lines(made: Contents) -> list[str]:
+def _lines(contents: Contents) -> list[str]:
     lines = [
         _text(sentence)
-        for page in made.pages
+        for page in contents.pages
         for sentence in (_page(page.facts), page_sentence(page.facts))
         if sentence is not None
     ]
-    for name, rungs in made.ladders:
+    for name, rungs in contents.ladders:
         lines += [name] if name else []
         lines += _ladder(rungs)
-    lines += [_text(f"{sentence}.") for sentence in made.rests_on]
-    if made.live.as_of is not None:
-        found = (
-            f"{counted(made.live.certificates, 'certificate')} and the answers for {counted(made.live.names, 'name')}"
+    lines += [_text(f"{sentence}.") for sentence in contents.rests_on]
+    if contents.live.as_of is not None:
+        answers = (
+            f"{counted(contents.live.certificates, 'certificate')} and the DNS answers for "
+            f"{counted(contents.live.names, 'name')}"
         )
-        moved = f"; {counted(made.live.moved, 'host')} had moved to other addresses by then" if made.live.moved else ""
-        lines += [_text(f"Not the file's: {found}, {made.live.as_of}{moved}.")]
-    live = made.live.as_of is not None
-    paragraphs = [*found_nothing(made.undecided), *not_advised(made.undecided, asked_live=live)]
-    for paragraph in (_advice(made), *([_text(sentence)] for sentence in (*paragraphs, *not_counted(made.undecided)))):
+        moved = (
+            f"; {counted(contents.live.moved, 'host')} had moved to other addresses by then"
+            if contents.live.moved
+            else ""
+        )
+        lines += [_text(f"Obtained live, not from the file: {answers}, {contents.live.as_of}{moved}.")]
+    live = contents.live.as_of is not None
+    sentences = [
+        *without_findings(contents.undecided),
+        *without_advice(contents.undecided, asked_live=live),
+        *without_counts(contents.undecided),
+    ]
+    for paragraph in (_advice(contents), *([_text(sentence)] for sentence in sentences)):
         lines += ["", *paragraph] if paragraph else []
     return [line for number, line in enumerate(lines) if line or lines[number - 1]]
 
 
 def _page(facts: dict[str, Any]) -> str:
-    """Which page it is and what limits its recording."""
+    """The page's URL, how it was recorded, and the limits of the recording."""
     failed = f"; it failed: {facts['error'] or 'unknown'}" if facts["status"] == "failed" else ""
     name = facts["url"] or facts["site"] or facts["visit_id"]
     return f"{name}, {recorded(facts)}{failed}"
@@ -111,30 +120,31 @@ def _ladder(rows: pl.DataFrame) -> list[str]:
     return lines
 
 
-def _advice(made: Contents) -> list[str]:
+def _advice(contents: Contents) -> list[str]:
     lines: list[str] = []
-    found, own = made.undecided, made.advice.get("site", [])
-    if found.redundant:
-        said = (
-            f"{counted(found.redundant, 'connection')} had an earlier one on the same network, at the same address, or"
-            " with a certificate that covers the host."
+    undecided, own = contents.undecided, contents.advice.get("site", [])
+    if undecided.redundant:
+        summary = (
+            f"{counted(undecided.redundant, 'connection')} had an earlier connection on the same network, at the same "
+            "address, or with a certificate that covers the host."
         )
-        said += " The number before a change: of how many it removes the first obstacle." if made.advice else ""
-        lines += [_text(said), ""]
+        if contents.advice:
+            summary += " The number before a change is the number of connections whose first obstacle it removes."
+        lines += [_text(summary), ""]
     if own:
         lines.append("What the site's owner can change:")
-        lines += [_item(entry, made) for entry in own[:_MOST]]
-    elif found.redundant > found.undecidable:
-        lines.append("Nothing was found that the site's owner could change alone.")
-    for by, entries in made.advice.items():
+        lines += [_item(entry, contents) for entry in own[:_MOST]]
+    elif undecided.redundant > undecided.undecidable:
+        lines.append("The site's owner alone can change nothing.")
+    for by, entries in contents.advice.items():
         if by != "site":
             lines += ["", f"What {entries[0].who} would have to change:"]
-            lines += [_item(entry, made) for entry in entries[:_MOST]]
+            lines += [_item(entry, contents) for entry in entries[:_MOST]]
         if len(entries) > _MOST:
             lines.append(f"  and {len(entries) - _MOST} more, all of them in the report (--out)")
-    unsure = sum(entry.unsure for entries in made.advice.values() for entry in entries)
+    unsure = sum(entry.unsure for entries in contents.advice.values() for entry in entries)
     if unsure:
-        lines += ["", _text(f"Of {unsure:,} of these the file leaves open whether more stands in the way.")]
+        lines += ["", _text(f"For {unsure:,} of these the file does not show whether there are other obstacles too.")]
     return lines
 
 
@@ -142,9 +152,9 @@ def _text(sentence: str) -> str:
     return textwrap.fill(sentence, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _item(entry: Advice, made: Contents) -> str:
-    said = f"({entry.connections}) {entry.fix}"
+def _item(entry: Advice, contents: Contents) -> str:
+    text = f"({entry.connections}) {entry.fix}"
     if entry.more:
-        said += f"; {entry.more} of them need{'s' if entry.more == 1 else ''} more than that"
-    said += f" ({made.live.as_of})" if entry.live else ""
-    return textwrap.fill(said, _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
+        text += f"; {entry.more} of them need{'s' if entry.more == 1 else ''} more than that"
+    text += f" ({contents.live.as_of})" if entry.live else ""
+    return textwrap.fill(text, _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)

@@ -14,15 +14,15 @@ from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import byte_progress, note
 from originset.data.studies.study import Study
 
-# A folder of a hundred bad files should not hide what the rest came to.
+# Messages of one kind that are listed: a hundred bad files should not hide the summary.
 _SHOWN = 20
 
 _MEANING = {
     "no_connection_ids": "no connection ids: connections are not counted",
-    "no_addresses": "no server addresses: nothing can be said of shared servers",
+    "no_addresses": "no server addresses: it is not known which hosts share a server",
     "no_times": "entries without times",
     "warm_sockets": "DNS lookups are not counted: some connections were already open (preconnected or reused)",
-    "warm_start": "recorded with connections open from before: savings are not computed",
+    "warm_start": "recorded with connections that were open before the page: savings are not computed",
     "preserved_log": "several pages in one log: savings are not computed for the later ones",
     "cached": "some answers came from the cache",
     "cached_hosts": "hosts answered from the cache alone: savings are not computed",
@@ -92,7 +92,7 @@ def command(
 
 def _report(summary: ImportSummary) -> None:
     if summary.lost:
-        what = f"{len(summary.lost)} files that damaged shards held are still to be imported again"
+        what = f"{len(summary.lost)} files whose rows were in damaged shards must be imported again"
         note(f"{what}: {', '.join(summary.lost[:3])}{', ...' if len(summary.lost) > 3 else ''}")
     _say([f"refused: {error}" for error in summary.refused], "refused", "all are in the table rejects")
     _say([f"cut off: {error}" for error in summary.cut_off], "cut off", "all are in the table rejects")
@@ -101,11 +101,13 @@ def _report(summary: ImportSummary) -> None:
         f"{len(summary.refused)} refused"
     )
     if not summary.files and not summary.pages_without_requests:
-        note("nothing was imported: none of the files that were named is a HAR, or has rows of HTTP Archive's tables")
+        note("nothing was imported: none of the files is a HAR, or has rows of HTTP Archive's tables")
     if summary.same_content:
-        note(f"{summary.same_content} of them hold what another file holds; each is a visit of its own")
+        note(f"{summary.same_content} of them have the same content as another file; each is a visit of its own")
     if summary.pages_without_requests:
-        note(f"{summary.pages_without_requests} pages of HTTP Archive's without requests among these files: left out")
+        note(
+            f"{summary.pages_without_requests} pages of HTTP Archive were left out, because they have no requests here"
+        )
     if not summary.imported:
         return
     recorders = sorted(summary.recorders.items(), key=lambda item: (-item[1], item[0]))
@@ -118,11 +120,11 @@ def _report(summary: ImportSummary) -> None:
 
 def _report_each(limits: list[FileLimits]) -> None:
     for file in limits:
-        told = [_MEANING[word] for word in _MEANING if word in file.quality]
+        limits_of_file = [_MEANING[word] for word in _MEANING if word in file.quality]
         if file.inferred:
-            told.append("connections are inferred, from WebPageTest's sockets")
-        if told:
-            note(f"{file.source} ({file.recorder}): {'; '.join(told)}")
+            limits_of_file.append("connections are inferred, from WebPageTest's sockets")
+        if limits_of_file:
+            note(f"{file.source} ({file.recorder}): {'; '.join(limits_of_file)}")
 
 
 def _report_together(limits: list[FileLimits]) -> None:
@@ -137,10 +139,10 @@ def _verify(study: Study, files: tuple[Path, ...]) -> bool:
     with byte_progress() as display:
         result = verify_import(study, files, display)
     _say([f"differs: {line}" for line in result.differences], "differences", "correct one of the two")
-    _say([f"haralyzer fails: {line}" for line in result.failures], "kinds of failure", "they are haralyzer's own")
+    _say([f"haralyzer fails: {line}" for line in result.failures], "kinds of failure", "they are failures of haralyzer")
     note(
-        f"haralyzer read {result.files} files, {result.pages} pages and {result.entries} entries as this program did, "
-        f"but for {len(result.differences)} differences"
+        f"haralyzer read {result.files} files, {result.pages} pages and {result.entries} entries; "
+        f"{len(result.differences)} differences from what was imported"
     )
     return bool(result.differences)
 

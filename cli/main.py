@@ -66,7 +66,7 @@ def main(ctx: click.Context, folder: Path, debug: bool) -> None:
 
 
 def run() -> None:
-    """The console entry: ends the process with the exit code that README.md promises."""
+    """The console entry point: exits with the codes that README.md documents."""
     debug = "--debug" in sys.argv[1:]
     try:
         code = main.main(prog_name="originset", standalone_mode=False)
@@ -83,7 +83,7 @@ def run() -> None:
     except (click.Abort, KeyboardInterrupt):
         code = _fail("interrupted", INTERRUPTED, debug=False)
     except BrokenPipeError:
-        # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
+        # The reader of the output has closed the pipe (`| head`).
         _leave_stdout()
         code = 0
     except Exception as error:  # noqa: BLE001 - the edge of the program
@@ -97,7 +97,7 @@ def run() -> None:
 
 
 def _name_stdout(error: Exception) -> None:
-    """Have an error that names no file name stdout, if it comes from what writes there: click, rich or :func:`run`."""
+    """Let an error of writing to stdout (by click, rich or :func:`run`) name stdout as its file."""
     if isinstance(error, OSError) and error.filename is None and error.__traceback__ is not None:
         *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
         package = str(innermost.f_globals.get("__name__")).partition(".")[0]
@@ -106,7 +106,7 @@ def _name_stdout(error: Exception) -> None:
 
 
 def _leave_stdout() -> None:
-    """What could not be written is not tried again as the interpreter ends."""
+    """Redirect stdout to nowhere, so that the interpreter does not try to write the rest again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -69,32 +69,32 @@ def command(
         raise UsageError("--attach needs a statement that reads the file", "give one with --sql")
     if name is not None and sql is not None:
         raise UsageError("a name and --sql at once", "give one of them")
-    given = _parameter_values(parameters)
+    values = _parameter_values(parameters)
     if show:
         if name is None:
             raise UsageError("--show needs a name", "list them with: originset query")
-        click.echo(_shown(catalogue.named(name), given, selection), nl=False)
+        click.echo(_query_text(catalogue.named(name), values, selection), nl=False)
         return
-    if name is None and given:
+    if name is None and values:
         raise UsageError("--param needs a named query", "list them with: originset query")
     if name is None and sql is None:
         _require_use("", "the catalogue", selection)
         write_rows(_listing(), output_format)
         return
     if name is not None:
-        catalogue.named(name).values(given)  # what is wrong with the call comes before what is wrong with the study
+        catalogue.named(name).values(values)  # what is wrong with the call comes before what is wrong with the study
     text = catalogue.named(name).sql if name is not None else sql or ""
     _require_use(text, name or "--sql", selection)
     with open_database(study) as connection:
         attach(connection, attached)
         if reads_selection(text):
             apply_selection(connection, selection)
-        rows = catalogue.run(connection, text) if name is None else catalogue.rows_of(connection, name, given)
+        rows = catalogue.run(connection, text) if name is None else catalogue.rows_of(connection, name, values)
     write_rows(rows, output_format)
 
 
-def _shown(query: catalogue.NamedQuery, given: dict[str, str], selection: Selection) -> str:
-    """A query's text, behind the statement that selects its visits if any were asked for."""
+def _query_text(query: catalogue.NamedQuery, given: dict[str, str], selection: Selection) -> str:
+    """A query's text, after the statement that selects visits if the options select some."""
     _require_use(query.sql, query.name, selection)
     text = query.standalone(query.values(given))
     return text if selection.is_default else f"{selection.statement};\n\n{text}"

@@ -21,13 +21,13 @@ from pathlib import Path
 
 
 class OriginsetError(Exception):
-    """The root of the tree; ``exit_code`` is what the command line ends with."""
+    """The root of the tree; ``exit_code`` is the exit code of the command line."""
 
     exit_code = 1
 
 
 class UsageError(OriginsetError):
-    """The call cannot work as it was made; ``advice`` says what would."""
+    """A call that cannot work as it was made; ``advice`` says what would work."""
 
     exit_code = 2
 
@@ -72,12 +72,12 @@ class InputError(OriginsetError):
         super().__init__(f"{source}: {detail}{place}")
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
-        """Processes that share an import hand it on; an exception's message alone would not make it again."""
+        """How to pickle it, for processes that share an import: the message alone is not enough."""
         return InputError, (self.source, self.reason, self.detail, self.byte_offset)
 
 
 class BrowserError(OriginsetError):
-    """A browser that did not start, or was lost in a way that is not a result of the visited page."""
+    """A browser that did not start, or whose connection was lost for a reason other than the visited page."""
 
     def __init__(self, browser: str, problem: str) -> None:
         self.browser = browser
@@ -86,7 +86,7 @@ class BrowserError(OriginsetError):
 
 
 class ClusterError(OriginsetError):
-    """A cluster, or storage that it shares, that is not reached or cannot do what was asked of it."""
+    """A cluster, or its shared storage, that cannot be reached or cannot do what is needed."""
 
     def __init__(self, address: str, problem: str) -> None:
         self.address = address
@@ -94,12 +94,12 @@ class ClusterError(OriginsetError):
         super().__init__(f"{address}: {problem}")
 
     def __reduce__(self) -> tuple[type[ClusterError], tuple[str, str]]:
-        """Workers hand it on, as processes do InputError."""
+        """How to pickle it, for workers; see InputError."""
         return ClusterError, (self.address, self.problem)
 
 
 class ProbeError(OriginsetError):
-    """A live server that could not be asked what was to be known: not reached, not trusted, another protocol."""
+    """A live server that could not be probed: it cannot be reached, is not trusted, or uses another protocol."""
 
     def __init__(self, server_name: str, address: str, port: int, problem: str) -> None:
         self.server_name = server_name

@@ -11,15 +11,15 @@ from functools import lru_cache
 import idna
 
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.ASCII)
-# Host names as they are in use: underscores are no letters of a host name, and still served.
+# Host names as they are in use: with underscores, which host names should not have.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
-# What the URL standard takes for an address, whether it can be one or not: its "ends in a number".
+# The last label of what the URL Standard parses as an IPv4 address, valid or not ("ends in a number").
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 @lru_cache(maxsize=100_000)
 def normalise_host(host: str) -> str | None:
-    """The host as :func:`ascii_name` without a trailing dot, or as a canonical IP literal; None where it is neither."""
+    """The host as :func:`ascii_name` without a trailing dot, or as a canonical IP literal; None if it is neither."""
     name = ascii_name(host.strip())
     if name is None:
         return None
@@ -32,7 +32,7 @@ def normalise_host(host: str) -> str | None:
 def ascii_name(name: str) -> str | None:
     """A name in lower case, its labels beyond ASCII as A-labels (IDNA 2008 with UTS 46's mapping).
 
-    None where a label has no such form; otherwise the labels are not judged.
+    None if a label has no such form. Labels are not validated otherwise.
     """
     if name.isascii():
         return name.lower()
@@ -45,12 +45,12 @@ def ascii_name(name: str) -> str | None:
 
 
 def covers(names: Collection[str], host: str) -> bool:
-    """Whether a certificate's names hold the host, exactly or by one left-most wildcard label (RFC 9525 6.3)."""
+    """Whether a certificate's names cover the host, exactly or by one left-most wildcard label (RFC 9525 6.3)."""
     return host in names or f"*.{host.partition('.')[2]}" in names
 
 
 def address_and_port(text: str, port: int) -> tuple[str, int] | None:
-    """``ADDRESS``, ``ADDRESS:PORT`` or ``[IPV6]:PORT``, with ``port`` where it names none; None for all else."""
+    """Address and port of ``ADDRESS``, ``ADDRESS:PORT`` or ``[IPV6]:PORT``; ``port`` is the default. None otherwise."""
     host, separator, digits = text.rpartition(":")
     if not separator or (":" in host and not text.startswith("[")):
         host, digits = text, str(port)
@@ -63,9 +63,9 @@ def address_and_port(text: str, port: int) -> tuple[str, int] | None:
 
 @lru_cache(maxsize=100_000)
 def canonical_ip(text: str) -> str | None:
-    """An IP address in canonical text, without brackets, zone and port; None where it is no address.
+    """An IP address in canonical text, without brackets, zone and port; None if the text is not an address.
 
-    An IPv4 address mapped into IPv6 is that IPv4 address: that is what packets were sent to.
+    An IPv4-mapped IPv6 address becomes the IPv4 address, to which packets are sent.
     """
     if _IPV4.fullmatch(text):
         return text

@@ -1,1 +1,1 @@
-"""Pure functions over tables: ideal counts, ORIGIN sets, certificate additions, the timeline, plans."""
+"""Models: SQL queries and pure functions from tables to tables, such as ideal counts, ORIGIN sets and load times."""

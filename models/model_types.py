@@ -1,4 +1,4 @@
-"""What a model is: a query in a ``.sql`` file, or a function from rows to rows for what is no query."""
+"""The two kinds of model: a query in a ``.sql`` file, and a function from rows to rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows: TypeAlias = Mapping[str, pl.DataFrame]
 
 
 class Scope(Enum):
-    """What a model sees: some whole visits at a time, and needs memory for these alone; or what all batches wrote."""
+    """What a model reads: one batch of whole visits, which fits into memory, or what all batches wrote."""
 
     PAGE = "by page"
     STUDY = "over the study"
@@ -24,9 +24,9 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SqlModel:
-    """A model that is a query in ``file``, a path below the root.
+    """A model that is the query in ``file``, a path below the repository's root.
 
-    ``reads``: inputs and models. ``is_view``: its rows are not kept but queried again.
+    ``reads``: names of inputs and models. ``is_view``: it is a view, whose rows are not stored.
     """
 
     name: str
@@ -40,9 +40,9 @@ class SqlModel:
 
 @dataclass(frozen=True, slots=True)
 class FunctionModel:
-    """A model that is no query: ``function`` makes the tables ``writes`` of the tables ``reads``.
+    """A model that is a function: ``function`` computes the tables ``writes`` from the tables ``reads``.
 
-    ``of_browsers``: it applies the browsers' rules, and can be left out; its tables are empty then.
+    ``of_browsers``: it applies the browsers' rules; a run can leave these out, and its tables are empty then.
     """
 
     name: str
@@ -57,5 +57,5 @@ Model: TypeAlias = SqlModel | FunctionModel
 
 
 def written_by(model: Model) -> tuple[str, ...]:
-    """The names of the tables that a model makes."""
+    """The names of the tables that a model writes."""
     return (model.name,) if isinstance(model, SqlModel) else tuple(model.writes)

@@ -1,4 +1,4 @@
-"""Which texts are origins that a server may announce: strict, since what passes ends up in other people's configs."""
+"""Origins that a server can announce. Validation is strict, because accepted texts end up in other people's configs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterable
 
 import idna
 
-# What Node documents as its limit. nghttp2 takes 2 bytes more, the largest frame that every client accepts (RFC 9113
+# The limit that Node documents. nghttp2 allows 2 bytes more, the largest frame that every client accepts (RFC 9113
 # section 4.2).
 MAX_PAYLOAD_BYTES = 16_382
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-# What the URL standard's parser takes for an IPv4 address, such as 1.2.3.4, 127.1 or 0x7f.1: its "ends in a number".
+# The last label of what the URL Standard parses as an IPv4 address ("ends in a number"): 1.2.3.4, 127.1 or 0x7f.1.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _ORIGIN = re.compile(r"https://([^/?#:@\[\]]+)(?::([1-9][0-9]{0,4}))?")
 _HTTPS_PORT = 443
 
 
 class NotAnOriginError(ValueError):
-    """A text that is no origin to announce; ``reason`` says why, in words fit for a person."""
+    """A text that is not an origin that can be announced; ``reason`` says why, for users."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -32,7 +32,7 @@ def serialize(host: str, port: int = _HTTPS_PORT) -> str:
 
     Raises:
         NotAnOriginError: ``host`` is not a lower-case host name of letters, digits and hyphens (A-labels for anything
-            else, RFC 5890), or ``port`` is none.
+            else, RFC 5890), or ``port`` is not from 1 to 65535.
     """
     check_host(host)
     if not 0 < port < 65536:
@@ -41,10 +41,10 @@ def serialize(host: str, port: int = _HTTPS_PORT) -> str:
 
 
 def parse(origin: str) -> tuple[str, int]:
-    """Host and port of an origin in exactly the form that :func:`serialize` gives.
+    """Host and port of an origin in exactly the form of :func:`serialize`.
 
     Raises:
-        NotAnOriginError: it is anything else, such as an address with a path, a wildcard or an IP literal.
+        NotAnOriginError: it is anything else, such as a URL with a path, a wildcard or an IP literal.
     """
     if not origin.startswith("https://"):
         raise NotAnOriginError("only https origins can be announced")
@@ -53,17 +53,17 @@ def parse(origin: str) -> tuple[str, int]:
         raise NotAnOriginError("an IP address is not a host name")
     if any(c in rest for c in "/?#"):
         raise NotAnOriginError("an origin has no path")
-    found = _ORIGIN.fullmatch(origin)
-    if found is None:
+    match = _ORIGIN.fullmatch(origin)
+    if match is None:
         raise NotAnOriginError("it is more than scheme, host and port")
-    host, port = found[1], int(found[2] or _HTTPS_PORT)
+    host, port = match[1], int(match[2] or _HTTPS_PORT)
     if serialize(host, port) != origin:
         raise NotAnOriginError("an origin leaves out port 443")
     return host, port
 
 
 def why_no_origin(host: str, port: int | None) -> str | None:
-    """Why there is no origin to announce of a host, as :func:`serialize` has it; a port that is not known is 443."""
+    """Why no origin of this host can be announced; None if it can. A port that is not known counts as 443."""
     try:
         serialize(host, _HTTPS_PORT if port is None else port)
     except NotAnOriginError as error:
@@ -72,16 +72,16 @@ def why_no_origin(host: str, port: int | None) -> str | None:
 
 
 def why_no_name(host: str) -> str | None:
-    """Why no public CA takes a host name into a certificate, in words fit for a person; None where one would."""
-    single = None if "." in host else "a public CA signs no name of a single label"
-    return why_no_origin(host, None) or single
+    """Why no public CA signs a certificate for a host name, for users; None if one would."""
+    single_label = None if "." in host else "a public CA signs no name of a single label"
+    return why_no_origin(host, None) or single_label
 
 
 def check_host(host: str) -> None:
-    """Refuse what cannot be the host of an announced origin.
+    """Check that a host can be in an announced origin.
 
     Raises:
-        NotAnOriginError: see :func:`serialize`.
+        NotAnOriginError: it cannot; see :func:`serialize`.
     """
     if "*" in host:
         raise NotAnOriginError("a wildcard is not an origin")

@@ -1,4 +1,4 @@
-"""The choices that the paper leaves open, each a named parameter with a stated default."""
+"""The parameters of the models: what the paper leaves open, with defaults."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Coverage = Literal["certificate", "ignored"]
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a run of the models assumes.
+    """The parameters of one run of the models.
 
-    ``colocation`` is what makes two servers one in the ORIGIN model: the origin AS of their addresses (``asn``, the
-    paper), the organisation that runs the AS (``org``), the provider whose edge serves their hosts (``edge``), hosts of
-    one registrable domain on one such edge (``tenant``), or the address itself (``ip``). An address of which that is
-    not known counts as its own.
+    ``colocation`` is the server key: servers with the same key count as one in the ORIGIN model. The key is the origin
+    AS of the address (``asn``, as in the paper), the organisation that runs the AS (``org``), the provider whose edge
+    serves the host (``edge``), this edge and the host's registrable domain (``tenant``), or the address (``ip``). An
+    address without such a key is its own key.
 
     ``wildcards``: a certificate's wildcard names cover what RFC 9525 says (``cover``) or nothing (``ignored``).
-    ``coverage``: a server answers for the hosts that its certificate covers (``certificate``) or for all that share its
-    key (``ignored``), as if every server could prove its names with secondary certificates
-    (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition, and what is on one edge is
-    deployable. The paper's ideal counts ask for no certificate and are the same with both.
+    ``coverage``: a server can answer for the hosts that its certificate covers (``certificate``) or for all hosts with
+    its key (``ignored``), as if every server could prove its names with secondary certificates
+    (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition, and hosts on one edge are
+    deployable. The paper's ideal counts do not depend on certificates and are the same with both.
 
-    Load times (:mod:`originset.models.timeline.load_times`) have five more. ``predecessor``: whose saving a request
-    inherits; the request that caused it, and by time where the recorder names none (``initiator``), or always by time
-    (``time``). ``parallel_dns``: lookups that overlapped save each their own time (``own``) or each the shortest of
-    them (``minimum``). ``blocked_time``: a request that queued behind a handshake which no longer happens stops
-    queueing (``freed``, as the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect phase contains
-    its TLS phase (``inside``, HAR 1.2) or lies before it (``beside``). ``provider_asns``: the ASes of the one provider
-    that coalesces in ``provider_ms``; without any that column is unknown.
+    Load times (:mod:`originset.models.timeline.load_times`) have five more. ``predecessor``: the request whose saving a
+    request inherits: its initiator, or its predecessor by time if the recorder names none (``initiator``), or always
+    the predecessor by time (``time``). ``parallel_dns``: overlapping lookups save each their own time (``own``) or each
+    the time of the shortest (``minimum``). ``blocked_time``: a request that queued behind a handshake that no longer
+    happens stops queueing (``freed``, as in the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect
+    phase contains its TLS phase (``inside``, HAR 1.2) or ends before it (``beside``). ``provider_asns``: the ASes of
+    the one provider that coalesces in ``provider_ms``; without any, that column is NULL.
     """
 
     colocation: Colocation = "asn"
@@ -48,5 +48,5 @@ class Parameters:
     provider_asns: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The parameters as JSON can hold them, for the record of a run."""
+        """The parameters as values for JSON, for the table ``runs``."""
         return {**asdict(self), "provider_asns": list(self.provider_asns)}

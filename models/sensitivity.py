@@ -1,4 +1,4 @@
-"""Which choices of the models can be made otherwise: each is changed by itself, to see how much it matters."""
+"""Sensitivity of the results to each parameter of the models: the variants with one parameter changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from originset.models.parameters import Parameters
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One choice: ``parameters`` have this ``value`` of this ``parameter``; ``chosen``: as the study's own."""
+    """``parameters`` with this ``value`` of this ``parameter``; ``chosen``: the study's own parameters have it too."""
 
     parameter: str
     value: str
@@ -20,7 +20,7 @@ class Variant:
 
 
 def variants(parameters: Parameters) -> Iterator[Variant]:
-    """Every value of every choice, the others as in ``parameters``."""
+    """One variant for each value of each parameter; the other parameters are those of ``parameters``."""
     for name, choice in get_type_hints(Parameters).items():
         if get_origin(choice) is Literal:
             for value in get_args(choice):

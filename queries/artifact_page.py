@@ -1,4 +1,4 @@
-"""ARTIFACT.md: what a published bundle claims, the command that shows it, what it prints, and what that takes."""
+"""ARTIFACT.md: the claims of a published bundle, the commands that check them, their output and their costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What the page tells of a bundle.
+    """The contents of the page on a bundle.
 
     ``numbers``: as :class:`originset.queries.figures.all_figures.Drawn` has them; ``expected``: the paths of figures
     and tables in the folder of that name; ``folders``: of each vantage and browser its folder there; ``ladder``: rows
@@ -57,12 +57,12 @@ _WHAT = {
 
 _CODE = re.compile(r"`[^`]+`")
 
-# How many numbers of each figure a claim quotes: medians and shares.
+# The most numbers of each figure that a claim quotes: medians and shares.
 _QUOTED = 4
 
 
 def page(bundle: Bundle) -> str:
-    """The whole page, as Markdown; strangers' texts in it stay on their line and in their cell."""
+    """The whole page, as Markdown; strangers' texts are escaped so that they stay in their line and cell."""
     manifest = bundle.manifest
     visits = ", ".join(f"{count:,} {status}" for status, count in bundle.visits.items())
     disk = _size(bundle.bundle_bytes + sum(step.written_bytes for step in bundle.steps))
@@ -116,8 +116,10 @@ def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
         of_sites = not several or f"{figure}.csv" in bundle.expected
         folder = "" if of_sites else f"{bundle.folders[vantage, browser]}/"
         telling = pl.col("number").str.contains("median") | (pl.col("unit") == "%")
-        known = numbers.filter(telling, pl.col("ours").is_not_null()).head(_QUOTED)
-        quoted = "; ".join(f"{what}: {value:,g} {unit}" for what, unit, value in known["number", "unit", "ours"].rows())
+        known_numbers = numbers.filter(telling, pl.col("ours").is_not_null()).head(_QUOTED)
+        quoted = "; ".join(
+            f"{what}: {value:,g} {unit}" for what, unit, value in known_numbers["number", "unit", "ours"].rows()
+        )
         whose = "" if of_sites else f", {group_name((vantage, browser))}"
         claim = f"{_WHAT.get(str(figure), str(figure))}{whose}: {quoted}"
         drawing = bundle.selection.asked_of("originset study figures --study study --out figures")
@@ -148,8 +150,8 @@ def _facts(bundle: Bundle) -> list[tuple[str, ...]]:
         settings = "; ".join(f"{key.replace('_', ' ')} {value or 'none'}" for key, value in entry["settings"].items())
         facts.append((f"round {entry['round']} of vantage {entry['vantage']}", settings))
     for what, entry in manifest.get("reference_data", {}).items():
-        told = "; ".join(f"{key} {entry[key]}" for key in ("source", "date", "sha256") if key in entry)
-        facts.append((what.replace("_", " "), told))
+        reference_facts = "; ".join(f"{key} {entry[key]}" for key in ("source", "date", "sha256") if key in entry)
+        facts.append((what.replace("_", " "), reference_facts))
     if "models" in manifest:
         facts.append(("model parameters", "; ".join(f"{key} {value}" for key, value in manifest["models"].items())))
     return facts

@@ -1,9 +1,9 @@
--- The ASes that most requests went to; only requests that reached the network. One row of a vantage and browser, without a
--- number, is for servers whose AS or address is not known.
+-- The ASes with most requests that reached the network. The row without a number, one for each vantage and browser, has the
+-- servers whose AS or address is not known.
 -- paper: table 2
 -- parameter top = 100: rows at most, of each vantage and browser
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- asn: the AS
 -- as_name: its name
 -- requests: requests to it, over all sites, each with its average page

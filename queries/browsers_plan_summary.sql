@@ -1,20 +1,21 @@
--- What Chromium and Firefox need for all pages, with servers as they are and after a plan: the document's server announces,
--- and its certificate names, every host in its AS that is its own or covered already. Over all sites, each with its average page.
--- vantage: the vantage; each stands by itself
--- recorded_by: the browser that was recorded; each stands by itself
+-- The connections and lookups that Chromium and Firefox need, with servers as they are and after a plan: the document's server
+-- announces, and its certificate covers, every host in its AS that has its registrable domain or is covered already. Over all
+-- sites, each with its average page.
+-- vantage: the vantage; vantages are not pooled
+-- recorded_by: the browser that was recorded; browsers are not pooled
 -- browser: the browser whose rules are applied: chromium or firefox
--- model: today or planned
+-- model: today (servers as they are) or planned
 -- tls_low: connections, at least [connections]
 -- tls_high: connections, at most [connections]
 -- dns: names looked up, of pages where that is known under both models [lookups]
--- dns_pages: these pages
--- handshake_bytes: certificates sent, of pages where that is known under both models [bytes]
--- round_trips: round trips of these handshakes, likewise
--- handshake_pages: pages where both are known
+-- dns_pages: pages that dns is of
+-- handshake_bytes: size of the certificates sent, of pages where that is known under both models [bytes]
+-- round_trips: round trips of these handshakes, of the same pages
+-- handshake_pages: pages that handshake_bytes and round_trips are of
 -- sites: sites counted
 -- pages: pages counted
 WITH
-known AS (
+comparable_predictions AS (
   SELECT
     visit_id,
     browser,
@@ -39,7 +40,7 @@ SELECT
   any_value(b.pages) AS pages
 FROM counted_visits AS v
 JOIN browser_predictions AS p ON p.visit_id = v.visit_id
-JOIN known AS k ON k.visit_id = p.visit_id AND k.browser = p.browser
+JOIN comparable_predictions AS k ON k.visit_id = p.visit_id AND k.browser = p.browser
 JOIN basis_summary AS b
   ON b.question = v.question AND b.vantage IS NOT DISTINCT FROM v.vantage AND b.browser IS NOT DISTINCT FROM v.browser
 WHERE v.question = 'browsers'

@@ -30,7 +30,7 @@ _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CT
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a query can be asked otherwise; a value given for it has the type of its default."""
+    """A parameter of a query; a value for it has the type of its default."""
 
     default: Value
     meaning: str
@@ -56,13 +56,13 @@ class NamedQuery:
         values: dict[str, Value] = {name: parameter.default for name, parameter in self.parameters.items()}
         for name, text in given.items():
             if name not in values:
-                known = f"it has {', '.join(values)}" if values else "it has none"
-                raise UsageError(f"query {self.name} has no parameter {name!r}", known)
+                parameters_text = f"it has {', '.join(values)}" if values else "it has none"
+                raise UsageError(f"query {self.name} has no parameter {name!r}", parameters_text)
             try:
                 values[name] = type(values[name])(text)
             except ValueError:
-                wanted = "a whole number" if isinstance(values[name], int) else "a number"
-                raise UsageError(f"parameter {name} of {self.name}: {text!r} is not {wanted}") from None
+                expected = "a whole number" if isinstance(values[name], int) else "a number"
+                raise UsageError(f"parameter {name} of {self.name}: {text!r} is not {expected}") from None
         return values
 
     def standalone(self, values: Mapping[str, Value]) -> str:
@@ -110,7 +110,7 @@ def rows_of(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str
 
 
 def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Value] | None = None) -> pl.DataFrame:
-    """The rows of one statement; ``parameters`` are what ``$name`` in it stands for.
+    """The rows of one statement; ``parameters``: values for ``$name`` in it.
 
     Raises:
         UsageError: it is empty, does more than read, or DuckDB refuses it (in one line, with DuckDB's own words).
@@ -131,9 +131,9 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
 
 
 def _writes(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    """Whether a SELECT holds more than SELECTs: ``WITH x AS (COPY ...)`` writes, and is of type SELECT all the same."""
+    """Whether a SELECT does more than read: ``WITH x AS (COPY ...)`` writes, although its type is SELECT."""
     (tree,) = connection.execute("SELECT CAST(json_serialize_sql(?) AS VARCHAR)", [sql]).fetchall()[0]
-    # Quotes in the statement's own texts are escaped in there: only the tree's own keys match.
+    # Quotes in the statement's texts are escaped there, so that only keys of the tree match.
     return not set(re.findall(r'"type":"(\w+_NODE)"', tree)) <= _READING_NODES or '"error":true' in tree
 
 

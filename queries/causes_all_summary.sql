@@ -1,13 +1,13 @@
--- How many redundant TLS connections each cause stands against, alone or with others: without a cause, those remain that
--- have another.
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- For each cause the redundant TLS connections that it applies to, alone or with other causes. If a cause is removed, only the
+-- connections that it applies to alone can be saved.
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- cause: the code, as in redundant_connections
--- connections: redundant connections to which it applies, over all sites, each with its average page [connections]
--- alone: those of them to which no other applies [connections]
+-- connections: redundant connections that it applies to, over all sites, each with its average page [connections]
+-- alone: of these, connections that no other cause applies to [connections]
 -- pages: pages that have one
 -- of_pages: pages counted
-WITH applied AS (
+WITH applicable_causes AS (
   SELECT
     v.vantage, v.browser, v.site, v.page, v.weight,
     unnest(r.causes) AS cause,
@@ -24,7 +24,7 @@ SELECT
   round(coalesce(sum(a.weight) FILTER (a.others = 0), 0), 2) AS alone,
   count(DISTINCT (a.site, a.page)) AS pages,
   any_value(b.pages) AS of_pages
-FROM applied AS a
+FROM applicable_causes AS a
 JOIN basis_summary AS b
   ON b.question = 'causes' AND b.vantage IS NOT DISTINCT FROM a.vantage AND b.browser IS NOT DISTINCT FROM a.browser
 GROUP BY a.vantage, a.browser, a.cause

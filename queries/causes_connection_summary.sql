@@ -1,12 +1,11 @@
--- Why TLS connections that an earlier one of their page could have served were opened: the obstacle that must go first for
--- each, and who could do something about it. NOT_DECIDABLE: the recorder left out what decides which that is. UNKNOWN: no
--- known rule forbade it.
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- Why redundant TLS connections were opened: the obstacle that must be removed first for each, and who can remove it.
+-- NOT_DECIDABLE: the recording lacks what decides which obstacle that is. UNKNOWN: no known rule forbade the reuse.
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- cause: the code, as in redundant_connections
--- detail: what it is more exactly; NULL where there is nothing more
--- fixable_by: site, host_owner, cdn, browser or nobody; NULL where the cause is not known
--- connections: redundant connections of which it is the first obstacle, over all sites, each with its average page [connections]
+-- detail: the cause more exactly; NULL if there is no more to say
+-- fixable_by: site, host_owner, cdn, browser or nobody; NULL if that is not known
+-- connections: redundant connections with this as the first obstacle, over all sites, each with its average page [connections]
 -- redundant_pct: the same [percent of all redundant connections]
 -- pages: pages that have one
 -- of_pages: pages counted

@@ -1,15 +1,14 @@
--- What recorders left out that would have decided why a connection was not shared: of connections whose first obstacle
--- is not known.
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
--- need: what was missing: certificate names, DNS answers, credentials, closing times, ...
--- connections: connections for whose cause it is needed, over all sites, each with its average page [connections]
+-- What recordings lack to decide why a connection was not shared: of redundant connections whose first obstacle is not known.
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
+-- need: what is missing: certificate names, DNS answers, credentials, closing times, ...
+-- connections: connections whose cause it would decide, over all sites, each with its average page [connections]
 -- not_decidable_pct: the same [percent of all connections whose first obstacle is not known]
 -- redundant_pct: the same [percent of all redundant connections]
 -- pages: pages that have one
 -- of_pages: pages counted
 WITH
-redundant AS (
+undecided_connections AS (
   SELECT v.vantage, v.browser, v.site, v.page, v.weight, r.cause, r.needs
   FROM counted_visits AS v
   JOIN redundant_connections AS r ON r.visit_id = v.visit_id
@@ -17,11 +16,11 @@ redundant AS (
 ),
 totals AS (
   SELECT vantage, browser, sum(weight) AS redundant, sum(weight) FILTER (cause = 'NOT_DECIDABLE') AS undecidable
-  FROM redundant
+  FROM undecided_connections
   GROUP BY ALL
 ),
-needed AS (
-  SELECT vantage, browser, site, page, weight, unnest(needs) AS need FROM redundant WHERE cause = 'NOT_DECIDABLE'
+needs_of_connections AS (
+  SELECT vantage, browser, site, page, weight, unnest(needs) AS need FROM undecided_connections WHERE cause = 'NOT_DECIDABLE'
 )
 SELECT
   n.vantage,
@@ -32,7 +31,7 @@ SELECT
   round(100.0 * sum(n.weight) / any_value(t.redundant), 6) AS redundant_pct,
   count(DISTINCT (n.site, n.page)) AS pages,
   any_value(b.pages) AS of_pages
-FROM needed AS n
+FROM needs_of_connections AS n
 JOIN totals AS t ON t.vantage IS NOT DISTINCT FROM n.vantage AND t.browser IS NOT DISTINCT FROM n.browser
 JOIN basis_summary AS b
   ON b.question = 'causes' AND b.vantage IS NOT DISTINCT FROM n.vantage AND b.browser IS NOT DISTINCT FROM n.browser

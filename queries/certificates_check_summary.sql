@@ -1,15 +1,15 @@
--- The second of the paper's certificate checks, the presence of subject alternative names, with what else can be wrong
--- with the certificate of a connection. A check counts only connections of which enough is known to decide it.
+-- Faults of the certificates of connections. The first is the second of the paper's certificate checks, whether there are
+-- subject alternative names. A check counts only connections for which it can be decided.
 -- paper: section 3, certificate checks
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
--- check_name: what was looked for; a common name covers nothing by RFC 9525, however well it matches
--- connections: connections where it can be decided, over all sites, each with its average page
--- found: of these, connections where it is so
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
+-- check_name: the fault; by RFC 9525 a common name covers no host, even if it matches
+-- connections: connections for which it can be decided, over all sites, each with its average page
+-- found: of these, connections with the fault
 -- found_pct: the same [percent of connections]
--- certificates: distinct certificates where it is so
+-- certificates: distinct certificates with the fault
 WITH
-shown AS (
+presented_certificates AS (
   SELECT
     p.vantage,
     p.browser,
@@ -26,19 +26,19 @@ shown AS (
   JOIN certificates AS c ON c.certificate_id = n.certificate_id
   WHERE p.question = 'certificates' AND coalesce(n.tls, false) AND coalesce(n.used, true)
 ),
-covering AS (
+covering_certificates AS (
   SELECT DISTINCT s.visit_id, s.connection_id
-  FROM shown AS s
+  FROM presented_certificates AS s
   JOIN certificate_names AS m ON m.certificate_id = s.certificate_id AND m.name IN (s.host, s.wildcard)
 ),
-judged AS (
+check_results AS (
   SELECT
     s.*,
     g.visit_id IS NOT NULL AS covered,
     lower(s.subject_cn) IN (s.host, s.wildcard) AS common_name_matches,
     s.san_count IS NOT NULL AND s.host IS NOT NULL AS coverage_known
-  FROM shown AS s
-  LEFT JOIN covering AS g USING (visit_id, connection_id)
+  FROM presented_certificates AS s
+  LEFT JOIN covering_certificates AS g USING (visit_id, connection_id)
 ),
 checks AS (
   SELECT
@@ -56,7 +56,7 @@ checks AS (
         'found': CASE WHEN chain IS NOT NULL THEN chain_problem IS NOT NULL END},
       {'step': 9, 'check_name': 'not readable in full', 'found': problem IS NOT NULL}
     ], recursive := true)
-  FROM judged
+  FROM check_results
 )
 SELECT
   vantage,

@@ -1,19 +1,19 @@
--- How much each open choice of the models matters: results with one choice changed at a time. Load times are a model; the
--- authors' own live test found no effect. Empty until the models have run with --sensitivity.
+-- How the results depend on each parameter of the models: one parameter is changed at a time. Load times are modelled; the
+-- paper's authors found no effect in their live test. Empty until study model --sensitivity has run.
 -- paper: section 4
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
--- parameter: the choice
--- value: what was chosen
--- chosen: as in this study's other tables
--- median_ideal_origin: TLS connections of a site's average page at the ORIGIN ideal, median [connections]
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
+-- parameter: the parameter
+-- value: its value
+-- chosen: this study's other tables were computed with this value
+-- median_ideal_origin: median over sites of the TLS connections of a site's average page under ideal ORIGIN [connections]
 -- connections_saved: connections saved over all sites, each with its average page [connections]
--- connections_saved_more: the same, more than as chosen [connections]
--- connections_saved_deployable: connections saved at the deployable rung, where evidence connects hosts [connections]
+-- connections_saved_more: connections_saved minus that of the chosen value [connections]
+-- connections_saved_deployable: connections saved at the deployable rung, where hosts merge only with evidence [connections]
 -- sites_unchanged_pct: sites whose certificate needs no addition [percent]
--- median_origin_ms: load event under ORIGIN coalescing, median [ms]
--- load_saved_pct: load time saved over all pages [percent of what is saved as chosen]
-WITH chosen AS (
+-- median_origin_ms: median of the modelled load times under ORIGIN coalescing [ms]
+-- load_saved_pct: load time saved over all pages [percent of what the chosen value saves]
+WITH chosen_results AS (
   SELECT
     vantage,
     browser,
@@ -38,7 +38,7 @@ SELECT
   m.median_origin_ms,
   100.0 * m.load_saved_ms / nullif(c.load_saved_ms, 0) AS load_saved_pct
 FROM model_sensitivity AS m
-LEFT JOIN chosen AS c
+LEFT JOIN chosen_results AS c
   ON c.parameter = m.parameter
   AND c.vantage IS NOT DISTINCT FROM m.vantage
   AND c.browser IS NOT DISTINCT FROM m.browser

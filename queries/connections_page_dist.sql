@@ -1,15 +1,15 @@
--- Lookups and connections of each site's average page, measured and at the paper's best, one row a site, without saying which.
--- Connections are NULL where no page of the site counts for them, lookups likewise.
+-- Lookups and connections of each site's average page, measured and under the paper's ideals: one row for each site, without
+-- its name. Connections are NULL if no page of the site counts for connections, and lookups if none counts for lookups.
 -- paper: figure 3
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- dns: lookups measured [lookups]
 -- tls: TLS connections measured [connections]
--- ip_dns_tls: connections at best with IP coalescing: distinct addresses [connections]
--- origin_dns_tls: connections at best with ORIGIN coalescing: distinct ASes [connections]
--- ip_dns: lookups at best with IP coalescing: distinct addresses of the hosts that were looked up [lookups]
--- origin_dns: lookups at best with ORIGIN coalescing: distinct ASes of these [lookups]
-WITH of_sites AS (
+-- ip_dns_tls: connections under ideal IP coalescing: distinct addresses [connections]
+-- origin_dns_tls: connections under ideal ORIGIN coalescing: distinct ASes [connections]
+-- ip_dns: lookups under ideal IP coalescing: distinct addresses of the hosts that were looked up [lookups]
+-- origin_dns: lookups under ideal ORIGIN coalescing: distinct ASes of these hosts [lookups]
+WITH site_counts AS (
   SELECT
     v.question, v.vantage, v.browser, v.site,
     sum(v.weight * c.measured_dns ORDER BY v.visit_id) AS dns,
@@ -32,6 +32,6 @@ SELECT
   any_value(origin_dns_tls) FILTER (question = 'connections') AS origin_dns_tls,
   any_value(ip_dns) FILTER (question = 'lookups') AS ip_dns,
   any_value(origin_dns) FILTER (question = 'lookups') AS origin_dns
-FROM of_sites
+FROM site_counts
 GROUP BY vantage, browser, site
 ORDER BY ALL NULLS FIRST

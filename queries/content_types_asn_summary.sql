@@ -1,18 +1,18 @@
--- What the ASes that most requests went to serve: the most frequent content types of each; only requests that reached the
--- network. Servers whose AS is not known are one row's group, without a number.
+-- The most frequent content types of the ASes with most requests that reached the network. Servers whose AS is not known are
+-- one group, without a number.
 -- paper: table 6
 -- parameter ases = 10: how many ASes of each vantage and browser
 -- parameter top = 5: how many content types of each AS
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- asn: the AS
 -- as_name: its name
 -- as_requests: requests to it, over all sites, each with its average page
--- mime_type: content type without parameters; NULL where none was named
--- requests: requests for it there, likewise
+-- mime_type: content type without parameters; NULL if the response has none
+-- requests: requests with this type to this AS, over all sites, each with its average page
 -- of_as_pct: the same [percent of as_requests]
 WITH
-counted AS (
+type_counts AS (
   SELECT
     v.vantage, v.browser, a.asn,
     any_value(a.as_name) AS as_name,
@@ -24,18 +24,18 @@ counted AS (
   WHERE v.question = 'servers'
   GROUP BY v.vantage, v.browser, a.asn, r.mime_type
 ),
-ranked AS (
+ranked_types AS (
   SELECT
     *,
     round(sum(requests) OVER (PARTITION BY vantage, browser, asn), 2) AS as_requests,
     row_number() OVER (PARTITION BY vantage, browser, asn ORDER BY requests DESC, mime_type NULLS LAST) AS type_rank
-  FROM counted
+  FROM type_counts
 ),
-largest AS (
+largest_asns AS (
   SELECT
     *,
     dense_rank() OVER (PARTITION BY vantage, browser ORDER BY as_requests DESC, asn NULLS LAST) AS as_rank
-  FROM ranked
+  FROM ranked_types
 )
 SELECT
   vantage,
@@ -46,6 +46,6 @@ SELECT
   mime_type,
   requests,
   100.0 * requests / as_requests AS of_as_pct
-FROM largest
+FROM largest_asns
 WHERE as_rank <= $ases AND type_rank <= $top
 ORDER BY vantage NULLS LAST, browser NULLS LAST, as_rank, type_rank

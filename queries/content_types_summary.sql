@@ -1,14 +1,14 @@
--- Requests by content type; only requests that reached the network. One row of a vantage and browser, without a type, is for
--- responses that named none and for requests without a response.
+-- Requests that reached the network, by content type. The row without a type, one for each vantage and browser, has responses
+-- without a content type and requests without a response.
 -- paper: table 5
 -- parameter top = 100: rows at most, of each vantage and browser
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- mime_type: content type without parameters
 -- requests: requests, over all sites, each with its average page
 -- requests_pct: the same [percent of all]
--- bytes: responses as transferred, likewise, of those whose size is known; NULL where none is [bytes]
--- hosts: distinct hosts that served it
+-- bytes: transferred size of the responses with a known size, over all sites, each with its average page; NULL if none [bytes]
+-- hosts: distinct hosts that served the type
 -- pages: pages with such a request
 SELECT
   v.vantage,

@@ -18,12 +18,12 @@ from originset.data.sanitising.printable import printable
 _FORMULA = ("=", "+", "-", "@", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
             "\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip
 
-# What makes a text worth looking at: most need no change.
+# The texts that may need a change; most do not.
 _SUSPECT = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|[\p{C}\p{Zl}\p{Zp}]"
 
 
 def csv_text(rows: pl.DataFrame) -> str:
-    """The whole table, with its header. NULL is nothing, an empty text is ``""``; lists are JSON, of texts words."""
+    """The whole table with a header. NULL is empty, an empty text is ``""``; lists are JSON, those of texts words."""
     header = pl.DataFrame([[_cell(name)] for name in rows.columns], schema=[str(n) for n in range(rows.width)])
     columns = [_harmless(_flat(column)) for column in rows.iter_columns()]
     return header.write_csv(include_header=False) + pl.DataFrame(columns).write_csv(include_header=False)
@@ -49,5 +49,5 @@ def _harmless(column: pl.Series) -> pl.Series:
 
 
 def _cell(text: str) -> str:
-    shown = printable(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    printable_text = printable(text)
+    return f"'{printable_text}" if printable_text.startswith(_FORMULA) else printable_text

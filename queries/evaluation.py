@@ -1,8 +1,8 @@
-"""What an experiment with a control group shows: rates, differences and how sure they are.
+"""Statistics of an experiment with a control group: rates, and differences with confidence intervals.
 
-Everything takes plain columns, so that it serves the authors' files, an experiment in the testbed and an operator's
-own logs alike. Groups are called ``Control`` and ``Experiment``, as in the authors' files. Intervals are percentile
-bootstrap ones (Efron and Tibshirani 1993, chapter 13) of fixed seed: the same rows give the same interval.
+All functions take plain columns, so that they serve the authors' files, an experiment in the testbed and an operator's
+logs. Groups are called ``Control`` and ``Experiment``, as in the authors' files. Intervals are percentile bootstrap
+intervals (Efron and Tibshirani 1993, chapter 13) with a fixed seed: the same rows give the same interval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MEDIANS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval, in the unit of what it was made from."""
+    """A number with its 95 % confidence interval, in the unit of the data."""
 
     value: float
     low: float
@@ -35,57 +35,57 @@ class Estimate:
 
 
 def median_difference(experiment: Numbers, control: Numbers) -> Estimate:
-    """Median of the experiment less median of the control; both have at least one number, observed independently."""
+    """Median of the experiment minus median of the control; each has at least one number, observed independently."""
     rng = np.random.default_rng(_SEED)
     replicates = _resampled_medians(experiment, rng) - _resampled_medians(control, rng)
     return _estimate(float(np.median(experiment) - np.median(control)), replicates)
 
 
 def share_difference(experiment: Numbers, control: Numbers) -> Estimate:
-    """Share of true observations in the experiment less that in the control, in percentage points."""
+    """Share of true observations in the experiment minus that in the control, in percentage points."""
     rng = np.random.default_rng(_SEED)
     shares = [rng.binomial(group.size, group.mean(), _REPLICATES) / group.size for group in (experiment, control)]
     return _estimate(100.0 * float(experiment.mean() - control.mean()), 100.0 * (shares[0] - shares[1]))
 
 
 def mean_change(experiment: Numbers, control: Numbers) -> Estimate:
-    """Mean of the experiment against that of the control, which is above zero: percent more, below zero less."""
+    """How much the mean of the experiment is above that of the control, in percent; the control's mean is not zero."""
     rng = np.random.default_rng(_SEED)
     ours, theirs = (_resampled_means(group, rng) for group in (experiment, control))
     return _estimate(100.0 * float(experiment.mean() / control.mean() - 1.0), 100.0 * (ours / theirs - 1.0))
 
 
 def rank_test(control: Numbers, experiment: Numbers) -> float:
-    """The z of Mann and Whitney's test, corrected for ties; below zero where the control's numbers are the smaller.
+    """The z of the Mann-Whitney U test, corrected for ties; negative if the control's numbers are smaller.
 
-    Within 1.96 of zero no difference shows at 5 %. Both groups hold a number, and not all numbers are one.
+    Between -1.96 and 1.96 the difference is not significant at 5 %. Each group has a number, and the numbers differ.
     """
-    both = pl.Series(np.concatenate([control, experiment]).astype(np.float64))
-    ours, theirs, n = control.size, experiment.size, both.len()
-    u = float(both.rank("average").head(ours).sum()) - ours * (ours + 1) / 2
-    tied = np.unique(both.to_numpy(), return_counts=True)[1].astype(np.float64)
+    pooled = pl.Series(np.concatenate([control, experiment]).astype(np.float64))
+    ours, theirs, n = control.size, experiment.size, pooled.len()
+    u = float(pooled.rank("average").head(ours).sum()) - ours * (ours + 1) / 2
+    tied = np.unique(pooled.to_numpy(), return_counts=True)[1].astype(np.float64)
     spread = ours * theirs / 12 * ((n + 1) - float((tied**3 - tied).sum()) / (n * (n - 1)))
     return (u - ours * theirs / 2) / sqrt(spread)
 
 
 def rates(events: pl.DataFrame, every: str) -> pl.DataFrame:
-    """How many events there were in each period: columns Time (its start), ``Control`` and ``Experiment``.
+    """The number of events in each period: columns Time (its start), ``Control`` and ``Experiment``.
 
-    ``events``: Time (datetime) and Type, one row an event. ``every``: polars' name of the period: ``1m``, ``1d``.
-    Periods without an event count zero, from the first event of all to the last.
+    ``events``: Time (datetime) and Type, one row for each event. ``every``: polars' name of the period: ``1m``, ``1d``.
+    Periods without an event have zero, from the first event to the last.
     """
-    counted = events.group_by(pl.col("Time").dt.truncate(every)).agg(
+    counts = events.group_by(pl.col("Time").dt.truncate(every)).agg(
         (pl.col("Type") == group).sum().cast(pl.Int64).alias(group) for group in (CONTROL, EXPERIMENT)
     )
-    return counted.sort("Time").upsample("Time", every=every).with_columns(pl.col(CONTROL, EXPERIMENT).fill_null(0))
+    return counts.sort("Time").upsample("Time", every=every).with_columns(pl.col(CONTROL, EXPERIMENT).fill_null(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The experiment's rate against the control's before, during and after a change; percentages, below zero is less.
+    """How much the experiment's rate differs from the control's before, during and after a change, in percent.
 
-    ``against_before`` and ``against_after``: the change during it, less what the groups differed by without it. None
-    where there are no such periods, or nothing of the control in them.
+    Negative: the experiment's rate is lower. ``against_before`` and ``against_after``: the difference during the
+    change, corrected by the difference without it; None if there are no such periods, or no events of the control.
     """
 
     before: float | None
@@ -101,13 +101,13 @@ class Comparison:
 def difference_in_differences(rows: pl.DataFrame, start: datetime, end: datetime) -> Comparison:
     """Compare two groups' rates in the periods from ``start`` to ``end``, both included, with those outside.
 
-    ``rows``: Time, ``Control`` and ``Experiment``, one row a period (:func:`rates` gives them). Rates are averaged
-    over the periods of each part; a ratio of ratios then takes out what the groups differ by anyway. Intervals resample
-    whole periods, so that both groups keep what a day did to both; periods are treated as independent of one another.
-    ``least``, ``middle`` and ``most`` are of the changes in single periods.
+    ``rows``: Time, ``Control`` and ``Experiment``, one row for each period (the result of :func:`rates`). Rates are
+    averaged over the periods of each part; a ratio of ratios then removes the difference that the groups have without
+    the change. Intervals resample whole periods, so that both groups keep the effects of the same day; periods are
+    treated as independent. ``least``, ``middle`` and ``most`` are of the changes in single periods.
 
     Raises:
-        ValueError: there is no period within the window, or a period's control is zero.
+        ValueError: there is no period within the window, or the control is zero in one of them.
     """
     during = rows.filter(pl.col("Time").is_between(start, end))
     if during.is_empty() or during[CONTROL].min() == 0:
@@ -163,20 +163,20 @@ def _ratio(part: pl.DataFrame) -> float:
 
 
 def _resampled_ratios(part: pl.DataFrame, rng: np.random.Generator) -> Floats:
-    drawn = rng.integers(0, part.height, (_REPLICATES, part.height))
-    sums = [part[group].to_numpy()[drawn].sum(axis=1) for group in (EXPERIMENT, CONTROL)]
-    # Of a few periods, those without a control may be all that is drawn.
+    periods = rng.integers(0, part.height, (_REPLICATES, part.height))
+    sums = [part[group].to_numpy()[periods].sum(axis=1) for group in (EXPERIMENT, CONTROL)]
+    # With few periods, a resample may have no events of the control.
     return np.asarray(np.divide(sums[0], sums[1], out=np.full(_REPLICATES, np.nan), where=sums[1] > 0))
 
 
 def _estimate(value: float, replicates: Floats) -> Estimate:
-    """Bounds: the replicates beyond which the share on either side is nearest to the tail wanted.
+    """Bounds: the replicates that cut off the shares nearest to 2.5 % on either side.
 
-    Whole milliseconds and few sites give few distinct replicates, none of which need cut off a tail exactly.
+    Whole milliseconds and few sites give few distinct replicates, so that none may cut off exactly 2.5 %.
     """
     distinct, counts = np.unique(replicates[np.isfinite(replicates)], return_counts=True)
     mass = counts / counts.sum()
     tail = (1.0 - CONFIDENCE) / 2.0
-    beyond = np.cumsum(mass) - mass, 1.0 - np.cumsum(mass)
-    low, high = (distinct[np.argmin(np.abs(share - tail))] for share in beyond)
+    tails = np.cumsum(mass) - mass, 1.0 - np.cumsum(mass)
+    low, high = (distinct[np.argmin(np.abs(share - tail))] for share in tails)
     return Estimate(value, float(low), float(high))

@@ -15,10 +15,10 @@ from originset.queries.operator_log import Periods, Window, instant, new_connect
 
 
 def window_of(start: str, end: str) -> Window:
-    """A window from two texts: days, or times in UTC.
+    """The window between two texts: days, or times in UTC.
 
     Raises:
-        UsageError: one of them is no time, or they are in the wrong order.
+        UsageError: one of them is not a time, or they are in the wrong order.
     """
     try:
         window = Window(instant(start), instant(end, last=True))
@@ -31,20 +31,20 @@ def window_of(start: str, end: str) -> Window:
 
 
 def periods_of(log: Path, window: Window, *, host: str | None, every_s: float | None) -> Periods:
-    """New connections in a log's periods, of which those in the window have a control to compare with.
+    """New connections by period; in the window every period has connections of the control.
 
     Raises:
         InputError: a line of the log cannot be used.
         UsageError: the log has nothing to compare.
     """
     with tempfile.TemporaryDirectory(prefix="originset-log-") as folder:
-        found = new_connections(log, window, Path(folder), host=host, every_s=window.period(every_s))
-    _require_control(found)
-    return found
+        periods = new_connections(log, window, Path(folder), host=host, every_s=window.period(every_s))
+    _require_control(periods)
+    return periods
 
 
 def over_time(found: Periods, change: str) -> PaperFigure:
-    """Figure 8 of such periods; ``change`` says what was in force in the window."""
+    """Figure 8 of these periods; ``change`` names the change that was in force in the window."""
     return figure_8(found.window, change, f"new connections in {found.every_s:.3g} s")
 
 

@@ -1,13 +1,13 @@
--- Names and addresses that an observer on the path sees, by where and under which model. What is encrypted (DNS over HTTPS,
--- Encrypted Client Hello) is told but not seen.
--- vantage: the vantage; each stands by itself
--- browser: the browser that was recorded; each stands by itself
+-- Names and addresses that pages send to the network, and how many of them an observer on the path can read, by channel and
+-- model. What is encrypted (DNS over HTTPS, Encrypted Client Hello) is sent, but cannot be read.
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser that was recorded; browsers are not pooled
 -- model: measured, chromium, firefox, planned_chromium, planned_firefox or best_case
 -- channel: dns, sni or ip
--- names: names (of ip: addresses) told, over all sites, each with its average page
--- clear: those of them that are readable on the path
--- unknown: those of which that, or whether they are told at all, is not known
--- clear_per_page: readable ones of a site's average page, mean over sites
+-- names: names (channel ip: addresses) that are sent, over all sites, each with its average page
+-- clear: of these, names that are readable on the path
+-- unknown: of these, names for which it is not known whether they are readable, or whether they are sent
+-- clear_per_page: readable names of a site's average page, mean over sites
 -- sites: sites counted
 -- pages: pages counted
 SELECT

@@ -1,4 +1,4 @@
--- Visits that failed or were cut off, by kind of error and the browser's own code.
+-- Visits that failed or were cut off, by kind of error and the browser's error code.
 -- status: partial or failed
 -- error: dns, connect, tls, http, timeout, crash, empty, ...
 -- error_code: the browser's code

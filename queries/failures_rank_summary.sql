@@ -1,17 +1,17 @@
--- Visits that failed, by rank of the site and kind of error. A last row without a bucket is for sites without a rank.
+-- Visits that failed, by the site's rank and the kind of error. The last row, without a bucket, has sites without a rank.
 -- paper: table 1 (its sites that failed)
 -- parameter bucket = 100000: ranks in a bucket
 -- ranks_from: first rank of the bucket
 -- visits: visits
 -- failed: visits that failed
 -- failed_pct: the same [percent of visits]
--- partial: visits that were cut off; what was seen of them counts
--- dns: failed: the name did not resolve
--- connect: failed: no connection
--- tls: failed: no TLS session
--- http: failed: an error in place of the page
--- timeout: failed: the page did not load in time
--- other: failed otherwise, or for a reason that is not known
+-- partial: visits that were cut off; what was recorded of them counts
+-- dns: visits that failed because the name did not resolve
+-- connect: visits that failed because no connection was established
+-- tls: visits that failed in the TLS handshake
+-- http: visits that failed because the server answered with an error
+-- timeout: visits that failed because the page did not load in time
+-- other: visits that failed for another reason, or one that is not known
 SELECT
   (rank - 1) // $bucket * $bucket + 1 AS ranks_from,
   count(*) AS visits,

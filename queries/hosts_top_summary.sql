@@ -1,14 +1,14 @@
--- The hosts that most requests went to; only requests that reached the network.
+-- The hosts with most requests that reached the network.
 -- paper: table 7
 -- parameter top = 100: rows at most, of each vantage and browser
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- host: the host
 -- requests: requests to it, over all sites, each with its average page
 -- requests_pct: the same [percent of all]
 -- pages: pages that used it
--- addresses: distinct addresses it was seen at
--- asns: distinct ASes of these
+-- addresses: distinct server addresses of its requests
+-- asns: distinct ASes of these addresses
 SELECT
   v.vantage,
   v.browser,

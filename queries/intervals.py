@@ -1,4 +1,4 @@
-"""The schema's intervals for numbers that are no rows of a database: DuckDB works them out, as it does in queries."""
+"""The confidence intervals of the schema's macros for numbers that are not in a database: computed by DuckDB too."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from originset.data.schema.sql_macros import macro_statements
 
 
 def saved_pct_interval(measured: Sequence[float], remaining: Sequence[float]) -> list[float] | None:
-    """Bounds of the 95 % interval of the percentage saved: the macro of this name in data/schema/macros.
+    """Bounds of the 95 % confidence interval of the percentage saved: the macro of this name in data/schema/macros.
 
-    ``measured`` and ``remaining`` have one total a site, in the same order. None where nothing can be said.
+    ``measured`` and ``remaining`` have one total for each site, in the same order. None if the macro gives NULL.
     """
     with duckdb.connect() as connection:
         for statement in macro_statements():

@@ -1,10 +1,10 @@
 -- Who issued the certificates of TLS connections that carried requests.
 -- paper: table 4
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- issuer: organisation of the issuer, its common name where there is no organisation; NULL where not recorded
--- certificates: distinct certificates seen
--- connections: connections that showed one of them, over all sites, each with its average page
+-- certificates: distinct certificates
+-- connections: connections that presented one of them, over all sites, each with its average page
 -- connections_pct: the same [percent of all]
 SELECT
   v.vantage,

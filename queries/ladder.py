@@ -1,4 +1,4 @@
-"""The ladder: what every saving is shown as, rung by rung, with what it rests on."""
+"""The ladder, rung by rung, and sentences on the pages that it counts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ Group: TypeAlias = tuple[str | None, str | None]
 def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """The rungs for TLS connections, then those for DNS lookups, of each vantage and browser.
 
-    Columns as in ladder_summary.sql. What a browser needs at most and at least is one rung where both are the same.
-    Where no page counts, one row without a rung says why.
+    Columns as in ladder_summary.sql. A browser's upper and lower bound are one rung if they are the same. If no page
+    counts, the ladder is one row without a rung that has the reason.
     """
     rows = rows_of(connection, "ladder_summary")
-    known = pl.col("rung").str.strip_suffix(_MOST).str.strip_suffix(_LEAST)
+    without_bound = pl.col("rung").str.strip_suffix(_MOST).str.strip_suffix(_LEAST)
     ladders = (*GROUP, "counts")
-    same = (pl.len().over(*ladders, known) == 2) & (pl.col("total").n_unique().over(*ladders, known) == 1)
-    named_once = rows.with_columns(pl.when(same).then(known).otherwise("rung").alias("rung"))
+    same = (pl.len().over(*ladders, without_bound) == 2) & (
+        pl.col("total").n_unique().over(*ladders, without_bound) == 1
+    )
+    named_once = rows.with_columns(pl.when(same).then(without_bound).otherwise("rung").alias("rung"))
     return named_once.unique([*ladders, "rung"], keep="first", maintain_order=True)
 
 
@@ -39,20 +41,20 @@ def groups(rows: pl.DataFrame) -> list[Group]:
 
 
 def rows_of_group(rows: pl.DataFrame, group: Group) -> pl.DataFrame:
-    """The rows of one vantage and browser; all of rows that are of none."""
+    """The rows of one vantage and browser; all rows if they have no such columns."""
     if not set(GROUP) <= set(rows.columns):
         return rows
     return rows.filter(*(pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(GROUP, group, strict=True)))
 
 
 def group_name(group: Group) -> str:
-    """What one vantage and browser are called."""
+    """The name of one vantage and browser, such as ``chromium at berlin``."""
     vantage, browser = group
     return f"{browser or 'unknown browser'}{'' if vantage is None else f' at {vantage}'}"
 
 
 def colocation(connection: duckdb.DuckDBPyConnection) -> str:
-    """What the model tables of this study take for one server: ``asn``, unless they were filled with another."""
+    """The parameter ``colocation`` that the tables of this study were modelled with; ``asn`` by default."""
     rows = run(
         connection,
         "SELECT parameters ->> '$.colocation' FROM runs WHERE command IN ('analyze', 'model')"
@@ -62,11 +64,10 @@ def colocation(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def rests_on(rows: pl.DataFrame) -> list[str]:
-    """Sentences for each ladder: over how many pages it is, how many are left out, and why; with which cookies it is.
+    """Sentences on each ladder: how many pages it counts, how many are left out and why, and which cookies it assumes.
 
-    None of the pages for a single page that counts; none of cookies where no rung is Chromium's.
-
-    ``rows``: as :func:`ladder` gives them.
+    There is no sentence on pages if there is a single page and it counts, and none on cookies without a rung of
+    Chromium. ``rows``: the result of :func:`ladder`.
     """
     several = len(groups(rows)) > 1
     basis = rows.select(*GROUP, "counts", "sites", "pages", "visits", "left_out", "left_out_why")
@@ -81,18 +82,18 @@ def rests_on(rows: pl.DataFrame) -> list[str]:
                 sentence += f", {visits} visits"
             sentences.append(f"{sentence}; left out: {why}" if left_out else sentence)
         elif left_out:
-            sentences.append(f"{what}: no totals, as the page was {why.removeprefix('1 ')}")
+            sentences.append(f"{what}: not counted, because the page was {why.removeprefix('1 ')}")
     return sentences + _recorded_cookies(rows, several=several)
 
 
 def _recorded_cookies(rows: pl.DataFrame, *, several: bool) -> list[str]:
-    """What the rungs of Chromium with servers as they are take for the setting of third-party cookies."""
+    """The setting of third-party cookies that the rungs of Chromium with servers as they are assume."""
     of_chromium = rows.filter(pl.col("rung").str.starts_with(_CHROMIUM))
     basis = of_chromium.select(*GROUP, "counts", "recorded_cookies").unique(maintain_order=True)
     # Mostly the same visits count for connections and for lookups.
-    alike = basis.group_by(*GROUP, "recorded_cookies", maintain_order=True).agg("counts")
+    by_cookies = basis.group_by(*GROUP, "recorded_cookies", maintain_order=True).agg("counts")
     return [
         f"{f'{group_name((vantage, browser))}, ' if several else ''}{' and '.join(counts)}: {_CHROMIUM} has "
         f"third-party cookies as recorded ({recorded})"
-        for vantage, browser, recorded, counts in alike.iter_rows()
+        for vantage, browser, recorded, counts in by_cookies.iter_rows()
     ]

@@ -1,23 +1,24 @@
--- The ladder by rank of the site: of the first thousand sites of the list, of the others of the first ten thousand, and so on.
--- A last group without bounds is for sites without a rank. Numbers are of each site's average page, as in ladder_summary.
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- The ladder by the site's rank: for the first thousand sites of the list, for the rest of the first ten thousand, and so
+-- on. The last group, without bounds, has sites without a rank. Each site counts with its average page, as in
+-- ladder_summary.
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- counts: TLS connections or DNS lookups
 -- ranks_from: first rank of the group
--- ranks_to: last rank of the group; NULL beyond a million, too
--- rung: the step
--- aside: true for a rung that is shown for comparison alone
+-- ranks_to: last rank of the group; NULL for ranks above a million, and for sites without a rank
+-- rung: the rung
+-- aside: the rung is for comparison only
 -- total: over all sites counted [connections or lookups]
 -- median: per site [connections or lookups]
--- saved: less than measured, over all sites counted [connections or lookups]
+-- saved: measured minus total, over all sites counted [connections or lookups]
 -- saved_pct: the same [percent of measured]
--- saved_pct_low: lower bound of its 95 % interval over sites; NULL with fewer than two sites [percent]
--- saved_pct_high: upper bound likewise [percent]
--- site_saved_pct: the part of its own connections or lookups that a site saves, median over sites [percent]
+-- saved_pct_low: lower bound of its 95 % confidence interval over sites; NULL with fewer than two sites [percent]
+-- saved_pct_high: upper bound of this interval [percent]
+-- site_saved_pct: median over sites of the share that a site saves of its own connections or lookups [percent]
 -- sites: sites counted
 -- pages: pages counted
 WITH
-bounded AS (
+sites_with_bounds AS (
   SELECT s.*, g.ranks_from, g.ranks_to
   FROM site_rungs AS s
   LEFT JOIN (
@@ -42,7 +43,7 @@ SELECT
   round(median(100.0 * (measured - n) / nullif(measured, 0)), 2) AS site_saved_pct,
   count(*) AS sites,
   sum(pages)::BIGINT AS pages
-FROM bounded
+FROM sites_with_bounds
 GROUP BY vantage, browser, question, step, ranks_from, ranks_to, rung, aside
 HAVING count(n) = count(*)
 ORDER BY vantage NULLS LAST, browser NULLS LAST, question, ranks_from NULLS LAST, step

@@ -1,40 +1,41 @@
--- The ladder: TLS connections and DNS lookups rung by rung: as measured; without what is needed twice; as the rules of Chromium
--- and Firefox have it with servers as they are (a range, for what recorders left out); deployable (hosts merge where they have an
--- edge or address in common and one presented a certificate that covers both, or were seen on one connection); same edge (or an
--- address in common); one owner (on different machines: one registrable domain, or one presented a certificate that covers
--- both); and at the paper's best. What each merge rests on is in colocation_evidence; hosts between which a 421 was seen never
--- merge above the AS. A browser that coalesces by address still looks every name up. Chromium coalesces across sites only where
--- third-party cookies are allowed: its rungs are with cookies as they were recorded, and with third-party cookies blocked. Numbers are of each site's average page:
--- the mean over its pages, each the mean over its visits.
+-- The ladder of TLS connections and DNS lookups, rung by rung: measured; without duplicates; by the rules of Chromium and
+-- Firefox with servers as they are (a range, where the recording lacks what decides); deployable (hosts merge if they share
+-- an edge or address and one presented a certificate that covers both, or if they were seen on one connection); same edge or
+-- address; one owner on different machines (one registrable domain, or one presented a certificate that covers both); and
+-- the paper's ideal. The evidence for each merge is in colocation_evidence. If a server answered 421, its two hosts merge
+-- only in the paper's ideal. A browser that coalesces by address still looks up every name. Chromium coalesces across sites
+-- only if third-party cookies are
+-- allowed: it has rungs with cookies as recorded, and with third-party cookies blocked. Each site counts with its average page:
+-- the mean over its pages of the mean over their visits.
 -- paper: table 1 and figure 3 as totals
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- counts: TLS connections or DNS lookups
--- rung: the step; NULL, in the one row that says why, where no page counts
--- aside: true for a rung that is shown for comparison alone
+-- rung: the rung; NULL in the single row of a ladder for which no page counts
+-- aside: the rung is for comparison only
 -- total: over all sites counted [connections or lookups]
 -- median: per site [connections or lookups]
--- saved: less than measured, over all sites counted [connections or lookups]
+-- saved: measured minus total, over all sites counted [connections or lookups]
 -- saved_pct: the same [percent of measured]
--- saved_pct_low: lower bound of its 95 % interval over sites; NULL with fewer than two sites [percent]
--- saved_pct_high: upper bound likewise [percent]
--- site_saved_pct: the part of its own connections or lookups that a site saves, median over sites [percent]
--- site_saved_pct_q1: first quartile likewise [percent]
--- site_saved_pct_q3: third quartile likewise [percent]
--- site_saved_pct_low: lower bound of the median's 95 % interval; NULL with fewer than six sites [percent]
--- site_saved_pct_high: upper bound likewise [percent]
--- saved_pct_least: saved_pct if the sites that were left out had saved nothing [percent]
--- saved_pct_most: saved_pct if they had saved as the best tenth of those counted does at least [percent]
--- saved_pct_by_rank: saved_pct with sites weighed by 1 / rank; NULL where a site has no rank [percent]
+-- saved_pct_low: lower bound of its 95 % confidence interval over sites; NULL with fewer than two sites [percent]
+-- saved_pct_high: upper bound of this interval [percent]
+-- site_saved_pct: median over sites of the share that a site saves of its own connections or lookups [percent]
+-- site_saved_pct_q1: first quartile of these shares [percent]
+-- site_saved_pct_q3: third quartile of these shares [percent]
+-- site_saved_pct_low: lower bound of the median's 95 % confidence interval; NULL with fewer than six sites [percent]
+-- site_saved_pct_high: upper bound of this interval [percent]
+-- saved_pct_least: saved_pct if the sites that were left out saved nothing [percent]
+-- saved_pct_most: saved_pct if the sites that were left out saved as much as the 90th percentile of those counted [percent]
+-- saved_pct_by_rank: saved_pct with sites weighted by 1 / rank; NULL if a site has no rank [percent]
 -- sites: sites counted
 -- pages: pages counted
 -- visits: visits counted
 -- left_out: pages not counted
--- left_out_why: how many for which reason
--- recorded_cookies: how third-party cookies were set in the visits counted: allowed, blocked or not known; where not in all
---   alike, in how many each
+-- left_out_why: the number of these pages for each reason
+-- recorded_cookies: third-party cookies in the visits counted: allowed, blocked or not known; if visits differ, the number of
+--   visits for each
 WITH
-compared AS (
+compared_rungs AS (
   SELECT *, 100.0 * (measured - n) / nullif(measured, 0) AS saved_pct FROM site_rungs
 ),
 totals AS (
@@ -49,11 +50,11 @@ totals AS (
     median_interval(list(saved_pct)) AS median_bounds,
     CASE WHEN count(rank) = count(*)
       THEN 100.0 * sum((measured - n) / rank ORDER BY site) / nullif(sum(measured / rank ORDER BY site), 0) END AS by_rank
-  FROM compared
+  FROM compared_rungs
   GROUP BY ALL
   HAVING count(n) = count(*)
 ),
-recorded AS (
+recorded_cookies_of_visits AS (
   SELECT
     c.question, c.vantage, c.browser,
     coalesce(v.third_party_cookies, 'not known') AS cookies,
@@ -69,7 +70,7 @@ cookies AS (
       format('{} in {} {}', cookies, visits, CASE visits WHEN 1 THEN 'visit' ELSE 'visits' END),
       ', ' ORDER BY visits DESC, cookies
     ) END AS recorded
-  FROM recorded
+  FROM recorded_cookies_of_visits
   GROUP BY ALL
 ),
 left_out AS (

@@ -1,9 +1,9 @@
--- Page load times, measured and modelled: models, not measurements; the authors' own live test found no effect on load time.
--- First by the causal timeline, in which nothing is sent before its connection is established, then by the paper's. Of each
--- site's average page, the same sites for every row.
+-- Page load times, measured and modelled. Modelled times are not measurements; the paper's authors found no effect on load time
+-- in their live test. First by the causal timeline, in which nothing is sent before its connection is established, then by the
+-- paper's. Each site counts with its average page. All rows are of the same sites.
 -- paper: figure 9a (the rows of the paper's timeline)
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- model: measured, IP coalescing, ORIGIN coalescing, or ORIGIN coalescing at one provider alone; and by which timeline
 -- sites: sites
 -- p25: first quartile [ms]
@@ -12,7 +12,7 @@
 -- p90: 90th percentile [ms]
 -- p99: 99th percentile [ms]
 WITH
-times AS (
+modelled_times AS (
   SELECT
     visit_id,
     unnest([
@@ -26,10 +26,10 @@ times AS (
     ], recursive := true)
   FROM page_load_times
 ),
-of_sites AS (
+site_times AS (
   SELECT v.vantage, v.browser, v.site, t.step, t.model, sum(v.weight * t.ms ORDER BY v.visit_id) AS ms
   FROM counted_visits AS v
-  JOIN times AS t ON t.visit_id = v.visit_id
+  JOIN modelled_times AS t ON t.visit_id = v.visit_id
   WHERE v.question = 'load_times' AND t.ms IS NOT NULL
   GROUP BY ALL
 )
@@ -43,6 +43,6 @@ SELECT
   quantile_cont(ms, 0.75) AS p75,
   quantile_cont(ms, 0.90) AS p90,
   quantile_cont(ms, 0.99) AS p99
-FROM of_sites
+FROM site_times
 GROUP BY vantage, browser, step, model
 ORDER BY vantage NULLS LAST, browser NULLS LAST, step

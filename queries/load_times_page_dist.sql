@@ -1,12 +1,13 @@
--- Load times of each site's average page, measured and by the paper's timeline, one row a site, without saying which: a model,
--- not a measurement; the authors' own live test found no effect. Only pages for which all were modelled, so that they compare.
+-- Load times of each site's average page, measured and by the paper's timeline: one row for each site, without its name.
+-- Modelled times are not measurements; the paper's authors found no effect in their live test. Only pages with all modelled
+-- times count.
 -- paper: figure 9a
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
--- page_load_times: load event as recorded [ms]
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
+-- page_load_times: recorded load event [ms]
 -- ip_page_load_times: modelled under IP coalescing [ms]
 -- as_page_load_times: modelled under ORIGIN coalescing [ms]
--- cf_only_page_load_times: modelled if one provider alone coalesces; NULL unless model was given one [ms]
+-- cf_only_page_load_times: modelled if one provider alone coalesces; NULL unless study model was given one [ms]
 SELECT
   v.vantage,
   v.browser,

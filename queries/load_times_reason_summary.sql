@@ -1,10 +1,10 @@
 -- Pages whose load time could not be modelled, by reason.
 -- paper: figure 9a (its pages that were not modelled)
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- reason: why no visit of the page counts; NULL for pages that were modelled
 -- pages: pages
-WITH of_pages AS (
+WITH page_reasons AS (
   SELECT
     v.vantage, v.browser, v.site, v.page,
     CASE WHEN NOT bool_or(b.counted) THEN min(b.reason) END AS reason
@@ -14,6 +14,6 @@ WITH of_pages AS (
   GROUP BY ALL
 )
 SELECT vantage, browser, reason, count(*) AS pages
-FROM of_pages
+FROM page_reasons
 GROUP BY ALL
 ORDER BY vantage NULLS LAST, browser NULLS LAST, reason NULLS FIRST

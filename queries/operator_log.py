@@ -1,4 +1,4 @@
-"""New connections of two groups over time, from an operator's own log of any length."""
+"""New connections of two groups over time, from an operator's log of any length."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from originset.queries.evaluation import CONTROL, EXPERIMENT
 
 FIELDS = ("time", "group", "connection", "host")
 
-# What DuckDB takes at most; what it has no room for lies on disk meanwhile.
+# DuckDB's memory limit; more is spilled to disk.
 _MEMORY = "400MB"
 _BATCH = 50_000
 _LONGEST_LINE = 1 << 16
@@ -51,13 +51,13 @@ class _Line(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """When the change was in force: from ``start`` until ``end``, which is not in it any more; both in UTC."""
+    """When the change was in force: from ``start`` to ``end`` (exclusive), both in UTC."""
 
     start: datetime
     end: datetime
 
     def period(self, every_s: float | None = None) -> float:
-        """Seconds of a period: those asked for, else as many as divide the window into at least 7, if it can be."""
+        """The length of a period in seconds: the given one, or else one that divides the window into at least 7."""
         length = (self.end - self.start).total_seconds()
         return every_s or next((one for one in _USUAL_S if length >= _ENOUGH * one), 1)
 
@@ -89,8 +89,8 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
         UsageError: the window holds no whole period, or the log spans too many.
     """
     step = timedelta(seconds=every_s)
-    whole, rest = divmod(window.end - window.start, step)
-    if whole < 1:
+    whole_periods, rest = divmod(window.end - window.start, step)
+    if whole_periods < 1:
         raise UsageError(f"the window is shorter than a period of {every_s:g} s", "name a shorter one with --every")
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": _MEMORY,
@@ -109,7 +109,7 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
             connection.unregister("batch")
         if number == 0:
             raise InputError(str(path), "empty", "it has no lines")
-        counted = connection.execute(
+        rows_by_period = connection.execute(
             """
             SELECT CAST(floor((begun - $start) / $period) AS BIGINT) AS place, grp, count(*) AS n
             FROM (SELECT grp, min(time) AS begun, arg_min(host, (time, number)) AS first_host
@@ -123,33 +123,33 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
                 "host": None if host is None else _normal(host),
             },
         ).fetchall()
-    if not counted:
+    if not rows_by_period:
         raise UsageError(f"{path} has no connection for {host}", "name another with --host")
-    first, last = min(place for place, _, _ in counted), max(place for place, _, _ in counted)
+    first, last = min(place for place, _, _ in rows_by_period), max(place for place, _, _ in rows_by_period)
     if last - first >= _MOST_PERIODS:
         raise UsageError(
             f"{path} spans {last - first + 1:,} periods of {every_s:g} s", "name a longer one with --every"
         )
     counts = {group: dict.fromkeys(range(first, last + 1), 0) for group in (CONTROL, EXPERIMENT)}
-    for place, group, n in counted:
+    for place, group, n in rows_by_period:
         counts[group][place] = n
-    kept = [place for place in range(first, last + 1) if not (rest and place == whole)]
+    places = [place for place in range(first, last + 1) if not (rest and place == whole_periods)]
     start = window.start.replace(tzinfo=None)
     rows = pl.DataFrame(
         {
-            "Time": [start + place * step for place in kept],
-            **{group: [found[place] for place in kept] for group, found in counts.items()},
+            "Time": [start + place * step for place in places],
+            **{group: [counts_of_group[place] for place in places] for group, counts_of_group in counts.items()},
         },
         schema_overrides={"Time": pl.Datetime("us")},
     )
-    return Periods(rows, (start, start + (whole - 1) * step), every_s)
+    return Periods(rows, (start, start + (whole_periods - 1) * step), every_s)
 
 
 def instant(text: str, *, last: bool = False) -> datetime:
-    """An ISO 8601 time as UTC; a day alone is its beginning, as the ``last`` of a window its end. ValueError if none.
+    """An ISO 8601 time in UTC; a day is its beginning, or its end if it is the ``last`` of a window.
 
     Raises:
-        ValueError: it is no such time.
+        ValueError: it is not such a time.
     """
     time = datetime.fromisoformat(text)
     day = timedelta(days=1) if last and len(text) <= len("2022-01-24") else timedelta()

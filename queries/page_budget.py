@@ -1,4 +1,4 @@
-"""What pages cost beside what they may: connections, redundant ones, names missing from certificates, third parties."""
+"""A budget for pages: limits for connections, redundant ones, names missing from certificates, and third parties."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import polars as pl
 # What a budget can limit, and what it means; names as in the file.
 MEASURES = {
     "connections": "TLS connections that carried the page's requests",
-    "redundant_connections": "of these, such as an earlier one of the page could have served",
+    "redundant_connections": "of these, connections whose requests an earlier connection of the page could have served",
     "missing_names": "hosts in the site's AS that its certificate does not cover, over all its visits",
-    "third_party_ases": "ASes that only hosts of other registrable domains than the page's were served from",
+    "third_party_ases": "ASes that served only hosts with another registrable domain than the page's",
 }
 
 WITHIN, OVER, UNKNOWN = "within", "over", "unknown"
 
-# ``least``: counted for certain; ``whole``: NULL, or why there may be more.
+# ``least``: how many are certain; ``why``: why there may be more, or NULL.
 _VALUES = """
 WITH
 pages AS (
@@ -78,7 +78,7 @@ ORDER BY site, url, visit_id, measure
 
 @dataclass(frozen=True, slots=True)
 class PageBudget:
-    """Limits by measure, for the pages of a site or of an address; for all where both are None."""
+    """Limits by measure, for the pages of a site or for one URL; for all pages if both are None."""
 
     limits: dict[str, int]
     site: str | None = None
@@ -88,9 +88,9 @@ class PageBudget:
 def judged(connection: duckdb.DuckDBPyConnection, default: PageBudget, overrides: list[PageBudget]) -> pl.DataFrame:
     """One row per visit and limit: site, url, visit_id, measure, budget, value, verdict and why.
 
-    ``value`` is what was counted for certain, NULL where nothing was. Over a limit is ``over`` even where there may be
-    more (``why``); not over it is ``unknown`` there. An override's limits take the place of the default's: those of an
-    address before those of a site.
+    ``value`` is the certain number, NULL if nothing could be counted. ``why`` says why there may be more. A value over
+    the limit is ``over`` in any case; one that is not over it is ``unknown`` if there may be more, else ``within``. The
+    limits of an override replace the default's; those for a URL replace those for a site.
     """
     rows = []
     for visit, site, url, measure, least, why in connection.execute(_VALUES).fetchall():
@@ -108,6 +108,6 @@ def judged(connection: duckdb.DuckDBPyConnection, default: PageBudget, overrides
 def _limit(
     measure: str, site: str | None, url: str | None, default: PageBudget, overrides: list[PageBudget]
 ) -> int | None:
-    fitting = [one for one in overrides if (one.url is not None and one.url == url)]
-    fitting += [one for one in overrides if one.url is None and one.site == site]
-    return next((one.limits[measure] for one in [*fitting, default] if measure in one.limits), None)
+    budgets = [one for one in overrides if (one.url is not None and one.url == url)]
+    budgets += [one for one in overrides if one.url is None and one.site == site]
+    return next((one.limits[measure] for one in [*budgets, default] if measure in one.limits), None)

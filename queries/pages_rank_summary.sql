@@ -1,21 +1,21 @@
--- The dataset by rank of the site: visits, sites that count, and medians over these, each of a site's average page. A last row
--- without a bucket is for sites without a rank.
+-- The dataset by the site's rank: visits, sites that count, and medians over these sites, each with its average page. The last
+-- row, without a bucket, has sites without a rank.
 -- paper: table 1
 -- parameter bucket = 100000: ranks in a bucket
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- ranks_from: first rank of the bucket
--- visits: visits, those that do not count included
--- requests: median of requests that reached the network
--- requests_sites: sites counted for it: those whose servers are known
+-- visits: all visits, also those that do not count
+-- requests: median of the requests that reached the network
+-- requests_sites: sites that this median is of: those whose servers are known
 -- load_ms: median of the load event [ms]
--- load_sites: sites counted for it: those of figure 9a
--- dns: median of lookups measured [lookups]
--- dns_sites: sites counted for it: those of the ladder of DNS lookups
--- tls: median of TLS connections measured [connections]
--- tls_sites: sites counted for it: those of the ladder of TLS connections
+-- load_sites: sites that this median is of: those of figure 9a
+-- dns: median of the measured lookups [lookups]
+-- dns_sites: sites that this median is of: those of the ladder of DNS lookups
+-- tls: median of the measured TLS connections [connections]
+-- tls_sites: sites that this median is of: those of the ladder of TLS connections
 WITH
-of_sites AS (
+site_numbers AS (
   SELECT
     v.vantage, v.browser, (v.rank - 1) // $bucket * $bucket + 1 AS ranks_from, v.question, v.site,
     sum(v.weight * c.requests ORDER BY v.visit_id) AS requests,
@@ -38,10 +38,10 @@ medians AS (
     count(*) FILTER (question = 'lookups') AS dns_sites,
     median(tls) FILTER (question = 'connections') AS tls,
     count(*) FILTER (question = 'connections') AS tls_sites
-  FROM of_sites
+  FROM site_numbers
   GROUP BY ALL
 ),
-visited AS (
+visit_counts AS (
   SELECT vantage, browser, (rank - 1) // $bucket * $bucket + 1 AS ranks_from, count(*) AS visits
   FROM selected_visits
   GROUP BY ALL
@@ -56,7 +56,7 @@ SELECT
   coalesce(m.dns_sites, 0) AS dns_sites,
   m.tls,
   coalesce(m.tls_sites, 0) AS tls_sites
-FROM visited AS n
+FROM visit_counts AS n
 LEFT JOIN medians AS m
   ON m.vantage IS NOT DISTINCT FROM n.vantage
   AND m.browser IS NOT DISTINCT FROM n.browser

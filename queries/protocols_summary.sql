@@ -1,7 +1,7 @@
--- Requests by HTTP version and by whether they were secure; only requests that reached the network.
+-- Requests that reached the network, by HTTP version and by whether they were secure.
 -- paper: table 3
--- vantage: the vantage; each stands by itself
--- browser: the browser; each stands by itself
+-- vantage: the vantage; vantages are not pooled
+-- browser: the browser; browsers are not pooled
 -- protocol: http/1.0, http/1.1, h2, h3 or other; NULL where not recorded
 -- secure: over https or wss
 -- requests: requests, over all sites, each with its average page

@@ -1,4 +1,4 @@
-"""Rows of a DuckDB relation as polars has them: what polars or a format cannot hold comes as DuckDB's text of it."""
+"""Rows of a DuckDB relation as a polars frame; values that polars or a file format cannot hold become texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _A_DAY = {"ms": 86_400_000, "us": 86_400_000_000}
 
 
 def rows_of_relation(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """All rows. Columns of other types than every output format has, and of dates beyond its years, are texts.
+    """All rows. Columns of a type that not every output format has, and of dates outside years 1 to 9999, are texts.
 
     Raises:
         duckdb.Error: the relation's SQL fails.

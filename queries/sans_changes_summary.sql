@@ -1,11 +1,11 @@
--- How many sites' certificates need how many additions for the paper's ideal.
+-- How many additions the sites' certificates need for the paper's ideal.
 -- paper: section 4 and table 8
--- sites: sites of which a document was seen
--- names_known: of these, sites whose certificate's names and whose address are known
+-- sites: sites with a recorded document
+-- names_known: of these, sites for which the names of the certificate and the server's address are known
 -- unchanged: certificates that need no addition
 -- unchanged_pct: the same [percent of names_known]
--- unchanged_pct_paper: the paper's share: sites whose certificate has no names, or of which they are not known, count as
---   unchanged too [percent of sites]
+-- unchanged_pct_paper: the paper's share: sites whose certificate has no names, or names that are not known, count as unchanged
+--   too [percent of sites]
 -- at_most_10: certificates that need 10 additions or fewer
 -- at_most_10_pct: the same [percent of names_known]
 -- median_names: names in the certificate, median [names]

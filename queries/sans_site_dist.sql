@@ -1,5 +1,5 @@
--- Names in each site's certificate, now and with the additions of the paper's ideal, one row a site, without saying
--- which. Sites whose certificate's names are not known are not in it.
+-- The number of names in each site's certificate, now and with the additions of the paper's ideal: one row for each site,
+-- without its name. Sites are left out if the names of their certificate are not known.
 -- paper: figures 4 and 5, table 8
 -- original_san_list: names in the certificate [names]
 -- updated_san_list: names and additions [names]

@@ -1,39 +1,39 @@
--- How many names certificates have, the most frequent number first: as they are, and beside it with the additions of the
--- paper's ideal. Only sites for which both are known.
+-- How many names certificates have, the most frequent number first: as they are, and with the additions of the paper's ideal.
+-- Only sites for which both are known.
 -- paper: table 8
 -- parameter top = 10: rows at most
--- rank: place in both rankings
+-- rank: position in both rankings
 -- names: names in a certificate as it is [names]
--- sites: sites whose certificate has that many
+-- sites: sites whose certificate has this many names
 -- sites_pct: the same [percent of all]
 -- ideal_names: names in a certificate with its additions [names]
--- ideal_sites: sites whose certificate would have that many
+-- ideal_sites: sites whose certificate would have this many names
 -- ideal_sites_pct: the same [percent of all]
 WITH
-measured AS (
+measured_sizes AS (
   SELECT existing_names AS names, count(*) AS sites FROM site_certificates WHERE additions IS NOT NULL GROUP BY names
 ),
-ideal AS (
+ideal_sizes AS (
   SELECT ideal_names, count(*) AS ideal_sites FROM site_certificates WHERE additions IS NOT NULL GROUP BY ideal_names
 ),
-measured_ranked AS (
+ranked_measured_sizes AS (
   SELECT
     row_number() OVER (ORDER BY sites DESC, names) AS rank,
     names,
     sites,
     100.0 * sites / sum(sites) OVER () AS sites_pct
-  FROM measured
+  FROM measured_sizes
 ),
-ideal_ranked AS (
+ranked_ideal_sizes AS (
   SELECT
     row_number() OVER (ORDER BY ideal_sites DESC, ideal_names) AS rank,
     ideal_names,
     ideal_sites,
     100.0 * ideal_sites / sum(ideal_sites) OVER () AS ideal_sites_pct
-  FROM ideal
+  FROM ideal_sizes
 )
 SELECT rank, names, sites, sites_pct, ideal_names, ideal_sites, ideal_sites_pct
-FROM measured_ranked
-FULL JOIN ideal_ranked USING (rank)
+FROM ranked_measured_sizes
+FULL JOIN ranked_ideal_sizes USING (rank)
 ORDER BY rank
 LIMIT $top

@@ -1,4 +1,4 @@
-"""Which visits a question is asked of: the connection's variable that the view ``selected_visits`` reads."""
+"""The visits that queries are about: the connection's variable that the view ``selected_visits`` reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the selected visits have in common; None leaves it open.
+    """Conditions for the selected visits; None is no condition.
 
     ``page_kind``: one of PAGE_KINDS. None is ``landing``, unless ``where`` names the column page_kind and so decides
     itself. Pages whose kind is not known, such as those of imported HARs, are landing pages. ``where``: a boolean SQL
@@ -44,14 +44,14 @@ class Selection:
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing was asked for."""
+        """Whether there are no conditions."""
         return self == Selection()
 
     @property
     def options(self) -> list[str]:
-        """The words of a command line that ask for it."""
-        given = [(field.name.replace("_", "-"), getattr(self, field.name)) for field in fields(self)]
-        return [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
+        """The options of a command line for this selection."""
+        values = [(field.name.replace("_", "-"), getattr(self, field.name)) for field in fields(self)]
+        return [word for name, value in values if value is not None for word in (f"--{name}", str(value))]
 
     def asked_of(self, command: str) -> str:
         """A command line, with these options."""
@@ -59,9 +59,9 @@ class Selection:
 
     @property
     def description(self) -> str:
-        """What was asked for, such as ``landing pages, vantage ams``."""
-        named = [(name, getattr(self, name)) for name in ("vantage", "round", "browser", "where")]
-        return ", ".join([self._kind[0], *(f"{name} {value}" for name, value in named if value is not None)])
+        """The conditions in words, such as ``landing pages, vantage ams``."""
+        conditions = [(name, getattr(self, name)) for name in ("vantage", "round", "browser", "where")]
+        return ", ".join([self._kind[0], *(f"{name} {value}" for name, value in conditions if value is not None)])
 
     @property
     def statement(self) -> str:
@@ -76,8 +76,8 @@ class Selection:
         conditions += [f"round = {self.round}"] if self.round is not None else []
         conditions += [f"browser = {literal(self.browser)}"] if self.browser is not None else []
         conditions += [_in_brackets(self.where)] if self.where is not None else []
-        chosen = f"SELECT visit_id FROM visits WHERE {' AND '.join(conditions)}"  # noqa: S608 - one expression, and literals
-        return f"SET VARIABLE {SELECTED_VISITS.name} = ARRAY({chosen})"
+        query = f"SELECT visit_id FROM visits WHERE {' AND '.join(conditions)}"  # noqa: S608 - one expression, and literals
+        return f"SET VARIABLE {SELECTED_VISITS.name} = ARRAY({query})"
 
     @property
     def _kind(self) -> tuple[str, str]:
@@ -87,7 +87,7 @@ class Selection:
 
 
 def select_visits(connection: duckdb.DuckDBPyConnection, selection: Selection) -> str:
-    """Have ``selected_visits`` of this connection hold these visits; says which they are, and how many of how many.
+    """Set ``selected_visits`` of this connection; returns a sentence on which and how many visits are selected.
 
     ``connection``: as :func:`originset.data.studies.database.open_database` opens it.
 
@@ -109,12 +109,12 @@ def select_visits(connection: duckdb.DuckDBPyConnection, selection: Selection) -
 
 
 def holds_internal_pages(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the study has internal pages, which are not selected unless somebody asks for them."""
+    """Whether the study has internal pages, which are selected only on request."""
     return connection.execute("SELECT 1 FROM visits WHERE page_kind = 'internal' LIMIT 1").fetchone() is not None
 
 
 def reads_selection(sql: str) -> bool:
-    """Whether a statement names ``selected_visits``, or a view of the schema that is made of it."""
+    """Whether a statement uses ``selected_visits``, or a view of the schema that uses it."""
     names = {SELECTED_VISITS.name}
     views = {table.name: table.view for table in TABLES.values() if table.view is not None}
     while more := {name for name, text in views.items() if _names_one(text, names)} - names:
@@ -139,7 +139,7 @@ def _require_one_expression(where: str | None) -> None:
 
 
 def _require_condition(connection: duckdb.DuckDBPyConnection, where: str | None) -> None:
-    """See that it is one expression, reads only, and is true or false of a visit."""
+    """Check that it is one expression that only reads, and is true or false for a visit."""
     if where is None:
         return
     _require_one_expression(where)
@@ -168,12 +168,12 @@ def _unusable(where: str | None, problem: str) -> UsageError:
 
 
 def _what_there_is(connection: duckdb.DuckDBPyConnection) -> str:
-    """The values that the options could have been given."""
+    """The values in the study that the options can have."""
     there = []
     for column in ("vantage", "round", "page_kind", "browser"):
         values = connection.execute(
             f"SELECT DISTINCT {column} FROM visits WHERE {column} IS NOT NULL ORDER BY ALL LIMIT {_NAMED + 1}"  # noqa: S608 - from here
         ).fetchall()
-        named = [str(value) for (value,) in values[:_NAMED]] + ["..."] * (len(values) > _NAMED)
-        there.append(f"{column} {', '.join(named) or 'not known'}")
+        first_values = [str(value) for (value,) in values[:_NAMED]] + ["..."] * (len(values) > _NAMED)
+        there.append(f"{column} {', '.join(first_values) or 'not known'}")
     return f"the study has: {'; '.join(there)}"

@@ -1,5 +1,5 @@
--- How the visits went.
--- status: ok, partial (cut off, what was seen is kept) or failed
+-- Visits by their status.
+-- status: ok, partial (the visit was cut off; what was recorded is kept) or failed
 -- visits: visits
 -- visits_pct: the same [percent of all]
 -- sites: distinct sites

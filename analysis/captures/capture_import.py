@@ -37,7 +37,7 @@ _WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certifica
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """Captures that make one shard. ``links``: symbolic links among them, which are not followed."""
+    """Captures of one shard. ``links``: how many symbolic links are among them, which are not followed."""
 
     name: str
     paths: tuple[Path, ...]
@@ -52,11 +52,11 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
     list of tldextract. ``jobs``: processes at once. Counts: captures read now, captures read before, captures refused,
     links left out if there are any.
     """
-    found = list(_folders(study))
-    folders = [folder for folder in found if folder.paths]
+    all_folders = list(_folders(study))
+    folders = [folder for folder in all_folders if folder.paths]
     _remove_shards_but(study, {CAPTURES + folder.name for folder in folders})
     counts = {"captures_read": 0, "captures_unchanged": 0, "captures_refused": 0}
-    if links := sum(folder.links for folder in found):
+    if links := sum(folder.links for folder in all_folders):
         counts["links_left_out"] = links
     task = progress.add_task("analyze captures", total=len(folders))
     changed: list[tuple[_Folder, str]] = []
@@ -87,7 +87,7 @@ def read_captures(study: Study, progress: Progress, suffix_list: Path | None = N
 
 
 def _ending(folder: _Folder) -> dict[Path, InputError]:
-    """Captures that end a process which reads nothing else."""
+    """The captures that crash the process that reads them."""
     detail = "the process that read it ended, perhaps as memory ran out"
     return {
         path: InputError(_source(path), "process-ended", detail)
@@ -103,10 +103,14 @@ def _folders(study: Study) -> Iterator[_Folder]:
         if name not in top.folders:
             yield _Folder(name, (), 1)
             continue
-        found = list_folder(captures, name)
-        paths = [captures / name / one for one in (*found.files, *found.folders, *found.others) if NAME.fullmatch(one)]
-        kept = tuple(sorted(path for path in paths if not path.is_symlink()))  # the reader refuses what is no file
-        yield _Folder(name, kept, len(paths) - len(kept))
+        listing = list_folder(captures, name)
+        paths = [
+            captures / name / one for one in (*listing.files, *listing.folders, *listing.others) if NAME.fullmatch(one)
+        ]
+        capture_paths = tuple(
+            sorted(path for path in paths if not path.is_symlink())
+        )  # the reader refuses what is no file
+        yield _Folder(name, capture_paths, len(paths) - len(capture_paths))
 
 
 def _is_current(study: Study, folder: _Folder, stamp: str) -> bool:
@@ -124,7 +128,7 @@ def _read_folder(
     suffix_list: Path | None,
     ending: Mapping[Path, InputError] = MappingProxyType({}),
 ) -> int:
-    """Make a folder's shards; how many of its captures were refused. ``ending``: those that are not to be read."""
+    """Write a folder's shards; returns how many of its captures were refused. ``ending``: captures not to be read."""
     noted = _stamp_path(study, folder.name)
     remove_file(study.root, *noted.relative_to(study.root).parts)
     tables, refused = _tables_of([path for path in folder.paths if path not in ending], suffix_list)
@@ -132,8 +136,8 @@ def _read_folder(
     tables["rejects"] = reject_rows(refused)
     for table in _WRITTEN:
         write_shard(study, table, CAPTURES + folder.name, tables[table])
-    with replacing(noted, below=study.root) as beside:
-        beside.write_text(stamp)
+    with replacing(noted, below=study.root) as temporary:
+        temporary.write_text(stamp)
     return len(refused)
 
 
@@ -142,7 +146,7 @@ def _tables_of(
 ) -> tuple[dict[str, pl.DataFrame], list[InputError]]:
     """Rows of captures, and those that were refused.
 
-    Where their rows cannot be made together, it is found out which capture's cannot, so that it costs itself alone.
+    If their rows cannot be made together, the captures are read one by one, so that only the damaged ones are refused.
     """
     batch = CaptureBatch(suffix_list)
     refused: list[InputError] = []
@@ -157,8 +161,8 @@ def _tables_of(
     except (ArithmeticError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         failure = error
         if len(paths) == 1:
-            found = InputError(_source(paths[0]), "no-rows", f"no rows can be made of it ({type(error).__name__})")
-            return CaptureBatch(suffix_list).tables(), [found]
+            problem = InputError(_source(paths[0]), "no-rows", f"no rows can be made of it ({type(error).__name__})")
+            return CaptureBatch(suffix_list).tables(), [problem]
     good: list[Path] = []
     refused = []
     for path in paths:
@@ -175,7 +179,7 @@ def _source(path: Path) -> str:
 
 
 def _stamp(paths: list[Path], suffix_list: Path | None) -> str:
-    """What these files are, without reading them; another version of this program reads them again."""
+    """A digest of the files' names, sizes and times and of the program's version; if it changes, read again."""
     digest = None if suffix_list is None else hashlib.sha256(suffix_list.read_bytes()).hexdigest()
     facts: list[object] = [originset.__version__, digest]
     for path in paths:

@@ -28,13 +28,13 @@ from originset.data.reference.registrable_domains import registrable_domain
 from originset.data.sanitising.url_redaction import redact_url
 from originset.data.schema.study_tables import TABLES
 
-# Chromium's names of its privacy modes, where they tell whether credentials were sent. In "enabled partitioned state
-# allowed" third-party cookies were blocked, which says nothing about what the request asked for.
+# Chromium's privacy modes that show whether credentials were sent. In "enabled partitioned state
+# allowed" third-party cookies were blocked, which does not show the request's credentials mode.
 _CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without client certs": "omit"}
 
 
 class CaptureBatch:
-    """Captures that become one shard of each table. ``suffix_list``: None for the list of tldextract."""
+    """Captures whose rows become one shard of each table. ``suffix_list``: None for the list of tldextract."""
 
     def __init__(self, suffix_list: Path | None = None) -> None:
         self._suffix_list = suffix_list
@@ -43,10 +43,10 @@ class CaptureBatch:
         self._credentials: list[tuple[int, int, str]] = []  # visit, place of the entry, mode
 
     def add(self, text: bytes, source: str, visit_id: str | None = None) -> None:
-        """Take one capture's text. ``visit_id``: the visit that its file is named by; None where it has no file.
+        """Add one capture's text. ``visit_id``: the visit in the name of its file; None if it has no file.
 
         Raises:
-            InputError: it is no capture, or another visit's; nothing of it is taken.
+            InputError: it is not a capture, or belongs to another visit; nothing of it is added.
         """
         log = decode(text, source)
         if log.extension is None:
@@ -115,19 +115,19 @@ class CaptureBatch:
             schema={"visit_id": pl.String, "connection_id": pl.Int64, "credentials": pl.String},
         ).unique(["visit_id", "connection_id"])
         rows = rows.join(modes, on=["visit_id", "connection_id"], how="left", maintain_order="left")
-        said = pl.DataFrame(
+        credentials = pl.DataFrame(
             self._credentials,
             schema={"visit": rows.schema["visit"], "place": rows.schema["place"], "said": pl.String},
             orient="row",
         )
-        rows = rows.join(said, on=["visit", "place"], how="left", maintain_order="left")
+        rows = rows.join(credentials, on=["visit", "place"], how="left", maintain_order="left")
         return rows.with_columns(
             pl.coalesce("said", "credentials", pl.lit("unknown")).alias("credentials"),
             map_distinct(rows["frame_url"], self._site_of).alias("frame_site"),
         )
 
     def _site_of(self, url: str) -> str | None:
-        """The registrable domain (or bare host) of an address."""
+        """The registrable domain (or the host) of a URL."""
         _, separator, rest = url.partition("://")
         host = split_authority(rest.partition("/")[0].partition("?")[0])[0] if separator else None
         return None if host is None else registrable_domain(host, self._suffix_list) or host
@@ -169,7 +169,7 @@ class CaptureBatch:
         return _frame("dns_queries", rows)
 
     def _certificates(self) -> list[Certificate]:
-        # Of several chains or texts the least is kept, so that it does not depend on the order of the visits.
+        # Of several chains or texts the first in sort order is kept, so that the order of the visits does not matter.
         chains: dict[str, tuple[str, ...]] = {}
         texts: dict[str, str] = {}
         for extension in self._extensions:
@@ -194,7 +194,7 @@ def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) 
 
 
 def _ttl(ttl: int | None) -> int | None:
-    """RFC 2181 section 8: one with the most significant bit set is to be treated as zero."""
+    """The TTL; zero if its most significant bit is set (RFC 2181 section 8)."""
     return 0 if ttl is not None and ttl >= 1 << 31 else ttl
 
 

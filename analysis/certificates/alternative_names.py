@@ -14,12 +14,12 @@ _SUBJECT_ALTERNATIVE_NAME = bytes((0x55, 0x1D, 0x11))  # 2.5.29.17
 
 
 def alternative_names(tbs_certificate: bytes) -> list[str]:
-    """DNS names and addresses in their order; empty without the extension. Other kinds of names are left out.
+    """The DNS names and IP addresses of the extension, in their order; other kinds are left out. Empty without it.
 
     ``tbs_certificate``: the signed part (RFC 5280 section 4.1), in DER.
 
     Raises:
-        ValueError: the bytes are not so built.
+        ValueError: the bytes are not DER of this structure.
     """
     fields = _inner(tbs_certificate, _SEQUENCE)
     extensions = next((content for tag, content in _values(fields) if tag == _EXTENSIONS), None)
@@ -39,7 +39,7 @@ def _names(names: bytes) -> Iterator[str]:
         if tag == _DNS_NAME:
             yield content.decode(errors="replace")  # ASCII, by the standard; the library takes UTF-8 too
         elif tag == _IP_ADDRESS:
-            # An address of another length is none: its text is kept, so that it is counted as no name.
+            # An address of another length is not valid: its text is kept, so that it is counted as not a name.
             yield str(ipaddress.ip_address(content)) if len(content) in (4, 16) else f"address {content.hex()}"
 
 

@@ -23,7 +23,7 @@ from originset.data.schema.study_tables import TABLES
 
 _T = TypeVar("_T")
 
-# What the library raises on certificates that break their own syntax or name what it does not know.
+# The library's exceptions for certificates with invalid syntax or unknown content.
 _REFUSALS = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 _SIGNATURES = {
@@ -44,7 +44,7 @@ _SIGNATURES = {
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """One certificate. ``names`` are lower-case A-labels and canonical addresses; None where they are not known."""
+    """One certificate. ``names`` are lower-case A-labels and canonical IP addresses; None if they are not known."""
 
     certificate_id: str
     subject: str | None = None
@@ -65,7 +65,7 @@ class Certificate:
 
 
 def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Certificate:
-    """What a certificate says; where the library refuses a part, that part is None and ``problem`` says why."""
+    """The fields of a certificate; a field that the library refuses is None, and ``problem`` says why."""
     certificate_id = hashlib.sha256(der).hexdigest()
     problems: list[str] = []
 
@@ -77,17 +77,17 @@ def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Ce
             return None
 
     with warnings.catch_warnings():
-        # Serial numbers, dates and lengths that the standard forbids are warned of: the certificate is what it is.
+        # The library warns of serial numbers, dates and lengths that the standard forbids; it is kept anyway.
         warnings.simplefilter("ignore")
         loaded = tried("certificate", lambda: x509.load_der_x509_certificate(der))
         if loaded is None:
             return Certificate(certificate_id, der_bytes=len(der), chain=chain, problem=problems[0])
         subject = tried("subject", lambda: loaded.subject)
         issuer = tried("issuer", lambda: loaded.issuer)
-        given = tried("names", lambda: _alternative_names(loaded))
-        if given is None:  # for whatever reason: the names themselves may be in order
-            given = tried("names alone", lambda: alternative_names(loaded.tbs_certificate_bytes))
-        names = None if given is None else _normalised(given, problems)
+        names_in_order = tried("names", lambda: _alternative_names(loaded))
+        if names_in_order is None:  # for whatever reason: the names themselves may be in order
+            names_in_order = tried("names alone", lambda: alternative_names(loaded.tbs_certificate_bytes))
+        names = None if names_in_order is None else _normalised(names_in_order, problems)
         return Certificate(
             certificate_id,
             subject=None if subject is None else subject.rfc4514_string(),
@@ -109,7 +109,7 @@ def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Ce
 
 
 class CertificateDetails(Protocol):
-    """What a recorder that keeps no certificates says of one; times in seconds since 1970."""
+    """The facts on a certificate in a HAR without the certificate itself; times in seconds since 1970."""
 
     @property
     def subject(self) -> str | None: ...
@@ -124,9 +124,9 @@ class CertificateDetails(Protocol):
 
 
 def certificate_from_details(details: CertificateDetails) -> Certificate:
-    """What a HAR's TLS details say; its id is made of them, as the DER is not known."""
-    known = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
-    digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    """A certificate from a HAR's TLS details; its id is a digest of them, because the DER is not known."""
+    facts = [details.subject, details.issuer, details.valid_from, details.valid_to, details.names]
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     problems: list[str] = []
     return Certificate(
         f"fields-{digest}",
@@ -140,10 +140,10 @@ def certificate_from_details(details: CertificateDetails) -> Certificate:
 
 
 def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.DataFrame]:
-    """The two tables' rows, one certificate once: with the least of its chains, whatever the order."""
+    """Rows of both tables, one for each certificate; of several chains the first in sort order."""
     ordered = sorted(certificates, key=lambda one: (one.chain is None, one.chain or ()), reverse=True)
     distinct = list({certificate.certificate_id: certificate for certificate in ordered}.values())
-    named = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
+    certificate_names = [(certificate, name) for certificate in distinct for name in certificate.names or ()]
     distinguished = {certificate.certificate_id: (certificate.subject, certificate.issuer) for certificate in distinct}
     rows: dict[str, list[object]] = {
         "certificate_id": [certificate.certificate_id for certificate in distinct],
@@ -167,9 +167,9 @@ def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.Data
         "problem": [certificate.problem for certificate in distinct],
     }
     names: dict[str, list[object]] = {
-        "certificate_id": [certificate.certificate_id for certificate, _ in named],
-        "name": [name for _, name in named],
-        "wildcard": [name.startswith("*.") for _, name in named],
+        "certificate_id": [certificate.certificate_id for certificate, _ in certificate_names],
+        "name": [name for _, name in certificate_names],
+        "wildcard": [name.startswith("*.") for _, name in certificate_names],
     }
     return {
         "certificates": pl.DataFrame(rows, schema=TABLES["certificates"].polars_schema),
@@ -178,7 +178,7 @@ def certificate_tables(certificates: Iterable[Certificate]) -> dict[str, pl.Data
 
 
 def normalise_name(name: str) -> str | None:
-    """A SAN as a lower-case A-label with its wildcard label, or as a canonical address; None where it is neither."""
+    """A SAN as a lower-case A-label with its wildcard label, or as a canonical IP address; None if it is neither."""
     text = name.strip()
     if text.startswith("*."):
         rest = normalise_host(text[2:])
@@ -187,11 +187,11 @@ def normalise_name(name: str) -> str | None:
 
 
 def _normalised(names: Iterable[str], problems: list[str]) -> tuple[str, ...]:
-    """Distinct names in their order; what is no name is counted in ``problems``."""
-    given = list(names)
-    read = [normalise_name(name) for name in given]
+    """Distinct names in their order; how many are not names is added to ``problems``."""
+    raw_names = list(names)
+    read = [normalise_name(name) for name in raw_names]
     if refused := read.count(None):
-        problems.append(f"{refused} of {len(given)} names are no host names")
+        problems.append(f"{refused} of {len(raw_names)} names are no host names")
     return tuple(dict.fromkeys(name for name in read if name is not None))
 
 
@@ -205,7 +205,7 @@ def _alternative_names(certificate: x509.Certificate) -> list[str]:
 
 
 def _signature(certificate: x509.Certificate) -> str:
-    """The algorithm's name as in RFC 8017, 5758 and 8410, else its object identifier."""
+    """The algorithm's name in RFC 8017, 5758 or 8410, or its object identifier."""
     identifier = certificate.signature_algorithm_oid.dotted_string
     return _SIGNATURES.get(identifier, identifier)
 

@@ -34,7 +34,7 @@ def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -
             .otherwise(pl.col("tls_version").replace("", None).drop_nulls().first())
             .alias("tls_version"),
             pl.col("security").drop_nulls().first(),
-            # The phases of a request tell nothing of a connection that was opened ahead of need.
+            # The phases of a request do not show a connection that was opened ahead of need.
             pl.coalesce(_first("opened_ms"), pl.col("opened").filter(had_connect).first()).alias("opened_ms"),
             pl.coalesce(
                 _first("established_ms"), (pl.col("opened") + pl.col("connect_ms")).filter(had_connect).first()

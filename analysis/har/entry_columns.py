@@ -20,7 +20,7 @@ from originset.analysis.har.entry_facts import cached_flags, connection_ids, con
 from originset.analysis.har.initiators import initiator_url
 from originset.analysis.har.recorders import OTHER, Recorder
 
-# URLs are most of the text, and lie in series of their own: an operation on one column of them touches nothing else.
+# URLs are most of the text, and have series of their own: an operation on one of these columns reads nothing else.
 _COLUMNS: tuple[tuple[type[pl.DataType], tuple[str, ...]], ...] = (
     (pl.String, ("given_url",)),
     (pl.String, ("initiator_url",)),
@@ -38,7 +38,7 @@ _COLUMNS: tuple[tuple[type[pl.DataType], tuple[str, ...]], ...] = (
     (pl.Int64, ("visit", "place")),  # position in `visits`; of the entry, in its file
     (pl.Boolean, ("cached",)),
 )
-# Columns in which few entries, or the entries of few recorders, have a value.
+# Columns with a value for few entries, or for the entries of few recorders.
 _SPARSE_COLUMNS: dict[str, type[pl.DataType]] = {
     "entry_protocol": pl.String,
     "error": pl.String,
@@ -84,7 +84,7 @@ class VisitFacts:
 
 @dataclass(frozen=True, slots=True)
 class EntryLookup:
-    """What an entry says about the lookup of its host; ``place`` and ``visit`` are the entry's."""
+    """The lookup of an entry's host; ``place`` and ``visit`` are those of the entry."""
 
     visit: int
     place: int
@@ -168,7 +168,7 @@ class EntryColumns:
             self._make_series()
 
     def _add_extended_fields(self, entries: Sequence[Entry], pages: Sequence[int]) -> None:
-        """Add the fields that only some recorders write."""
+        """Add the fields that only some recorders have."""
         first_visit = len(self.visits)
         for place, (entry, page) in enumerate(zip(entries, pages, strict=True)):
             row = self.entries + place
@@ -204,14 +204,14 @@ class EntryColumns:
         for (_, names), series in zip(_COLUMNS, self._series, strict=True):
             joined = pl.concat(series, rechunk=True)
             series[:] = [joined]
-            every = (
+            all_columns = (
                 pl.col(joined.name).gather_every(len(names), place).alias(name) for place, name in enumerate(names)
             )
-            columns += joined.to_frame().select(every).get_columns()
+            columns += joined.to_frame().select(all_columns).get_columns()
         for name, kind in _SPARSE_COLUMNS.items():
             column = pl.Series(name, [None], dtype=kind).new_from_index(0, self.entries)
-            if known := self._sparse[name]:
-                column.scatter(list(known), pl.Series(list(known.values()), dtype=kind))
+            if sparse_values := self._sparse[name]:
+                column.scatter(list(sparse_values), pl.Series(list(sparse_values.values()), dtype=kind))
             columns.append(column)
         return pl.DataFrame(columns)
 
@@ -227,8 +227,8 @@ class EntryColumns:
         if details.names is not None and len(details.names) > _MAX_NAMES:
             details.names = None
         key: tuple[object, ...] = (details.subject, details.issuer, details.valid_from, details.valid_to)
-        # Lists of names are long, and hardly any two certificates have all else in common: to compare costs less than
-        # to hash, unless somebody made up very many that do.
+        # Lists of names are long, and hardly any two certificates share all other facts: comparing costs less than
+        # hashing, unless somebody made up very many that do.
         alike = self._details_of.setdefault(key, [])
         if len(alike) >= _MAX_COMPARED:
             alike = self._details_of.setdefault((*key, *(details.names or ())), [])

@@ -16,7 +16,7 @@ _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
 def page_positions(entries: Sequence[Entry], pages: Sequence[Page | None]) -> list[int]:
-    """Each entry's page: the one that it names; else the one that was open when it started; else the first."""
+    """The page of each entry: the one that it names, else the one that was open when it started, else the first."""
     if len(pages) == 1:
         return [0] * len(entries)
     place_of: dict[str | None, int] = {}
@@ -47,7 +47,7 @@ def _open_page(opened: list[tuple[datetime, int]], moments: list[datetime], star
 
 
 def cached_flags(entries: Sequence[Entry], recorder: Recorder) -> list[bool | None]:
-    """Whether each entry was answered without the network; None where the recorder does not say."""
+    """Whether each entry was answered without the network; None if the recorder does not say."""
     if recorder.name == "safari":
         return [None if not entry.fetch_type else entry.fetch_type != "Network Load" for entry in entries]
     if recorder.name == "firefox":
@@ -71,7 +71,7 @@ def cached_flags(entries: Sequence[Entry], recorder: Recorder) -> list[bool | No
 
 
 def _cached_by_firefox(entries: Sequence[Entry]) -> list[bool | None]:
-    """Firefox names the server of each answer from the network, and of no other; early versions named no server."""
+    """From the cache by Firefox's rule: only network answers have a server address; early versions have none at all."""
     names_servers = any(entry.server_ip for entry in entries)
     return [
         True
@@ -89,40 +89,40 @@ def _answered(entry: Entry) -> bool:
 
 
 def connection_ids(entries: Sequence[Entry], recorder: Recorder) -> list[str | None]:
-    """The recorder's connection ids as text; all None where it has none.
+    """The recorder's connection ids as text; all None if it has none.
 
     Many programs write the server's port into ``connection``: a file in which every value is its request's port has no
     ids. ``0`` is Chromium's way of saying that it does not know (QUIC in some versions, answers from the cache).
     """
     if not recorder.connection_ids:
         return [None] * len(entries)
-    given: list[str | int | None]
+    raw_ids: list[str | int | None]
     if recorder.connections_inferred:
-        given = [entry.socket for entry in entries]
+        raw_ids = [entry.socket for entry in entries]
     else:
-        given = [entry.connection_id for entry in entries]
-        if given.count(None) == len(given):
-            given = [entry.connection for entry in entries]
-            if recorder.name != "originset" and _are_ports(given, entries):
+        raw_ids = [entry.connection_id for entry in entries]
+        if raw_ids.count(None) == len(raw_ids):
+            raw_ids = [entry.connection for entry in entries]
+            if recorder.name != "originset" and _are_ports(raw_ids, entries):
                 return [None] * len(entries)
-    return [None if value is None or value in _NO_IDS else str(value) for value in given]
+    return [None if value is None or value in _NO_IDS else str(value) for value in raw_ids]
 
 
 def _are_ports(given: Sequence[str | int | None], entries: Sequence[Entry]) -> bool:
-    seen = False
+    has_port = False
     for value, entry in zip(given, entries, strict=True):
         if value is None or value in {"", "0", 0}:
             continue
-        seen = True
+        has_port = True
         url = entry.request.url or ""
         expected = "443" if url.startswith(("https:", "wss:")) else "80"
         if str(value) != expected and f":{value}" not in url:
             return False
-    return seen
+    return has_port
 
 
 def connection_moments(entry: Entry) -> tuple[float, float] | None:
-    """When an entry's connection was opened and established [ms since it was sent]; None where it does not say.
+    """When an entry's connection was opened and established, in ms since the entry was sent; None if not recorded.
 
     WebPageTest has moments where HARs have durations.
     """

@@ -6,7 +6,7 @@ from originset.analysis.har.decoding.structs import Initiator
 
 
 def initiator_url(initiator: Initiator) -> str | None:
-    """The address of the document whose parser asked, or of the innermost script of the stack that has one.
+    """The URL of the document whose parser made the request, or of the innermost script of the stack with a URL.
 
     Of each stack (a callback has that of the code that set it up as its parent) the four innermost frames are known.
     """

@@ -49,15 +49,15 @@ _PATTERNS = (
 
 
 def normalise_protocol(text: str) -> str | None:
-    """The protocol that a spelling means.
+    """The protocol that a recorder's spelling stands for.
 
     None where it does not tell: empty, ``unknown``, or header text cut at the wrong place (``me:``, ``us:``, ``od:``
     end pseudo-headers, which SPDY has as well as HTTP/2, so they do not tell which). Nor does ``spdy`` without a
     version: Chromium's DevTools write it for SPDY and for HTTP/2 where the response does not say what ALPN chose.
     """
     name = text.strip().lower()
-    if found := _EXACT.get(name):
-        return found
+    if exact := _EXACT.get(name):
+        return exact
     return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(name)), None)
 
 

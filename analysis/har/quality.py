@@ -32,8 +32,8 @@ QUALITIES = (
 
 ON_NETWORK = pl.col("scheme").is_in(["http", "https"])
 
-# They drive a browser from page to page themselves. All others record what somebody does in a browser, or through a
-# proxy, and what was done before may be in the same log.
+# These drive a browser from page to page themselves. All others record a user's browser, or through a
+# proxy, and earlier pages can be in the same log.
 _DRIVING = {"originset", "chrome-har", "chrome-har-capturer", "browsertime", "webpagetest", "splash"}
 # They wait for the load event before they write.
 _WAITING = {"chrome-har", "chrome-har-capturer", "browsertime", "webpagetest"}
@@ -42,7 +42,7 @@ _SITES_OF_A_PROXY = 3
 
 
 def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Series, titled: pl.Series) -> pl.Series:
-    """A list of words for each visit, in the order of ``visits``.
+    """The words of ``visits.quality`` for each visit, in the order of ``visits``.
 
     ``requests`` as request_rows gives them; ``asked``: the address of each page, where its recorder has a field for it;
     ``titled``: where the title is one.
@@ -56,7 +56,7 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
         pl.col("server_ip").is_null().all().alias("no_addresses"),
         pl.col("started").is_null().any().alias("no_times"),
     )
-    told = pl.DataFrame(
+    page_facts = pl.DataFrame(
         {
             "visit": range(len(visits)),
             "preserved_log": [facts.later and facts.recorder.name not in _DRIVING for facts in visits],
@@ -69,10 +69,10 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
         schema_overrides={"visit": pl.Int64},
     )
     frame = (
-        told.join(flags, on="visit", how="left")
+        page_facts.join(flags, on="visit", how="left")
         .join(_warm(on_network), on="visit", how="left")
         .join(_cached_hosts(on_network), on="visit", how="left")
-        .join(_begun(requests), on="visit", how="left")
+        .join(_started(requests), on="visit", how="left")
         .join(_loads(on_network), on="visit", how="left")
         .sort("visit")
     )
@@ -85,23 +85,23 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
     return frame.select(listed.list.drop_nulls().alias("quality")).to_series()
 
 
-def _begun(requests: pl.DataFrame) -> pl.DataFrame:
+def _started(requests: pl.DataFrame) -> pl.DataFrame:
     return requests.group_by("visit").agg(pl.col("bare").drop_nulls().unique().alias("addresses"))
 
 
 def _without_document() -> pl.Expr:
-    """The log has requests, and none of them for the page's own address, however that is written."""
+    """The log has requests, but none for the page's own URL, in any spelling."""
     bare = pl.col("asked").str.replace("#.*", "")
-    known = pl.any_horizontal(
+    has_document = pl.any_horizontal(
         pl.col("addresses").list.contains(bare.fill_null("")),
         pl.col("addresses").list.contains((bare + "/").fill_null("")),
         pl.col("addresses").list.contains(bare.str.strip_suffix("/").fill_null("")),
     )
-    return bare.is_not_null() & pl.col("addresses").is_not_null() & ~known
+    return bare.is_not_null() & pl.col("addresses").is_not_null() & ~has_document
 
 
 def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
-    """The documents of a visit in order: HTML that was got from the network."""
+    """The documents of a visit in order: HTML answers from the network."""
     html = (pl.col("mime_type") == "text/html") & pl.col("status").is_between(200, 299) & (pl.col("method") == "GET")
     return (
         on_network.filter(html.fill_null(value=False) & ~pl.col("from_cache").fill_null(value=False))
@@ -112,15 +112,15 @@ def _loads(on_network: pl.DataFrame) -> pl.DataFrame:
 
 
 def _several_loads() -> pl.Expr:
-    """The first document was got again, or is another than the page's own, which came later."""
+    """The first document was loaded again, or the page's own document came after another one."""
     first, title = pl.col("documents").list.first(), pl.col("titled").str.replace("#.*", "")
-    again = pl.col("first_loads") > 1
+    loaded_again = pl.col("first_loads") > 1
     moved = (title != first) & pl.col("documents").list.contains(title)
-    return (again | moved.fill_null(value=False)).fill_null(value=False)
+    return (loaded_again | moved.fill_null(value=False)).fill_null(value=False)
 
 
 def _unloaded(facts: VisitFacts) -> bool:
-    """A recorder that waits for the load event gives a page without one: it gave up waiting."""
+    """A recorder that waits for the load event has none: it gave up waiting."""
     timings = facts.page.timings if facts.page is not None else None
     return (
         facts.recorder.name in _WAITING
@@ -131,7 +131,7 @@ def _unloaded(facts: VisitFacts) -> bool:
 
 
 def _warm(on_network: pl.DataFrame) -> pl.DataFrame:
-    """Connections of which nothing says that they were opened for the page.
+    """Connections without any sign that they were opened for the page.
 
     Of requests that wait for one connection, recorders give its connect phase to one, which need not be the first: it
     tells of the connection if that stood before the connection's first answer came.

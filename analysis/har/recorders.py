@@ -13,7 +13,7 @@ from originset.analysis.har.decoding.structs import Log
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """A recorder and how to read it.
+    """A recorder, and the habits that its files are read by.
 
     ``connection_ids``: ``connection`` (or ``_connectionId``, or WebPageTest's ``_socket``) identifies connections.
     ``ssl_outside``: its ``connect`` ends where TLS begins; HAR 1.2 says that it includes TLS.
@@ -73,7 +73,7 @@ RECORDERS = (*sorted({recorder.name for _, recorder in _BY_CREATOR}), OTHER.name
 
 
 def detect_recorder(log: Log) -> Recorder:
-    """The recorder of a HAR; ``other`` where nothing tells."""
+    """The recorder of a HAR; ``other`` if it is not known."""
     name = (log.creator.name or "").strip().lower() if log.creator is not None else ""
     for prefix, recorder in _BY_CREATOR:
         if name.startswith(prefix):
@@ -85,7 +85,7 @@ def detect_recorder(log: Log) -> Recorder:
 
 
 def recorder_version(log: Log, recorder: Recorder) -> str | None:
-    """The recorder's own version: a creator that only wrote the file for it has another."""
+    """The recorder's own version, which can differ from that of the creator that wrote the file for it."""
     if log.creator is None or (recorder is BROWSERTIME and (log.creator.name or "").lower().startswith("chrome-har")):
         return None
     return log.creator.version
@@ -118,7 +118,7 @@ BROWSERS = (*dict.fromkeys(name for _, name in _BROWSERS), "other")
 
 
 def browser(log: Log, recorder: Recorder) -> tuple[str | None, str | None]:
-    """Name and version of the browser, as far as the HAR or the kind of its recorder tells."""
+    """The browser's name and version, from the HAR or implied by the recorder; None if not known."""
     if log.browser is not None and log.browser.name:
         return named_browser(log.browser.name, log.browser.version)
     page = log.pages[0] if log.pages else None

@@ -63,26 +63,26 @@ def _since_zero(moment: str) -> pl.Expr:
 
 
 def canonical_addresses(frame: pl.DataFrame) -> pl.Series:
-    """``server_ip``: what the recorder calls the server's address, WebPageTest's field after HAR's."""
+    """``server_ip`` in canonical text: from HAR's field, else from WebPageTest's."""
     first = map_distinct(frame["ip"], canonical_ip)
     second = map_distinct(frame["ip_addr"], canonical_ip)
     return first.zip_with(first.is_not_null(), second).alias("server_ip")
 
 
 def _protocols(frame: pl.DataFrame) -> list[pl.Series]:
-    """``protocol`` and ``protocol_raw``: the first of three places with a spelling that means something decides."""
+    """``protocol`` and ``protocol_raw``: from the first of three fields with a known spelling."""
     places = ("entry_protocol", "response_protocol", "request_protocol")
-    known = frame.select(normalise_protocols(frame[place]).alias(place) for place in places)
-    raw = [pl.when(known[place].is_not_null()).then(pl.col(place)) for place in places]
+    protocols = frame.select(normalise_protocols(frame[place]).alias(place) for place in places)
+    raw = [pl.when(protocols[place].is_not_null()).then(pl.col(place)) for place in places]
     spelt = [pl.col(place).replace("", None) for place in places]
     return [
-        known.select(pl.coalesce(places).alias("protocol")).to_series(),
+        protocols.select(pl.coalesce(places).alias("protocol")).to_series(),
         frame.select(pl.coalesce(*raw, *spelt).alias("protocol_raw")).to_series(),
     ]
 
 
 def _visit_facts(entry_columns: EntryColumns, visit: pl.Series) -> list[pl.Series]:
-    """What is the same for all entries of a visit, spread over them."""
+    """A fact of each entry's visit, as a column over the entries."""
     visits = entry_columns.visits
     facts = pl.DataFrame(
         {
@@ -128,7 +128,7 @@ def _from_start(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted by start within the visit; an entry without a time stays behind the one before it in the file."""
+    """Sorted by start within the visit; an entry without a time stays after the previous one of the file."""
     visit = pl.col("visit")
     frame = frame.with_columns(
         pl.col("zero").fill_null(pl.col("started").min().over(visit)),
@@ -139,7 +139,7 @@ def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _phases(frame: pl.DataFrame) -> pl.DataFrame:
-    """Phases that happened, in ms, TLS within connect; NULL where there was none."""
+    """The phases in ms, TLS as part of connect; NULL for a phase that the entry does not have."""
     lowest = pl.when(pl.col("zero_is_none")).then(1e-9).otherwise(0.0)
     connection = {"dns_ms", "connect_ms", "ssl_ms"}
     frame = frame.with_columns(
@@ -160,7 +160,7 @@ def _phases(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
-    """Ids as integers: the recorder's own where all of a visit's are, else counted from 1."""
+    """Connection ids as integers: the recorder's own if all of a visit's are integers, else counted from 1."""
     number = pl.col("connection").str.strip_chars().cast(pl.Int64, strict=False)
     frame = frame.with_columns(
         # An answer from the cache used no connection, whatever the recorder copied there.
@@ -168,15 +168,15 @@ def _connection_ids(frame: pl.DataFrame) -> pl.DataFrame:
     ).with_columns((number.is_null() & pl.col("connection").is_not_null()).any().over("visit").alias("named"))
     ids = number
     if frame["named"].any():
-        counted = pl.col("connection").rank("dense").over("visit").cast(pl.Int64)
-        ids = pl.when(pl.col("named")).then(counted).otherwise(number)
+        ranks = pl.col("connection").rank("dense").over("visit").cast(pl.Int64)
+        ids = pl.when(pl.col("named")).then(ranks).otherwise(number)
     return frame.with_columns(ids.alias("connection_id")).with_columns(
         pl.when(pl.col("connection_id").is_not_null()).then(pl.col("connection_source")).alias("connection_source")
     )
 
 
 def _connection_protocols(frame: pl.DataFrame) -> pl.DataFrame:
-    """``protocol`` of requests whose own spelling does not tell: the one that all others on their connection have.
+    """``protocol`` of requests without a known one: the one that all other requests on their connection have.
 
     ALPN chooses one protocol for a connection (RFC 7301).
     """
@@ -188,34 +188,36 @@ def _connection_protocols(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _initiators(frame: pl.DataFrame) -> pl.DataFrame:
-    """``initiator_id``: what caused an entry.
+    """``initiator_id``: the request that caused an entry.
 
     The entry that the recorder points at; else the latest earlier one with the address that it names; else the latest
     earlier one that redirected here.
     """
     columns = ("visit", "place", "request_id", "bare", "initiator_place", "initiator_url", "redirect")
     rows = frame.select(columns).with_row_index("row")
-    bare, wanted = pl.col("bare"), pl.col("initiator_url")
+    bare, initiator_url = pl.col("bare"), pl.col("initiator_url")
     addressed = rows.select("row", "request_id", _within_visit(bare)).filter(pl.col("address").is_not_null())
-    naming = rows.filter(wanted.is_not_null()).select("row", _within_visit(wanted.str.replace(_FRAGMENT, "")))
-    found = rows.select("row").join(_latest_earlier(naming, addressed, "named"), on="row", how="left")
+    naming = rows.filter(initiator_url.is_not_null()).select(
+        "row", _within_visit(initiator_url.str.replace(_FRAGMENT, ""))
+    )
+    by_name = rows.select("row").join(_latest_earlier(naming, addressed, "named"), on="row", how="left")
     redirecting = rows.filter(bare.is_not_null() & pl.col("redirect").is_not_null())
     if len(redirecting):
         aiming = _with_targets(redirecting).select("row", "request_id", _within_visit(pl.col("target")))
         aimed_at = addressed.select("row", "address").join(aiming, on="address", how="semi", maintain_order="left")
-        found = found.join(_latest_earlier(aimed_at, aiming, "redirected"), on="row", how="left")
+        by_name = by_name.join(_latest_earlier(aimed_at, aiming, "redirected"), on="row", how="left")
     pointing = rows.filter(pl.col("initiator_place").is_not_null()).select("row", "visit", "initiator_place")
     if len(pointing):
         pointed_at = rows.select("visit", "place", "request_id", pl.col("row").alias("of"))
         pointed = pointing.join(pointed_at, left_on=["visit", "initiator_place"], right_on=["visit", "place"])
         earlier = pointed.filter(pl.col("of") < pl.col("row")).select("row", pl.col("request_id").alias("pointed"))
-        found = found.join(earlier, on="row", how="left")
-    by_trust = [name for name in ("pointed", "named", "redirected") if name in found.columns]
-    return frame.with_columns(found.sort("row").select(pl.coalesce(by_trust).alias("initiator_id")).to_series())
+        by_name = by_name.join(earlier, on="row", how="left")
+    by_trust = [name for name in ("pointed", "named", "redirected") if name in by_name.columns]
+    return frame.with_columns(by_name.sort("row").select(pl.coalesce(by_trust).alias("initiator_id")).to_series())
 
 
 def _with_targets(redirecting: pl.DataFrame) -> pl.DataFrame:
-    """Answers that redirect, with ``target``, the address that they redirect to; those without one are left out."""
+    """The redirects with ``target``, the URL that they redirect to; those without one are left out."""
     redirect = pl.col("redirect")
     absolute = redirect.str.contains(_ABSOLUTE)
     relative = redirecting.filter(~absolute).select("row", "bare", "redirect")
@@ -230,13 +232,13 @@ def _with_targets(redirecting: pl.DataFrame) -> pl.DataFrame:
 
 
 def _within_visit(address: pl.Expr) -> pl.Expr:
-    """A number for an address of a visit: joins over the two themselves take several times as long."""
+    """A number for a URL of a visit: joins over the two columns themselves take several times as long."""
     number = address.hash() ^ (pl.col("visit").cast(pl.UInt64) * 0x9E3779B97F4A7C15)
     return pl.when(address.is_not_null()).then(number).alias("address")
 
 
 def _latest_earlier(asking: pl.DataFrame, known: pl.DataFrame, name: str) -> pl.DataFrame:
-    """For each row that asks, the ``request_id`` of the latest one before it of the same address, if any."""
+    """For each row the ``request_id`` of the latest earlier row with the same URL, if there is one."""
     joined = asking.join_asof(known, on="row", by="address", allow_exact_matches=False, check_sortedness=False)
     return joined.select("row", pl.col("request_id").alias(name))
 
@@ -259,24 +261,24 @@ def _from_cache() -> pl.Expr:
 
 
 def error_code(text: str) -> str | None:
-    """The code of a failure; free text, which may quote addresses and secrets, becomes ``other``."""
+    """The code of a failure; free text becomes ``other``, because it can quote URLs and secrets."""
     text = text.strip()
     if _CODE.fullmatch(text):
         return text
-    found = _CODE_WITHIN.search(text)
-    return found[0] if found else "other" if text else None
+    match = _CODE_WITHIN.search(text)
+    return match[0] if match else "other" if text else None
 
 
 def mime_type(content_type: str) -> str | None:
-    """The type without parameters, lower-case; None where it is none (``x-unknown``)."""
+    """The type without parameters, lower-case; None if it is not a type (``x-unknown``)."""
     bare = content_type.partition(";")[0].partition(",")[0].strip().lower()
     return bare if "/" in bare and " " not in bare else None
 
 
 def _bytes() -> pl.Expr:
-    whole = pl.coalesce(
+    total = pl.coalesce(
         *(pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in ("transferred", "response_transferred"))
     )
     sizes = pl.col("headers_size"), pl.col("body_size")
     parts = pl.when((sizes[0] >= 0) & (sizes[1] >= 0)).then(sizes[0] + sizes[1])
-    return pl.coalesce(whole, parts).cast(pl.Int64, strict=False)
+    return pl.coalesce(total, parts).cast(pl.Int64, strict=False)

@@ -27,16 +27,16 @@ from originset.data.studies.identity import import_visit_id
 
 @dataclass(frozen=True, slots=True)
 class FileSummary:
-    """What was taken of a file: ``lost`` says where one that was cut off ends."""
+    """What was read from a file; ``lost``: where a truncated file ends."""
 
     recorder: Recorder
     lost: InputError | None = None
 
 
 class HarBatch:
-    """HAR files that become one shard of each table. Memory is that of its files' columns, not of their text.
+    """HAR files whose rows become one shard of each table. It keeps their columns in memory, not their text.
 
-    ``keep_secrets``: addresses stay as they are in the files.
+    ``keep_secrets``: URLs stay as they are in the files.
     """
 
     def __init__(self, *, keep_secrets: bool = False) -> None:
@@ -45,14 +45,14 @@ class HarBatch:
 
     @property
     def entries(self) -> int:
-        """How many entries it holds."""
+        """The number of entries so far."""
         return self._entry_columns.entries
 
     def add(self, text: bytes, source: str, sha256: str) -> FileSummary:
-        """Take one file; ``source`` is its path within what was imported.
+        """Add one file; ``source`` is its path within the imported folder or archive.
 
         Raises:
-            InputError: it is no HAR; nothing of it is taken.
+            InputError: it is not a HAR; nothing of it is added.
         """
         with _cycles_later():
             log, lost = decode_whole_entries(text, source)
@@ -81,15 +81,17 @@ class HarBatch:
         return FileSummary(recorder, lost)
 
     def add_log(self, log: Log, visits: list[VisitFacts]) -> None:
-        """Take a decoded HAR, whose pages are ``visits``."""
+        """Add a decoded HAR, whose pages are ``visits``."""
         self._entry_columns.add(log, visits)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Rows of visits, requests, connections, dns_queries, certificates and certificate_names."""
         rows = request_rows(self._entry_columns, keep_secrets=self._keep_secrets)
         chains = [
-            from_chain(found) if isinstance(found, tuple) else [certificate_from_details(found)]
-            for found in self._entry_columns.certificates
+            from_chain(certificate_facts)
+            if isinstance(certificate_facts, tuple)
+            else [certificate_from_details(certificate_facts)]
+            for certificate_facts in self._entry_columns.certificates
         ]
         return {
             "visits": visit_rows(self._entry_columns.visits, rows, keep_secrets=self._keep_secrets),
@@ -102,7 +104,7 @@ class HarBatch:
 
 @contextmanager
 def _cycles_later() -> Iterator[None]:
-    """Python looks for no cycles meanwhile: decoded JSON has none, but so many parts that it would look often."""
+    """Pause Python's cyclic garbage collector: decoded JSON has no cycles, but many objects, which trigger it often."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -113,7 +115,7 @@ def _cycles_later() -> Iterator[None]:
 
 
 def decode_whole_entries(text: bytes, source: str) -> tuple[Log, InputError | None]:
-    """A HAR's log; of one that was cut off, its whole entries, and where the rest was lost.
+    """A HAR's log; of a truncated HAR its whole entries, and the byte offset where the rest is lost.
 
     Raises:
         InputError: it is no HAR, or not one entry of it is whole.
@@ -121,18 +123,18 @@ def decode_whole_entries(text: bytes, source: str) -> tuple[Log, InputError | No
     try:
         return decode(text, source), None
     except InputError as error:
-        if error.reason != "truncated" or (found := whole_entries(text)) is None:
+        if error.reason != "truncated" or (whole_part := whole_entries(text)) is None:
             raise
-        whole, end = found
-        log = decode(whole, source)
+        entries_text, end = whole_part
+        log = decode(entries_text, source)
         detail = f"cut off: {len(log.entries)} whole entries are kept, the rest is lost"
         return log, InputError(source, "truncated", detail, end)
 
 
 def finished_requests(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with exactly the columns of ``requests``; what a HAR cannot tell is NULL."""
-    known = rows.with_columns(pl.lit("unknown").alias("credentials")) if "credentials" not in rows.columns else rows
-    return known.select(
-        pl.col(name).cast(kind) if name in known.columns else pl.lit(None, kind).alias(name)
+    """Rows with exactly the columns of ``requests``; what a HAR does not have is NULL."""
+    complete = rows.with_columns(pl.lit("unknown").alias("credentials")) if "credentials" not in rows.columns else rows
+    return complete.select(
+        pl.col(name).cast(kind) if name in complete.columns else pl.lit(None, kind).alias(name)
         for name, kind in TABLES["requests"].polars_schema.items()
     )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import polars as pl
 
-# Nobody recorded a HAR before: 1969 and 1970 are a clock's zero written out.
+# There were no HARs before: 1969 and 1970 are a clock's zero.
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ _MILLISECONDS = re.compile(r"\d{12,13}(?:\.\d+)?", re.ASCII)
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """The moment in UTC, to the microsecond; None where the text is no time stamp or one before HARs existed.
+    """The time in UTC, to the microsecond; None if the text is not a time stamp, or is before HARs existed.
 
     Understands offsets with and without a colon, a blank for the ``T``, any number of fractional digits, no offset at
     all (then UTC), and milliseconds since 1970.
@@ -47,7 +47,7 @@ def _offset(text: str | None) -> timezone:
 
 def parse_timestamps(column: pl.Series) -> pl.Series:
     """:func:`parse_timestamp` over a column of strings: Datetime in microseconds, UTC, without a zone."""
-    # chrono's RFC 3339 reader takes nearly all of them; it would take 24:00 or a leap second differently from nobody.
+    # chrono's RFC 3339 parser reads nearly all of them.
     parsed = column.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
     left = column.filter(parsed.is_null() & column.is_not_null()).unique()
     if len(left):

@@ -27,7 +27,7 @@ DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80, "ftp": 21}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 _ORIGIN = re.compile(r"(https?:)//[^/?#]+", re.ASCII)
-# Nothing to be done to these, as nearly all are: no port, no upper case, no address, no name beyond ASCII.
+# Nearly all hosts are of this form and need no normalising: no port, no upper case, no IP address, only ASCII.
 _PLAIN_HOST = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_-]{1,63})*\.[a-z][a-z0-9_-]{0,62}", re.ASCII
 )
@@ -35,7 +35,7 @@ _PLAIN_HOST = re.compile(
 
 @lru_cache(maxsize=100_000)
 def split_authority(authority: str) -> tuple[str | None, int | None]:
-    """Host and port of a URL's authority; the host is None where it is none, the port where none is given.
+    """Host and port of a URL's authority; the host is None if it is not valid, the port if there is none.
 
     Hosts are lower-case A-labels (IDNA 2008 with UTS 46's mapping) without a trailing dot; IP literals are canonical,
     without brackets and zone.
@@ -55,7 +55,7 @@ def _port(text: str) -> int | None:
 
 
 def resolve_reference(base: str, reference: str) -> str | None:
-    """The absolute URL, without fragment, that a redirect's target means; None where it cannot be read."""
+    """The absolute URL, without fragment, of a redirect's target; None if it cannot be parsed."""
     if _ABSOLUTE.match(reference):
         return reference.partition("#")[0]
     rooted = reference.startswith("/") and not reference.startswith("///") and "/." not in reference
@@ -70,7 +70,7 @@ def resolve_reference(base: str, reference: str) -> str | None:
 def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
     """Columns ``bare``, ``url`` (sanitised), ``scheme``, ``host`` and ``port`` of a column of URLs.
 
-    ``url`` is as given if secrets are kept. ``bare`` is as given but for the fragment: what initiators refer to.
+    ``url`` is unchanged if secrets are kept. ``bare`` is unchanged without the fragment: what initiators refer to.
     """
     bare = pl.col("given").str.strip_chars().str.replace(r"(?s)#.*", "").alias("bare")
     head, gap, place = (pl.col(f"field_{number}") for number in range(3))
@@ -87,12 +87,12 @@ def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
     frame = frame.with_columns(scheme).with_columns(pl.when((gap == "") & web).then(place).alias("authority"))
     authorities = frame["authority"].drop_nulls().unique()
     split = [split_authority(authority.partition("?")[0]) for authority in authorities]
-    known = pl.DataFrame(
+    parsed = pl.DataFrame(
         {"authority": authorities, "host": [host for host, _ in split], "port": [port for _, port in split]},
         schema={"authority": pl.String, "host": pl.String, "port": pl.Int32},
     )
     default = pl.col("scheme").replace_strict(DEFAULT_PORTS, default=None, return_dtype=pl.Int32)
-    frame = frame.join(known, on="authority", how="left", maintain_order="left").with_columns(
+    frame = frame.join(parsed, on="authority", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("host").is_not_null()).then(pl.coalesce("port", default)).alias("port")
     )
     url = frame["given"].alias("url") if keep_secrets else _redacted(frame)
@@ -101,8 +101,8 @@ def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
 
 def _scheme(head: str) -> str | None:
     """The scheme of a URL, in lower case, from its text up to the first slash."""
-    found = _SCHEME.match(head)
-    return found[1].lower() if found else None
+    match = _SCHEME.match(head)
+    return match[1].lower() if match else None
 
 
 def _redacted(frame: pl.DataFrame) -> pl.Series:
@@ -110,14 +110,14 @@ def _redacted(frame: pl.DataFrame) -> pl.Series:
     bare = pl.col("bare")
     web = pl.col("authority").is_not_null()
     rows = frame.select("given", "bare", web.alias("web")).with_row_index("row").filter(bare.is_not_null())
-    # What costs more is asked only about URLs that something cheaper has found.
-    named = rows.filter(bare.str.contains_any(list(SECRET_PARTS), ascii_case_insensitive=True))
+    # Expensive tests run only on URLs that a cheaper test has selected.
+    with_secret_names = rows.filter(bare.str.contains_any(list(SECRET_PARTS), ascii_case_insensitive=True))
     encoded = rows.filter(bare.str.contains(r"[%@\\\x00-\x20\x7f]|[^\x00-\x7f]"))
     suspect = pl.concat(
         [
             rows.filter(~pl.col("web") | (bare.str.len_bytes() > MAX_URL)),
-            named.filter(bare.str.contains(MAY_NAME_SECRET)),
-            named.filter(bare.str.contains(MAY_END_IN_SECRET)),
+            with_secret_names.filter(bare.str.contains(MAY_NAME_SECRET)),
+            with_secret_names.filter(bare.str.contains(MAY_END_IN_SECRET)),
             encoded.filter(bare.str.contains(MAY_HIDE_SECRET)),
         ]
     ).unique("row")

@@ -11,7 +11,7 @@ from originset.data.schema.study_tables import TABLES
 
 
 def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets: bool = False) -> pl.DataFrame:
-    """One row per page, pages without entries included. ``requests`` as request_rows gives them."""
+    """One row per page, also of pages without entries. ``requests``: the result of request_rows."""
     frame = pl.DataFrame(
         {
             "visit": range(len(visits)),
@@ -54,13 +54,13 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
     )
     documents = _documents(requests)
     frame = frame.join(documents, on="visit", how="left", maintain_order="left")
-    asked, titled = (url_columns(frame[name], keep_secrets=keep_secrets) for name in ("asked_url", "title_url"))
-    told_host = asked["host"].zip_with(asked["host"].is_not_null(), titled["host"])
+    page_urls, title_urls = (url_columns(frame[name], keep_secrets=keep_secrets) for name in ("asked_url", "title_url"))
+    told_host = page_urls["host"].zip_with(page_urls["host"].is_not_null(), title_urls["host"])
     frame = frame.with_columns(
-        # Without an HTML answer (a repeated view, served from the cache) the page's own field knows better.
+        # Without an HTML answer (a repeated view, served from the cache) the page's own field is used.
         pl.coalesce(pl.when(pl.col("choice") == 0).then("document_host"), told_host, "document_host").alias("site"),
-        pl.coalesce(asked["url"], "first_url", titled["url"]).alias("url"),
-        pl.coalesce("document_url", asked["url"], titled["url"]).alias("final_url"),
+        pl.coalesce(page_urls["url"], "first_url", title_urls["url"]).alias("url"),
+        pl.coalesce("document_url", page_urls["url"], title_urls["url"]).alias("final_url"),
         pl.when(pl.col("document_status").is_not_null()).then(pl.lit("ok")).otherwise(pl.lit("failed")).alias("status"),
         pl.when(pl.col("entries").is_null())
         .then(pl.lit("empty"))
@@ -77,7 +77,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
 
 
 def _address(*given: str | None) -> str | None:
-    """The first text that is an address: recorders have a field for it, or write it as the title."""
+    """The first text that is a URL: recorders have a field for it, or write it as the title."""
     return next((text for text in given if text and text.startswith(("http://", "https://")) and " " not in text), None)
 
 
@@ -86,7 +86,7 @@ def _milliseconds(value: float | None) -> float | None:
 
 
 def _documents(requests: pl.DataFrame) -> pl.DataFrame:
-    """Each visit's document: its first HTML answer that is no redirect, else its first request, over HTTP."""
+    """Each visit's document: its first HTML answer that is not a redirect, else its first request over HTTP."""
     requests = requests.select(
         "visit",
         "request_id",
@@ -123,7 +123,7 @@ def _documents(requests: pl.DataFrame) -> pl.DataFrame:
             pl.col("error").alias("document_error"),
         )
     )
-    begun = (
+    first_requests = (
         requests.sort("visit", "request_id")
         .group_by("visit", maintain_order=True)
         .agg(
@@ -132,4 +132,4 @@ def _documents(requests: pl.DataFrame) -> pl.DataFrame:
             pl.coalesce(pl.col("zero").first(), pl.col("started").min()).alias("started_at"),
         )
     )
-    return begun.join(documents, on="visit", how="left")
+    return first_requests.join(documents, on="visit", how="left")

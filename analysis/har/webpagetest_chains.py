@@ -12,7 +12,7 @@ _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def from_chain(pems: tuple[str, ...]) -> list[Certificate]:
-    """The certificates of a chain, leaf first; empty where none of the texts is one."""
+    """The certificates of a chain in PEM, leaf first; empty if none of the texts is a certificate."""
     ders = [der for pem in pems if (der := _der(pem)) is not None]
     chain = tuple(hashlib.sha256(der).hexdigest() for der in ders)
     return [certificate_from_der(der, chain if number == 0 else None) for number, der in enumerate(ders)]

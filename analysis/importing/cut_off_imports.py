@@ -15,13 +15,13 @@ from originset.data.studies.shard_checksum import is_unchanged
 from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
 
-# Tables that an import writes rows of visits to, that of visits last.
+# The tables with rows of visits that an import writes; visits comes last.
 _TABLES = ("requests", "connections", "dns_queries", "visits")
 _CUT_OFF = pl.col("quality").list.contains("truncated").fill_null(value=False)
 
 
 def imported_files(visits: Path) -> pl.DataFrame:
-    """``source``, ``source_sha256`` and ``cut_off`` of a shard of visits, of any version; none where it is damaged."""
+    """``source``, ``source_sha256`` and ``cut_off`` of a shard of visits, of any version; empty if it is damaged."""
     nothing = pl.DataFrame(schema={"source": pl.String, "source_sha256": pl.String, "cut_off": pl.Boolean})
     try:
         opened = open_regular(visits.parent, visits.name)
@@ -32,22 +32,22 @@ def imported_files(visits: Path) -> pl.DataFrame:
             rows = pl.read_parquet(file, columns=["source", "source_sha256", "quality"])
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return nothing
-    known = rows.filter(pl.col("source_sha256").is_not_null())
-    return known.group_by("source", "source_sha256", maintain_order=True).agg(_CUT_OFF.any().alias("cut_off"))
+    imported = rows.filter(pl.col("source_sha256").is_not_null())
+    return imported.group_by("source", "source_sha256", maintain_order=True).agg(_CUT_OFF.any().alias("cut_off"))
 
 
 def cut_off_sources(study: Study) -> set[str]:
-    """The sources of which the study holds only what was kept of a file that was cut off."""
+    """The sources whose rows in the study are all from a truncated file."""
     files = [imported_files(path) for path in _visits(study)]
     return set(pl.concat(files).filter("cut_off")["source"]) if files else set()
 
 
 def remove_replaced(study: Study) -> None:
-    """Remove the rows of files that were cut off and are in the study whole, too."""
+    """Remove the rows of truncated files if the whole file is in the study too."""
     by_shard = {path: imported_files(path) for path in _visits(study)}
-    whole = {source for files in by_shard.values() for source in files.filter(~pl.col("cut_off"))["source"]}
+    whole_sources = {source for files in by_shard.values() for source in files.filter(~pl.col("cut_off"))["source"]}
     for path, files in by_shard.items():
-        replaced = set(files.filter("cut_off")["source"]) & whole
+        replaced = set(files.filter("cut_off")["source"]) & whole_sources
         if replaced and all(is_usable(study, table, path.stem) for table in _TABLES):
             _remove(study, path, replaced)
 
@@ -57,9 +57,9 @@ def _visits(study: Study) -> list[Path]:
 
 
 def _remove(study: Study, visits: Path, sources: set[str]) -> None:
-    """Remove the cut off files of these sources from a shard of each table, from visits last."""
+    """Remove the rows of truncated files of these sources from a shard of each table, from visits last."""
     rows = read_shard(study, "visits", visits)
     removed = rows.filter(pl.col("source").is_in(list(sources)) & _CUT_OFF)["visit_id"].implode()
     for table in _TABLES:
-        held = read_shard(study, table, shard_path(study, table, visits.stem))
-        write_shard(study, table, visits.stem, held.filter(~pl.col("visit_id").is_in(removed)))
+        visit_rows = read_shard(study, table, shard_path(study, table, visits.stem))
+        write_shard(study, table, visits.stem, visit_rows.filter(~pl.col("visit_id").is_in(removed)))

@@ -20,9 +20,9 @@ import zstandard
 
 from originset.data.errors import InputError, UsageError
 
-# The largest HAR seen in the wild is some 300 MB; this bounds what one file can make us allocate.
+# The largest known HAR is some 300 MB; this limits the memory that one file can take.
 MAX_BYTES = 1 << 30
-# HARs shrink to a fortieth at most. What grows by more than this factor, and beyond this size, was made to.
+# HARs are compressed to a fortieth at most. A larger factor, beyond this size, is an attack.
 MAX_GROWTH = 500
 MIN_SUSPECT = 64 << 20
 MAX_MEMBERS = 1_000_000
@@ -55,7 +55,7 @@ class HarFile:
 
 @dataclass(frozen=True, slots=True)
 class HarText:
-    """One HAR's text; of a file whose compression broke off, as much as could be unpacked."""
+    """One HAR's text; of a truncated compressed file, as much as could be unpacked."""
 
     source: str
     text: bytes
@@ -63,37 +63,37 @@ class HarText:
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """A file that holds rows of HTTP Archive's tables, not a HAR."""
+    """A file with rows of HTTP Archive's tables, which is not a HAR."""
 
     file: HarFile
 
 
 def find_files(paths: Sequence[Path]) -> list[HarFile]:
-    """The files to read, each once, in a stable order. ``-`` is stdin; a path that does not exist may be a pattern.
+    """The files to read, each once, in a stable order. ``-`` is stdin; a path that does not exist can be a pattern.
 
     Raises:
         UsageError: a path does not exist, and matches nothing; or a folder has no file that may be meant.
     """
-    found: dict[Path, HarFile] = {}
+    files_by_path: dict[Path, HarFile] = {}
     for path in paths:
         if str(path) == STDIN:
-            found.setdefault(path, HarFile(path, STDIN))
+            files_by_path.setdefault(path, HarFile(path, STDIN))
             continue
-        for named in [path] if path.exists() else _matches(path):
-            whole = Path(os.path.realpath(named))  # unlike resolve, it takes a link that leads to itself
-            if not named.is_dir():
-                found.setdefault(whole, HarFile(whole, named.name))
+        for path_or_match in [path] if path.exists() else _matches(path):
+            real_path = Path(os.path.realpath(path_or_match))  # unlike resolve, it takes a link that leads to itself
+            if not path_or_match.is_dir():
+                files_by_path.setdefault(real_path, HarFile(real_path, path_or_match.name))
                 continue
-            within = _files_within(whole)
+            within = _files_within(real_path)
             if not within:
                 raise UsageError(f"{path} holds no file that is named like a HAR")
             for file in within:
-                found.setdefault(file.path, file)
-    return list(found.values())
+                files_by_path.setdefault(file.path, file)
+    return list(files_by_path.values())
 
 
 def _files_within(folder: Path) -> list[HarFile]:
-    """The files of a folder that may be meant, in order; links that lead nowhere too, to be refused by their names."""
+    """The files of a folder that can be HARs, in order; also dangling links, which are refused by name."""
     files = []
     for path in sorted(folder.rglob("*")):
         name = path.name.lower()
@@ -112,7 +112,7 @@ def _matches(pattern: Path) -> list[Path]:
 
 
 def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
-    """The HARs of a file: one, or a zip archive's many; an error in the place of one that fails.
+    """The HARs of a file, or of all files in a zip archive; an InputError in place of one that fails.
 
     Nothing for a ``maybe`` file that does not begin like a HAR or a table's row.
     """
@@ -121,7 +121,7 @@ def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
             yield from _stdin()
             return
         with file.path.open("rb") as opened:
-            yield from _read(opened, file, file.path.stat().st_size)
+            yield from _hars_of_stream(opened, file, file.path.stat().st_size)
     except OSError as error:
         yield InputError(file.source, "unreadable", f"cannot be read ({error.strerror or error})")
     except InputError as error:
@@ -129,16 +129,16 @@ def read_texts(file: HarFile) -> Iterator[HarText | ExportFile | InputError]:
 
 
 def _stdin() -> Iterator[HarText | ExportFile | InputError]:
-    """What is piped in has no path: its content gives it one, so that the same again is the same."""
+    """Stdin, with a path made from its content, so that the same content is the same source."""
     content = _bounded(sys.stdin.buffer, STDIN)
     source = f"stdin-{hashlib.sha256(content).hexdigest()[:16]}"
-    for found in _read(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
-        if isinstance(found, ExportFile):
+    for har in _hars_of_stream(io.BytesIO(content), HarFile(Path(STDIN), source), len(content)):
+        if isinstance(har, ExportFile):
             raise InputError(source, "not-har", "rows of a table are read from files; name the file")
-        yield found
+        yield har
 
 
-def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | ExportFile | InputError]:
+def _hars_of_stream(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | ExportFile | InputError]:
     beginning = opened.read(4)
     opened.seek(0)
     if beginning == b"PAR1":
@@ -152,7 +152,7 @@ def _read(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarText | Expo
 
 
 def open_unpacked(opened: BinaryIO) -> IO[bytes]:
-    """A stream of the content, whatever it is packed in."""
+    """A stream of the unpacked content, of any supported compression."""
     opened.seek(0)
     beginning = opened.read(4)
     opened.seek(0)
@@ -202,11 +202,11 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
 
 
 def _members_or_none(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
-    found = False
+    has_members = False
     for member in _members(opened, source):
-        found = True
+        has_members = True
         yield member
-    if not found:
+    if not has_members:
         yield InputError(source, "no-har", "no HAR is in this archive")
 
 
@@ -244,7 +244,7 @@ def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
 
 
 def _told_size(opened: BinaryIO) -> int:
-    """What zstandard's first frame says that it holds; 0 if it does not, or is none."""
+    """The content size in zstandard's first frame; 0 if it has none, or the file is not zstandard."""
     place = opened.tell()
     opened.seek(0)
     try:
@@ -262,14 +262,14 @@ def _bounded(file: IO[bytes], source: str, packed: int | None = None, expected: 
 
 
 def _gather(file: IO[bytes], source: str, packed: int | None, parts: list[bytes], expected: int = 0) -> None:
-    """All of a stream, which may claim to hold more than anybody has, into ``parts``.
+    """Read a stream of any size into ``parts``, up to a limit.
 
     ``expected``: its size, if something tells it: then it is one part, and need not be copied.
 
     Raises:
         InputError: it is longer than a HAR can be, or than what was packed can have become.
     """
-    # read1 gives what there is before it stumbles; read would take the last megabyte with it.
+    # read1 returns what there is before an error; read would lose the last megabyte.
     read = getattr(file, "read1", file.read)
     size = 0
     bound = MAX_BYTES if packed is None else max(MIN_SUSPECT, packed * MAX_GROWTH)

@@ -43,7 +43,7 @@ _COLUMNS = ("date", "client", "page", "is_root_page", "root_page", "rank", "url"
 
 
 class ExportRow(msgspec.Struct, kw_only=True, gc=False):
-    """What is read of a row; JSON exports write numbers as text, and may hold the payload as JSON instead of text."""
+    """The fields of a row; JSON exports have numbers as text, and the payload as text or as JSON."""
 
     date: str | None = None
     client: str | None = None
@@ -57,7 +57,7 @@ class ExportRow(msgspec.Struct, kw_only=True, gc=False):
 
 
 class _SpilledRow(msgspec.Struct, kw_only=True, array_like=True, gc=False):
-    """A row on its way through a temporary file: an entry, or a page."""
+    """A row in a temporary file: an entry or a page."""
 
     key: tuple[str, str, str]
     digest: bytes
@@ -102,12 +102,12 @@ def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> 
     try:
         for number, row in enumerate(_read_rows(file), 1):
             try:
-                kept = _kept_row(row, f"{file.source}#{number}")
+                spilled_row = _kept_row(row, f"{file.source}#{number}")
             except InputError as error:
                 summary.refused.append(error)
                 continue
-            encoded = _encoder.encode(kept)
-            part = parts[zlib.crc32("\0".join(kept.key).encode()) % len(parts)]
+            encoded = _encoder.encode(spilled_row)
+            part = parts[zlib.crc32("\0".join(spilled_row.key).encode()) % len(parts)]
             part.write(len(encoded).to_bytes(4, "big") + encoded)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
         detail = f"cut off or damaged after row {number}; the rows before it are kept ({error})"
@@ -141,7 +141,7 @@ def _parquet_rows(file: HarFile) -> Iterator[dict[str, object]]:
 
 
 def _row_of(values: dict[str, object]) -> ExportRow:
-    """A row of Parquet, whose payload may be text, bytes or a structure."""
+    """A row of Parquet, whose payload can be text, bytes or a struct."""
     payload, date = values.pop("payload"), values.pop("date", None)
     row = msgspec.convert(values, ExportRow, strict=False)
     row.date = None if date is None else str(date)
@@ -179,8 +179,8 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _SpilledRow:
 def _import_part(part: BinaryIO, importer: Importer) -> None:
     pages: dict[tuple[str, str, str], list[_SpilledRow]] = {}
     while size := part.read(4):
-        kept = _kept.decode(part.read(int.from_bytes(size, "big")))
-        pages.setdefault(kept.key, []).append(kept)
+        spilled_row = _kept.decode(part.read(int.from_bytes(size, "big")))
+        pages.setdefault(spilled_row.key, []).append(spilled_row)
     for key in sorted(pages):
         for root, rows in _visits(pages.pop(key)):
             requests = sorted((row for row in rows if row.entry is not None), key=lambda row: (row.index, row.digest))
@@ -193,7 +193,7 @@ def _import_part(part: BinaryIO, importer: Importer) -> None:
 
 
 def _visits(rows: list[_SpilledRow]) -> Iterator[tuple[str | None, list[_SpilledRow]]]:
-    """The rows of an address by visit: one that is a root page and linked from others is visited for each of them.
+    """The rows of a URL by visit: a root page that other pages link to is visited for each of them.
 
     With them the root that it was reached from, where it is another page and there are several.
     """
@@ -216,17 +216,17 @@ def _visit(
     page = of_page.page if of_page is not None and of_page.page is not None else Page()
     page.address = address
     browser, version = named_browser(page.browser, page.browser_version)
-    told = of_page or rows[0]
+    page_rows = of_page or rows[0]
     return VisitFacts(
         visit_id=import_visit_id(source, 0),
         source=source,
-        # Whatever the order of the rows, and whichever files they came in, the same rows are the same page.
+        # The same rows are the same page, in any order and from any files.
         sha256=hashlib.sha256(b"".join(sorted(row.digest for row in rows))).hexdigest(),
         recorder=WEBPAGETEST,
         browser=browser,
         browser_version=version,
         page=page,
-        rank=told.rank,
+        rank=page_rows.rank,
         profile=client or None,
-        page_kind=None if told.is_root_page is None else "landing" if told.is_root_page else "internal",
+        page_kind=None if page_rows.is_root_page is None else "landing" if page_rows.is_root_page else "internal",
     )

@@ -25,7 +25,7 @@ from originset.data.errors import InputError
 from originset.data.studies.shards import IMPORT, write_shard
 from originset.data.studies.study import Study
 
-# What a shard holds at most, so that memory does not grow with the number of files.
+# The largest size of a shard, so that memory does not grow with the number of files.
 _ENTRIES = 100_000
 _BYTES = 256 << 20
 
@@ -35,7 +35,7 @@ TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "cer
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """``keep_secrets``: addresses stay as they are. ``keep_files``: a copy of each file is kept below the study."""
+    """``keep_secrets``: URLs stay as they are. ``keep_files``: a copy of each file is kept below the study."""
 
     keep_secrets: bool = False
     keep_files: bool = False
@@ -43,7 +43,7 @@ class ImportSettings:
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What the recorder of one file cannot know, or what is wrong with the recording: words of ``visits.quality``."""
+    """The limits of one file's recording: words of ``visits.quality``."""
 
     source: str
     recorder: str
@@ -63,7 +63,6 @@ class ImportSummary:
     already: int = 0
     visits: int = 0
     requests: int = 0
-    bytes_read: int = 0
     same_content: int = 0
     pages_without_requests: int = 0
     refused: list[InputError] = field(default_factory=list)
@@ -75,14 +74,13 @@ class ImportSummary:
     lost: list[str] = field(default_factory=list)
 
     def add(self, other: ImportSummary) -> None:
-        """Take over what another process did."""
+        """Add the summary of another process."""
         for name in (
             "files",
             "imported",
             "already",
             "visits",
             "requests",
-            "bytes_read",
             "pages_without_requests",
         ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -110,19 +108,18 @@ class Importer:
         self._bytes = 0
 
     def read(self, file: HarFile) -> None:
-        """Take all HARs of a file; rows of HTTP Archive's tables are only noted."""
-        for found in read_texts(file):
-            if isinstance(found, ExportFile):
-                self.summary.exports.append(found.file)
+        """Read all HARs of a file; a file with rows of HTTP Archive's tables is only added to ``summary.exports``."""
+        for har in read_texts(file):
+            if isinstance(har, ExportFile):
+                self.summary.exports.append(har.file)
                 continue
             self.summary.files += 1
-            if isinstance(found, InputError):
-                self.summary.refused.append(found)
+            if isinstance(har, InputError):
+                self.summary.refused.append(har)
             else:
-                self._take(found)
+                self._take(har)
 
     def _take(self, har: HarText) -> None:
-        self.summary.bytes_read += len(har.text)
         sha256 = hashlib.sha256(har.text).hexdigest()
         if not self._is_new(har.source, sha256, har.text):
             return
@@ -138,7 +135,7 @@ class Importer:
         self._note(har.source, sha256, taken.recorder, len(har.text))
 
     def take_log(self, log: Log, visit: VisitFacts) -> None:
-        """Take one page of HTTP Archive's."""
+        """Add one page of HTTP Archive's tables."""
         self.summary.files += 1
         sha256 = visit.sha256 or ""
         if not self._is_new(visit.source, sha256):
@@ -149,12 +146,12 @@ class Importer:
         self._note(visit.source, sha256, visit.recorder, 1000 * len(log.entries))
 
     def _is_new(self, source: str, sha256: str, text: bytes | None = None) -> bool:
-        """Whether it is to be taken: its path is not in the study, or was cut off there, and this file is whole."""
-        known = self._known.get(source)
-        if known == sha256:
+        """Whether to import it: its path is not in the study, or only truncated, and this file is whole."""
+        known_sha256 = self._known.get(source)
+        if known_sha256 == sha256:
             self.summary.already += 1
             return False
-        if known is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):
+        if known_sha256 is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):
             return True
         detail = "another file of this path is in the study already; rename it or its folder"
         self.summary.refused.append(InputError(source, "path-taken", detail))
@@ -178,7 +175,7 @@ class Importer:
             self.write()
 
     def write(self) -> None:
-        """Write what has been read, if anything."""
+        """Write the rows that were read, if any."""
         if not self._sources:
             return
         name = IMPORT + hashlib.sha256(json.dumps(self._sources).encode()).hexdigest()[:16]
@@ -222,10 +219,10 @@ def _limits(tables: dict[str, pl.DataFrame]) -> list[FileLimits]:
         pl.col("inferred").fill_null(value=False).any(),
         pl.col("quality").filter(pl.col("error").ne_missing("empty")).alias("pages"),
     )
-    found = []
+    limits_of_files = []
     for source, recorder, by_socket, pages in of_files.iter_rows():
         words = [set(page) for page in pages]
-        # A recorder cannot tell what none of its file's pages tell; the rest is true of a file if it is of a page.
+        # What the recorder cannot know is missing on all pages; other limits of one page are limits of the file.
         limits = set().union(*words) - {word for word in _UNTOLD if not all(word in page for page in words)}
-        found.append(FileLimits(source, recorder, by_socket, tuple(sorted(limits))))
-    return found
+        limits_of_files.append(FileLimits(source, recorder, by_socket, tuple(sorted(limits))))
+    return limits_of_files

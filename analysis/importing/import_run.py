@@ -19,7 +19,7 @@ from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_p
 from originset.data.studies.study import Study
 
 _REJECTS = "imports"
-# What one process is given at a time: as much as makes a shard, then less and less, so that all end together.
+# The size of a process's share: first as much as a shard, then less and less, so that all end at about the same time.
 _SHARE_BYTES = 256 << 20
 _LEAST_SHARE_BYTES = 32 << 20
 _SHARES_EACH = 3
@@ -47,7 +47,7 @@ def import_hars(
     files = find_files(paths)
     _remove_left_over(study)
     remove_replaced(study)
-    known, damaged = _known(study)
+    known_sources, damaged = _imported_sources(study)
     summary = ImportSummary()
     files = _one_per_source(files, summary)
     sizes = {file: _size(file) for file in files}
@@ -62,10 +62,10 @@ def import_hars(
 
     shares = list(_shares(files, sizes, jobs))
     if jobs <= 1 or len(shares) <= 1:
-        summary.add(import_files(study, files, dict(known), settings, lambda file: advance([file])))
+        summary.add(import_files(study, files, dict(known_sources), settings, lambda file: advance([file])))
     else:
-        of_file = _known_by_file(known, files)
-        calls = [(study, share, _known_of(of_file, share), settings) for share in shares]
+        of_file = _known_by_file(known_sources, files)
+        calls = [(study, share, _known_of_share(of_file, share), settings) for share in shares]
         given_up: list[list[HarFile]] = []
         for part, number in run_in_processes(jobs, import_files, calls):
             if isinstance(part, ProcessEnded):
@@ -74,22 +74,22 @@ def import_hars(
                 summary.add(part)
                 advance(shares[number])
         for share in given_up:
-            summary.add(_import_in_halves(study, share, known, settings))
+            summary.add(_import_in_halves(study, share, known_sources, settings))
             advance(share)
     if summary.exports:
-        known |= summary.sources
-        summary.add(import_exports(study, summary.exports, known, settings, progress))
-    summary.same_content = _same_content(summary.sources, known)
+        known_sources |= summary.sources
+        summary.add(import_exports(study, summary.exports, known_sources, settings, progress))
+    summary.same_content = _same_content(summary.sources, known_sources)
     remove_replaced(study)
     _write_rejects(study, summary)
-    summary.lost = _settle(study, damaged, known | summary.sources)
+    summary.lost = _settle(study, damaged, known_sources | summary.sources)
     return summary
 
 
 def _import_in_halves(
     study: Study, files: list[HarFile], known: dict[str, str], settings: ImportSettings
 ) -> ImportSummary:
-    """Import files that ended the process that read them: all but those that end one by themselves.
+    """Import files whose process crashed: all but those that crash a process by themselves.
 
     ``known`` is what was in the study before any of these files was read.
     """
@@ -104,7 +104,7 @@ def _import_in_halves(
     summary = ImportSummary()
     of_file = _known_by_file(known, files)
     for half in (files[: len(files) // 2], files[len(files) // 2 :]):
-        part = run_in_own_process(import_files, (study, half, _known_of(of_file, half), settings))
+        part = run_in_own_process(import_files, (study, half, _known_of_share(of_file, half), settings))
         summary.add(_import_in_halves(study, half, known, settings) if isinstance(part, ProcessEnded) else part)
     return summary
 
@@ -125,12 +125,12 @@ def _shares(files: list[HarFile], sizes: dict[HarFile, int], jobs: int) -> Itera
         yield share
 
 
-def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+def _imported_sources(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """What the study holds, SHA-256 by source; beside it the same of each shard of which a table is damaged.
 
     What such a shard held is read again if it is among the files. What a damaged shard of ``visits`` held is not known.
     """
-    known: dict[str, str] = {}
+    known_sources: dict[str, str] = {}
     damaged: dict[str, dict[str, str]] = {}
     for path in shard_paths(study, "visits"):
         if not path.stem.startswith(IMPORT):
@@ -139,8 +139,8 @@ def _known(study: Study) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         if _is_damaged(study, path.stem):
             damaged[path.stem] = sources
         else:
-            known |= sources
-    return known, damaged
+            known_sources |= sources
+    return known_sources, damaged
 
 
 def _sources(visits: Path) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _is_damaged(study: Study, shard: str) -> bool:
 
 
 def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, str]) -> list[str]:
-    """Remove damaged shards whose files are in the study again, and say what is still to be imported again."""
+    """Remove damaged shards whose files are in the study again; returns the sources to be imported again."""
     lost: list[str] = []
     for shard, sources in damaged.items():
         if not _is_damaged(study, shard):
@@ -163,30 +163,30 @@ def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, s
         missing = [source for source in sources if source not in known] if sources else [f"those of {visits}"]
         lost += missing
         if not missing:
-            # That of visits first: the others are then left over, if this is where it ends.
+            # visits first: if the process ends here, the other shards are known to be left over.
             for table in reversed(TABLES_WRITTEN):
                 shard_path(study, table, shard).unlink(missing_ok=True)
     return lost
 
 
-def _known_of(of_file: dict[str, dict[str, str]], share: list[HarFile]) -> dict[str, str]:
+def _known_of_share(of_file: dict[str, dict[str, str]], share: list[HarFile]) -> dict[str, str]:
     return {name: sha for file in share for name, sha in of_file.get(file.source, {}).items()}
 
 
 def _known_by_file(known: dict[str, str], files: list[HarFile]) -> dict[str, dict[str, str]]:
-    """What is known of each file, an archive's members included: no process needs to be told of all others."""
+    """The known sources of each file, an archive's members included, so that a process gets only those of its files."""
     sources = {file.source for file in files}
-    found: dict[str, dict[str, str]] = {}
+    by_file: dict[str, dict[str, str]] = {}
     for source, sha256 in known.items():
         file = STDIN if source.startswith(f"stdin{STDIN}") else source
         while file and file not in sources:
             file = file.rpartition("/")[0]
-        found.setdefault(file, {})[source] = sha256
-    return found
+        by_file.setdefault(file, {})[source] = sha256
+    return by_file
 
 
 def _one_per_source(files: list[HarFile], summary: ImportSummary) -> list[HarFile]:
-    """Files whose sources differ: two of one name from two folders would be one in the study."""
+    """Files with different sources: two files with the same source would be one in the study."""
     first: dict[str, HarFile] = {}
     for file in files:
         if first.setdefault(file.source, file) is not file:
@@ -204,28 +204,28 @@ def _size(file: HarFile) -> int:
 
 
 def _same_content(imported: dict[str, str], known: dict[str, str]) -> int:
-    """How many of the imported files hold what another source in the study holds."""
+    """How many of the imported files have the same content as another source in the study."""
     before = {sha256 for source, sha256 in known.items() if source not in imported}
     new = list(imported.values())
     return len(new) - len(set(new) - before)
 
 
 def _remove_left_over(study: Study) -> None:
-    whole = {path.name for path in shard_paths(study, "visits")}
+    visit_shards = {path.name for path in shard_paths(study, "visits")}
     for table in TABLES_WRITTEN:
         for path in shard_paths(study, table):
-            if path.stem.startswith(IMPORT) and path.name not in whole:
+            if path.stem.startswith(IMPORT) and path.name not in visit_shards:
                 path.unlink()
 
 
 def _write_rejects(study: Study, summary: ImportSummary) -> None:
-    """One shard for all imports: a source refused again has its latest reason, one imported since has none."""
+    """One shard for all imports: a refused source has its latest reason, and is removed once it is imported."""
     rows = reject_rows([*summary.refused, *summary.cut_off]).unique("source", keep="first", maintain_order=True)
     path = shard_path(study, "rejects", _REJECTS)
     if is_usable(study, "rejects", _REJECTS):
         earlier = read_shard(study, "rejects", path)
-        settled = pl.col("source").is_in(list(summary.sources))
-        rows = pl.concat([rows, earlier.filter(~settled)]).unique("source", keep="first", maintain_order=True)
+        is_imported = pl.col("source").is_in(list(summary.sources))
+        rows = pl.concat([rows, earlier.filter(~is_imported)]).unique("source", keep="first", maintain_order=True)
     elif rows.is_empty() and not path.exists():
         return
     write_shard(study, "rejects", _REJECTS, rows)

@@ -20,7 +20,7 @@ from originset.data.studies.study import Study
 
 
 def kept_path(study: Study, sha256: str) -> Path:
-    """Where the copy of a file lies."""
+    """The path of the copy of a file."""
     return study.root / "files" / sha256[:2] / f"{sha256}.har.zst"
 
 
@@ -28,8 +28,8 @@ def keep_file(study: Study, text: bytes, source: str, sha256: str, *, keep_secre
     """Keep a copy of a HAR, as it is if secrets are kept."""
     if not keep_secrets:
         text = msgspec.json.encode({"log": _redacted(decode_whole_entries(text, source)[0])})
-    with replacing(kept_path(study, sha256), private=True, below=study.root) as beside:
-        beside.write_bytes(zstandard.compress(text, 3))
+    with replacing(kept_path(study, sha256), private=True, below=study.root) as temporary:
+        temporary.write_bytes(zstandard.compress(text, 3))
 
 
 def _redacted(log: Log) -> Log:
@@ -63,7 +63,7 @@ def _url(text: str | None) -> str | None:
 
 
 def _title(text: str | None) -> str | None:
-    """A title that is an address; any other is what a page says of its visitor."""
+    """A title if it is a URL; other titles can have facts on the visitor."""
     return text if text and text.startswith(("http://", "https://")) else None
 
 

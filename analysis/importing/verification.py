@@ -31,7 +31,7 @@ _TOLERANCE_MS = 1.5
 
 @dataclass
 class Verification:
-    """How far the two readers agree. A line names file, page, entry and field."""
+    """The differences between the two readers. Each line names file, page, entry and field."""
 
     files: int = 0
     pages: int = 0
@@ -41,21 +41,21 @@ class Verification:
 
     def failed(self, source: str, what: str, error: Exception) -> None:
         """Note that haralyzer raised."""
-        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        self.failed_on.setdefault((what, said), Counter())[source] += 1
+        message = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        self.failed_on.setdefault((what, message), Counter())[source] += 1
 
     @property
     def failures(self) -> list[str]:
-        """Each kind of failure with how often and where it came, the most frequent first."""
+        """Each kind of failure with its number and places, the most frequent first."""
         kinds = sorted(self.failed_on.items(), key=lambda kind: -kind[1].total())
         return [
-            f"{what}: {said} ({files.total()} times in {len(files)} files, first {next(iter(files))})"
-            for (what, said), files in kinds
+            f"{what}: {message} ({files.total()} times in {len(files)} files, first {next(iter(files))})"
+            for (what, message), files in kinds
         ]
 
 
 def verify_import(study: Study, paths: Sequence[Path], progress: Progress) -> Verification:
-    """Compare what a study holds of files with what haralyzer reads in them; files that it does not hold are left out.
+    """Compare the rows of files in a study with what haralyzer reads in them; other files are left out.
 
     Raises:
         UsageError: a path does not exist.
@@ -65,13 +65,13 @@ def verify_import(study: Study, paths: Sequence[Path], progress: Progress) -> Ve
     task = progress.add_task(
         "haralyzer", total=sum(file.path.stat().st_size for file in files), files=0, all_files=len(files)
     )
-    for number, some in enumerate(_chunks(files)):
-        texts = [found for file in some for found in read_texts(file) if isinstance(found, HarText)]
-        held = _held(study, [text.source for text in texts])
+    for number, chunk in enumerate(_chunks(files)):
+        texts = [har for file in chunk for har in read_texts(file) if isinstance(har, HarText)]
+        imported_requests = _imported_requests(study, [text.source for text in texts])
         for text in texts:
-            if text.source in held:
-                _compare_file(text, held[text.source], result)
-        size = sum(file.path.stat().st_size for file in some)
+            if text.source in imported_requests:
+                _compare_file(text, imported_requests[text.source], result)
+        size = sum(file.path.stat().st_size for file in chunk)
         progress.update(task, advance=size, files=min(len(files), (number + 1) * _FILES_AT_ONCE))
     return result
 
@@ -81,18 +81,18 @@ def _chunks(files: list[HarFile]) -> Iterator[list[HarFile]]:
         yield files[start : start + _FILES_AT_ONCE]
 
 
-def _held(study: Study, sources: list[str]) -> dict[str, list[pl.DataFrame]]:
+def _imported_requests(study: Study, sources: list[str]) -> dict[str, list[pl.DataFrame]]:
     """The requests of each file, page by page in the file's order; truncated files are left out."""
     visits = (
         scan(study, "visits").filter(pl.col("source").is_in(sources)).select("visit_id", "source", "quality").collect()
     )
-    whole = visits.filter(~pl.col("quality").list.contains("truncated"))
-    requests = scan(study, "requests").filter(pl.col("visit_id").is_in(whole["visit_id"].to_list())).collect()
+    whole_visits = visits.filter(~pl.col("quality").list.contains("truncated"))
+    requests = scan(study, "requests").filter(pl.col("visit_id").is_in(whole_visits["visit_id"].to_list())).collect()
     by_visit = {key[0]: rows.sort("request_id") for key, rows in requests.group_by("visit_id")}
-    held: dict[str, list[pl.DataFrame]] = {}
-    for visit_id, source in whole.select("visit_id", "source").iter_rows():
-        held.setdefault(source, []).append(by_visit.get(visit_id, requests.clear()))
-    return held
+    requests_by_source: dict[str, list[pl.DataFrame]] = {}
+    for visit_id, source in whole_visits.select("visit_id", "source").iter_rows():
+        requests_by_source.setdefault(source, []).append(by_visit.get(visit_id, requests.clear()))
+    return requests_by_source
 
 
 def _compare_file(text: HarText, pages: list[pl.DataFrame], result: Verification) -> None:
@@ -132,8 +132,8 @@ def _compare_page(source: str, page: int, ours: pl.DataFrame, entries: list[HarE
         if not rows:
             result.differences.append(f"{what}: {redact_url(entry.url)} is not in the study")
             continue
-        theirs = _read(source, entry, result)
-        # Of several requests for one URL, which a study has in the order of their start, the one that is most alike.
+        theirs = _values_read(source, entry, result)
+        # Of several requests for one URL, which a study has in the order of their start, the most similar one.
         row = min(rows, key=lambda row: sum(not _same_value(row[name], value) for name, value in theirs.items()))
         rows.remove(row)
         for name, value in theirs.items():
@@ -141,8 +141,8 @@ def _compare_page(source: str, page: int, ours: pl.DataFrame, entries: list[HarE
                 result.differences.append(f"{what} {name}: {row[name]}, haralyzer {value}")
 
 
-def _read(source: str, entry: HarEntry, result: Verification) -> dict[str, Any]:
-    """What haralyzer reads of an entry, by column; without what it fails on or does not know."""
+def _values_read(source: str, entry: HarEntry, result: Verification) -> dict[str, Any]:
+    """What haralyzer reads of an entry, by column; columns that it fails on or does not know are left out."""
     read = {}
     for name, reader in _FIELDS.items():
         try:
@@ -158,7 +158,7 @@ def _status(entry: HarEntry) -> int | None:
 
 
 def _bytes(entry: HarEntry) -> int | None:
-    """Transferred, as far as haralyzer's two sizes tell: both must be there."""
+    """The transferred size: the sum of haralyzer's two sizes; None if one is missing."""
     if entry.response.raw_entry.get("_transferSize") is not None or entry.raw_entry.get("_transferSize") is not None:
         return None
     headers, body = entry.response.headersSize, entry.response.bodySize

@@ -20,13 +20,13 @@ from originset.data.studies.rounds import round_entries
 from originset.data.studies.shards import IMPORT, read_shard, scan, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
 
-# One row a certificate, whoever saw it: these have no visit to be chosen by.
+# Tables with one row for each certificate: these rows belong to no visit.
 _OF_NO_VISIT = ("certificates", "certificate_names")
 
 
 @dataclass
 class MergeSummary:
-    """``visits_in_both`` were kept as they were in the study that is merged into, or in the first that had them."""
+    """What a merge did. ``visits_in_both`` keep the rows of the target, or of the first source that has them."""
 
     captures: int = 0
     imported_visits: int = 0
@@ -35,7 +35,7 @@ class MergeSummary:
 
 
 def merge_studies(study: Study, sources: Sequence[Study], progress: Progress) -> MergeSummary:
-    """Bring what other studies hold into one that the caller holds (:meth:`Study.changing`).
+    """Merge other studies into one that the caller has locked (:meth:`Study.changing`).
 
     The sources are read only. Captures are linked where the file system can, else copied, or put into the S3 storage
     where the study keeps its own; a symbolic link among them is left out, since it may lead anywhere. Tables and models
@@ -57,9 +57,9 @@ def merge_studies(study: Study, sources: Sequence[Study], progress: Progress) ->
     summary = MergeSummary()
     task = progress.add_task("merge", total=len(sources))
     for source in sources:
-        new, known, links = merge_captures(target, source)
+        new, already_there, links = merge_captures(target, source)
         summary.captures += new
-        summary.visits_in_both += known
+        summary.visits_in_both += already_there
         summary.links_left_out += links
         _imports(study, source, summary)
         live_answers.merge_answers(study, source)
@@ -73,10 +73,10 @@ def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
     imports = [path for path in shard_paths(source, "visits") if path.stem.startswith(IMPORT)]
     if not imports:
         return
-    known = scan(study, "visits").select("visit_id").collect()
+    known_visits = scan(study, "visits").select("visit_id").collect()
     for path in imports:
         visits = read_shard(source, "visits", path)
-        new = visits.join(known, on="visit_id", how="anti")
+        new = visits.join(known_visits, on="visit_id", how="anti")
         summary.visits_in_both += visits.height - new.height
         if new.is_empty():
             continue
@@ -86,7 +86,7 @@ def _imports(study: Study, source: Study, summary: MergeSummary) -> None:
             rows = new if table == "visits" else _rows(source, table, path.stem, new)
             if rows is not None:
                 write_shard(study, table, shard, rows)
-        known = pl.concat([known, new.select("visit_id")])
+        known_visits = pl.concat([known_visits, new.select("visit_id")])
         summary.imported_visits += new.height
 
 
@@ -99,7 +99,7 @@ def _rows(source: Study, table: str, shard: str, visits: pl.DataFrame) -> pl.Dat
 
 
 def _new_name(study: Study, path: Path) -> str:
-    """The shard's own name, unless another has it here."""
+    """The shard's own name, or another one if the target has a shard of this name."""
     if not shard_path(study, "visits", path.stem).exists():
         return path.stem
     with open(open_regular(path.parent, path.name), "rb") as file:  # noqa: PTH123 - it is open already
@@ -113,7 +113,7 @@ def _ledger(study: Study, source: Study) -> None:
 
 
 def _manifest(study: Study, sources: Sequence[Study]) -> None:
-    """Each source's facts as they are, so that what was crawled how, where and from which list is not lost."""
+    """The facts of each source's manifest, unchanged: how and where it was crawled, and from which list."""
     manifest = study.manifest()
     merged = list(manifest.get("merged", []))
     rounds = round_entries(manifest)

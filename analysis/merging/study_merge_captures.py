@@ -34,7 +34,7 @@ _PART = 1024
 
 
 class _Folder:
-    """A folder that captures come into. What brings one says whether it was still there."""
+    """A folder as the target of captures. Methods that add one return whether the source still had it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class _Folder:
         try:
             return stat_regular(self._folder, *name.split("/")) is not None
         except NotRegularError:
-            # A link in a capture's place is replaced, but no folder that is one is written to.
+            # A link in place of a capture is replaced, but nothing is written to a folder that is a link.
             return False
 
     def copy(self, visit_id: str, bucket: BucketStore) -> bool:
@@ -59,8 +59,8 @@ class _Folder:
             if status.st_size > MAX_BYTES:
                 raise _too_large(source, name)
             # A capture is never written to, only replaced by rename: two studies of one user may share the file.
-            alone = status.st_uid == os.geteuid() and not status.st_mode & 0o077
-            if not (alone and self._link(name, source)):
+            is_private = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+            if not (is_private and self._link(name, source)):
                 self._copy(name, file, source)
         return True
 
@@ -74,7 +74,10 @@ class _Folder:
         return True
 
     def _copy(self, name: str, file: BinaryIO, source: Path) -> None:
-        with replacing(self._folder / name, private=True, below=self._folder) as beside, beside.open("wb") as copy:
+        with (
+            replacing(self._folder / name, private=True, below=self._folder) as temporary,
+            temporary.open("wb") as copy,
+        ):
             while part := _read(file, source / name):
                 copy.write(part)
 
@@ -92,11 +95,11 @@ def _too_large(captures: Path, name: str) -> StudyError:
 
 
 class _Bucket:
-    """Storage that captures come into; what is in it is asked once."""
+    """S3 storage as the target of captures; its content is listed once."""
 
     def __init__(self, store: BucketStore) -> None:
         self._store = store
-        self._there = {_name(kept.visit_id) for kept in store.captures()}
+        self._there = {_name(stored.visit_id) for stored in store.captures()}
 
     def has(self, name: str) -> bool:
         return name in self._there
@@ -122,47 +125,47 @@ Target = _Folder | _Bucket
 
 
 def target_of(study: Study) -> Target:
-    """Where captures that are merged into a study come."""
+    """The target of captures that are merged into a study."""
     bucket = bucket_of(study)
     return _Folder(captures_folder(study)) if bucket is None else _Bucket(bucket)
 
 
 def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
-    """Captures that are new in the target, those it had already, and links, which are left out.
+    """Copy captures into the target; returns how many are new, how many it had, and how many are links (left out).
 
     Raises:
         StudyError: something in the source's folder cannot be a capture.
         ClusterError: S3 storage is not reached or refuses.
     """
-    known = links = 0
+    already_there = links = 0
     bucket = bucket_of(source)
 
     def new() -> Iterator[Callable[[], bool]]:
-        nonlocal known, links
+        nonlocal already_there, links
         if bucket is not None:
-            for kept in bucket.captures():
-                if target.has(_name(kept.visit_id)):
-                    known += 1
+            for stored in bucket.captures():
+                if target.has(_name(stored.visit_id)):
+                    already_there += 1
                 else:
-                    yield partial(target.copy, kept.visit_id, bucket)
+                    yield partial(target.copy, stored.visit_id, bucket)
             return
         captures = captures_folder(source)
         top = list_folder(captures)
         links += sum(FOLDER.fullmatch(name) is not None for name in (*top.files, *top.others))
         for folder in filter(FOLDER.fullmatch, top.folders):
-            found = list_folder(captures, folder)
-            links += sum(NAME.fullmatch(name) is not None for name in (*found.folders, *found.others))
-            for name in (f"{folder}/{file}" for file in found.files if NAME.fullmatch(file)):
+            listing = list_folder(captures, folder)
+            links += sum(NAME.fullmatch(name) is not None for name in (*listing.folders, *listing.others))
+            for name in (f"{folder}/{file}" for file in listing.files if NAME.fullmatch(file)):
                 if target.has(name):
-                    known += 1
+                    already_there += 1
                 else:
                     yield partial(target.take, name, captures)
 
-    return _all_done(new()), known, links
+    return _all_done(new()), already_there, links
 
 
 def _all_done(calls: Iterator[Callable[[], bool]]) -> int:
-    """Make all calls, some of which wait for storage, several at once; how many brought something."""
+    """Run all calls, several at once, because some wait for storage; returns how many added a capture."""
     done = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while part := list(islice(calls, _PART)):

@@ -14,15 +14,15 @@ from originset.data.schema.study_tables import TABLES
 
 
 def address_kinds(addresses: pl.Series) -> pl.Series:
-    """``public``, ``private`` or ``bogon`` for each address: what the longest block of special_purpose.toml says.
+    """``public``, ``private`` or ``bogon`` for each address, by its longest block in special_purpose.toml.
 
     Raises:
         ValueError: something is NULL or no address.
     """
     prefixes, kinds = _special()
-    found = prefixes.find(addresses)
-    assert (found != NO_PREFIX).all(), "0.0.0.0/0 and ::/0 hold every address"  # noqa: S101 - no input can break it
-    return pl.Series("kind", kinds[found], dtype=pl.String)
+    positions = prefixes.find(addresses)
+    assert (positions != NO_PREFIX).all(), "0.0.0.0/0 and ::/0 hold every address"  # noqa: S101 - no input can break it
+    return pl.Series("kind", kinds[positions], dtype=pl.String)
 
 
 def address_rows(
@@ -30,7 +30,7 @@ def address_rows(
 ) -> pl.DataFrame:
     """Rows of ``addresses`` for distinct addresses in canonical text.
 
-    The table decides for private addresses too: one that somebody made for their own network knows them. An AS of a
+    The table is used for private addresses too, because somebody can have made it for their own network. An AS of a
     known provider (``provider_of``) belongs to the provider, whatever name a registry has for it: many have several.
     """
     distinct = addresses.drop_nulls().unique().sort().alias("ip")

@@ -35,7 +35,7 @@ def host_edges(
     at_edges = public.filter(pl.col("provider").is_not_null()).select("host", "provider")
     elsewhere = public.filter(pl.col("provider").is_null())
     without_network = providers.filter(pl.col("asns").list.len() == 0)
-    seen = pl.concat(
+    edges_of_hosts = pl.concat(
         [
             by_alias,
             at_edges,
@@ -50,7 +50,7 @@ def host_edges(
     ).unique()
     edges = pl.col("provider").filter(pl.col("provider") != ELSEWHERE).sort()
     return (
-        seen.group_by("host")
+        edges_of_hosts.group_by("host")
         .agg(edges.alias("edges"), pl.col("provider").n_unique().alias("places"))
         .filter(pl.col("edges").list.len() > 0)
         .select(
@@ -70,12 +70,12 @@ def _unexplained(located: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
 def _in_zones(aliases: pl.DataFrame, zones: pl.DataFrame) -> pl.DataFrame:
     """``host`` and ``provider`` where an alias is a zone or below one."""
     of_any = r"(?:^|\.)(" + "|".join(re.escape(zone) for zone in zones["zone"]) + r")\.?$"
-    found = aliases.select("host", pl.col("alias").str.extract(of_any).alias("zone")).drop_nulls()
-    return found.join(zones, on="zone").select("host", "provider").unique()
+    zones_of_hosts = aliases.select("host", pl.col("alias").str.extract(of_any).alias("zone")).drop_nulls()
+    return zones_of_hosts.join(zones, on="zone").select("host", "provider").unique()
 
 
 def _edges_of_addresses(addresses: pl.DataFrame) -> pl.DataFrame:
-    """``ip``, ``provider`` whose edge server is there and ``network_of``, the provider whose AS it is in; else NULL."""
+    """``ip``, ``provider`` (whose edge server has the address) and ``network_of`` (whose AS it is in), or NULL."""
     ranges = edge_ranges()
     networks = pl.Series([prefix.partition("/")[0] for prefix in ranges])
     place = Prefixes(networks, [int(prefix.partition("/")[2]) for prefix in ranges]).find(addresses["ip"])

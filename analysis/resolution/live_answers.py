@@ -28,7 +28,7 @@ from originset.data.studies.study import Study
 
 _PLACE = ["visit_id", "host", "server_ip", "port"]
 
-# What is written, and what later rows take the place of.
+# The tables that are written, and the keys by which later rows replace earlier ones.
 _KEYS = {
     "certificates": ("certificate_id",),
     "certificate_names": ("certificate_id", "name"),
@@ -39,9 +39,9 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class MissingAnswers:
-    """``names``: visit_id and host of names without answers; ``places``: with server_ip (NULL: not recorded) and port.
+    """What recordings lack. ``names``: visit_id and host; ``places``: also server_ip (NULL: not recorded) and port.
 
-    A host is among ``places`` where the recording has no certificate of it, or one without its names.
+    ``names`` have no DNS answers. ``places`` have no certificate, or one whose names are not known.
     """
 
     names: pl.DataFrame
@@ -55,7 +55,7 @@ class MissingAnswers:
 
 @dataclass(frozen=True, slots=True)
 class LiveHandshake:
-    """One handshake: the columns of ``live_handshakes`` without the visit, and the certificate as DER."""
+    """One live handshake: the columns of ``live_handshakes`` except the visit, and the certificate as DER."""
 
     host: str
     server_ip: str | None
@@ -71,13 +71,13 @@ class LiveHandshake:
 
 
 def missing_answers(study: Study, *, again: bool = False, refused_too: bool = False) -> MissingAnswers:
-    """What is still to be asked for of the pages' https and wss hosts.
+    """The DNS answers and certificates that recordings lack for the pages' https and wss hosts.
 
-    What was asked for before is left out, unless ``again``; ``refused_too`` keeps what was refused without contact.
+    Earlier live answers are not obtained again, unless ``again``; ``refused_too``: try again what was not contacted.
     """
     secure = _secure_hosts(study)
     names = secure.select("visit_id", "host").unique()
-    # What ends in a digit or has a colon is an address.
+    # A host that ends in a digit or has a colon is an IP address.
     names = names.filter(~pl.col("host").str.contains(r"(^|\.)[0-9]+$|:"))
     answered = scan(study, "dns_queries").filter(pl.col("rtype").is_in(["A", "AAAA"]))
     answered = answered.filter(pl.col("source") != "live") if again else answered
@@ -100,24 +100,30 @@ def _secure_hosts(study: Study) -> pl.DataFrame:
 
 
 def _places(study: Study, secure: pl.DataFrame, *, again: bool, refused_too: bool) -> pl.DataFrame:
-    named = scan(study, "certificates").filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
+    with_names = scan(study, "certificates").filter(pl.col("san_count").is_not_null()).select("certificate_id").unique()
     connections = scan(study, "connections").filter(pl.col("tls").ne_missing(other=False)).with_columns(
         pl.col("first_host").alias("host"), pl.col("port").fill_null(443)
     )  # fmt: skip
     ours = connections.drop_nulls("host").join(secure.lazy(), on=["visit_id", "host"], how="semi")
-    without = ours.join(named, on="certificate_id", how="anti").select(_PLACE)
-    alone = secure.lazy().filter(pl.col("connection_id").is_null()).select(_PLACE)
-    shown = ours.join(named, on="certificate_id", how="semi").select("visit_id", "host", "port").unique()
-    # A certificate that another connection to the host showed is still none of this address.
-    alone = alone.join(shown, on=["visit_id", "host", "port"], how="anti", nulls_equal=True)
-    asked = scan(study, "live_handshakes")
-    asked = asked.filter(pl.col("asked_at").is_not_null()) if refused_too else asked
-    asked = asked.head(0) if again else asked
+    without = ours.join(with_names, on="certificate_id", how="anti").select(_PLACE)
+    without_connection = secure.lazy().filter(pl.col("connection_id").is_null()).select(_PLACE)
+    with_certificate = (
+        ours.join(with_names, on="certificate_id", how="semi").select("visit_id", "host", "port").unique()
+    )
+    # A certificate from another connection to the host is not evidence for this address.
+    without_connection = without_connection.join(
+        with_certificate, on=["visit_id", "host", "port"], how="anti", nulls_equal=True
+    )
+    earlier_handshakes = scan(study, "live_handshakes")
+    earlier_handshakes = (
+        earlier_handshakes.filter(pl.col("asked_at").is_not_null()) if refused_too else earlier_handshakes
+    )
+    earlier_handshakes = earlier_handshakes.head(0) if again else earlier_handshakes
     return (
-        pl.concat([without, alone])
+        pl.concat([without, without_connection])
         .with_columns(pl.col("port").fill_null(443))
         .unique()
-        .join(asked, on=["visit_id", "host", "port"], how="anti")
+        .join(earlier_handshakes, on=["visit_id", "host", "port"], how="anti")
         .sort(_PLACE)
         .collect(engine="streaming")
     )
@@ -130,7 +136,7 @@ def store_answers(
     queries: Iterable[DnsQuery],
     handshakes: Iterable[LiveHandshake],
 ) -> dict[str, int]:
-    """Add the answers to the study, for each visit that lacks them; they replace earlier ones. Counts what came.
+    """Add live answers to the study, for each visit that lacks them; they replace earlier ones. Returns counts.
 
     ``began``: when the queries' ``asked_ms`` count from. ``queries`` and ``handshakes``: of whole hosts.
     """
@@ -154,7 +160,7 @@ def store_answers(
 
 
 def merge_answers(study: Study, source: Study) -> None:
-    """Bring what was asked for in another study into one that the caller holds."""
+    """Merge the live answers of another study into one that the caller has locked."""
     for table, key in _KEYS.items():
         path = shard_path(source, table, LIVE)
         if path.is_file():
@@ -164,7 +170,7 @@ def merge_answers(study: Study, source: Study) -> None:
 def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[DnsQuery]) -> pl.DataFrame:
     schema = TABLES["dns_queries"].polars_schema
     fields = [name for name in schema if name != "visit_id"]
-    asked = pl.DataFrame(
+    query_rows = pl.DataFrame(
         [{name: getattr(query, name) for name in fields} for query in queries],
         schema={name: schema[name] for name in fields},
     ).drop("lookup_id")
@@ -179,7 +185,7 @@ def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[D
             .cast(pl.Int32)
             .alias("lookup_id")
         )
-        .join(asked, on="host")
+        .join(query_rows, on="host")
         .with_columns((pl.col("asked_ms") + age).alias("asked_ms"))
         .select(schema.names())
     )
@@ -187,7 +193,7 @@ def _answers(study: Study, names: pl.DataFrame, began: datetime, queries: list[D
 
 def _handshakes(places: pl.DataFrame, handshakes: list[LiveHandshake], ids: dict[bytes, str]) -> pl.DataFrame:
     schema = TABLES["live_handshakes"].polars_schema
-    shown = pl.DataFrame(
+    handshake_rows = pl.DataFrame(
         [
             {
                 "host": one.host,
@@ -212,7 +218,7 @@ def _handshakes(places: pl.DataFrame, handshakes: list[LiveHandshake], ids: dict
     )
     return (
         places.join(
-            shown,
+            handshake_rows,
             left_on=["host", "server_ip", "port"],
             right_on=["host", "recorded_ip", "port"],
             nulls_equal=True,
@@ -228,6 +234,6 @@ def _replace(study: Study, table: str, rows: pl.DataFrame, key: tuple[str, ...])
     if rows.is_empty():
         return
     if path.exists():
-        kept = read_shard(study, table, path).join(rows, on=list(key), how="anti")
-        rows = pl.concat([kept, rows.select(kept.columns)])
+        remaining = read_shard(study, table, path).join(rows, on=list(key), how="anti")
+        rows = pl.concat([remaining, rows.select(remaining.columns)])
     write_shard(study, table, LIVE, rows)

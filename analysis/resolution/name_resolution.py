@@ -20,7 +20,7 @@ _IPV4 = rf"^(?:{_PART}\.){{3}}{_PART}$"
 
 
 def resolve_names(study: Study, reference: Reference | None = None) -> dict[str, int]:
-    """Write the tables anew and the reference data used into the manifest, in a study that the caller holds.
+    """Write the tables again, and the reference data into the manifest, in a study that the caller has locked.
 
     ``reference``: the built-in one by default. Counts: hosts, addresses, addresses without an AS.
     """
@@ -50,7 +50,7 @@ def resolve_names(study: Study, reference: Reference | None = None) -> dict[str,
 
 
 def _located(study: Study) -> pl.DataFrame:
-    """Each ``host`` with each ``ip`` that it was seen or said to be at; NULL where one of the two is not known."""
+    """Each ``host`` with each ``ip`` of its connections, requests and DNS answers; NULL where one is not known."""
     pairs = _distinct(
         scan(study, "requests").select("host", pl.col("server_ip").alias("ip")),
         _answers(study).select("host", pl.col("answers").alias("ip")).explode("ip"),
@@ -68,31 +68,31 @@ def _other_hosts(study: Study) -> pl.Series:
 
 
 def _other_addresses(study: Study) -> pl.Series:
-    found = _distinct(
+    other_addresses = _distinct(
         scan(study, "connections").select(pl.col("server_ip").alias("ip")),
         scan(study, "visits").select(pl.col("vantage_ip").alias("ip")),
     ).to_series()
-    return _canonical(found)
+    return _canonical(other_addresses)
 
 
 def _canonical(addresses: pl.Series) -> pl.Series:
-    """Canonical text of what recorders wrote; NULL for what is no address. Most are in order, and are IPv4."""
+    """Recorded addresses in canonical text; NULL for other texts. Most are canonical IPv4 addresses already."""
     in_order = addresses.str.contains(_IPV4)
     others = map_distinct(addresses.filter(~in_order), canonical_ip)
     return addresses.scatter((~in_order).arg_true(), others)
 
 
 def _vantages(study: Study, addresses: pl.DataFrame) -> pl.DataFrame:
-    """Each place that visits were made from, with each address that it was said to have."""
+    """Each vantage with each of its public addresses."""
     visits = scan(study, "visits").filter(pl.col("vantage").is_not_null())
     places = visits.group_by("vantage", pl.col("vantage_ip").alias("ip")).agg(pl.len().cast(pl.Int32).alias("visits"))
-    known = addresses.select("ip", "asn", "as_name", "organisation")
-    rows = places.collect(engine="streaming").join(known, on="ip", how="left").sort("vantage", "ip", nulls_last=True)
+    networks = addresses.select("ip", "asn", "as_name", "organisation")
+    rows = places.collect(engine="streaming").join(networks, on="ip", how="left").sort("vantage", "ip", nulls_last=True)
     return rows.select(TABLES["vantages"].polars_schema.names())
 
 
 def _aliases(study: Study) -> pl.DataFrame:
-    """Each ``host`` with each name that its alias chains led through."""
+    """Each ``host`` with each name of its alias chains."""
     chains = scan(study, "dns_queries").select("host", pl.col("cname_chain").alias("alias"))
     return _distinct(chains.explode("alias")).drop_nulls()
 

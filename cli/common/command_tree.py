@@ -25,7 +25,7 @@ def _use_study(ctx: click.Context, _param: click.Parameter, value: Path | None) 
 
 
 def study_option(function: _F) -> _F:
-    """Add ``--study``, for a command that uses one; the one before the command's name holds unless this is given."""
+    """Add ``--study`` to a command; without it, the option before the command's name is used."""
     return click.option(
         "--study",
         type=STUDY_FOLDER,
@@ -42,11 +42,11 @@ class _KnowsOldSpellings(click.Command):
         Raises:
             UsageError: an option of an earlier version is given.
         """
-        given = list(args)
+        given_args = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption:
-            _refuse_old_spelling(ctx, given)
+            _refuse_old_spelling(ctx, given_args)
             raise
 
 
@@ -54,13 +54,13 @@ class Command(_KnowsOldSpellings):
     """A command that takes ``--debug`` before or after its name."""
 
     def __init__(self, *, params: Sequence[click.Parameter] | None = None, **more: Any) -> None:  # noqa: ANN401 - click's
-        # The console entry finds it wherever it stands; here it is only no mistake.
+        # The console entry point reads it anywhere on the command line; here it only has to be accepted.
         debug = click.Option(["--debug"], is_flag=True, expose_value=False, hidden=True)
         super().__init__(params=[*(params or ()), debug], **more)
 
 
 class Group(_KnowsOldSpellings, click.Group):
-    """Commands, each in a module that has it as ``command`` and is imported when it is called.
+    """A group of commands, each in a module that has it as ``command`` and is imported when the command is called.
 
     polars, DuckDB and selenium take a second to import together. ``modules``: the commands' names, in the order in
     which they are listed, and their modules.
@@ -75,7 +75,7 @@ class Group(_KnowsOldSpellings, click.Group):
         return list(self.modules)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name."""
+        """The command with this name."""
         if cmd_name not in self.modules:
             return None
         command: click.Command = importlib.import_module(self.modules[cmd_name]).command
@@ -99,7 +99,7 @@ class Group(_KnowsOldSpellings, click.Group):
 
 
 def subgroup(modules: Mapping[str, str]) -> Callable[[Callable[..., None]], Group]:
-    """Make a group of commands of the function whose docstring is the group's help; it finds ``--study`` too."""
+    """Decorate a function as a group of commands with ``--study``; its docstring is the group's help."""
 
     def made(function: Callable[..., None]) -> Group:
         return click.group(cls=Group, modules=modules)(study_option(function))
@@ -109,7 +109,7 @@ def subgroup(modules: Mapping[str, str]) -> Callable[[Callable[..., None]], Grou
 
 def _refuse_old_spelling(ctx: click.Context, args: Sequence[str]) -> None:
     words = ctx.command_path.split()
-    found = new_spelling(words[1:], args)
-    if found is not None:
-        old, new = found
+    replacement = new_spelling(words[1:], args)
+    if replacement is not None:
+        old, new = replacement
         raise UsageError(f"{words[0]} {old} is now: {words[0]} {new}")

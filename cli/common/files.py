@@ -11,7 +11,7 @@ import click
 from originset.data.errors import UsageError
 from originset.data.files.atomic_files import replacing
 
-#: Of options and arguments: a file that is there.
+#: The type of options and arguments that name an existing file.
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -36,12 +36,12 @@ def make_folder(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file in UTF-8, or none; raises as :func:`write_bytes`."""
+    """Write a file in UTF-8, whole or not at all; raises what :func:`write_bytes` raises."""
     write_bytes(path, text.encode())
 
 
 def write_text_or_print(path: Path, text: str) -> None:
-    """As :func:`write_text`; ``-`` is stdout."""
+    """Write a file as :func:`write_text` does, or to stdout if the path is ``-``."""
     if path == Path("-"):
         click.echo(text, nl=False)
     else:
@@ -49,7 +49,7 @@ def write_text_or_print(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or none; a device or a pipe, such as /dev/stdout, is written to.
+    """Write a file, whole or not at all; a device or a pipe, such as /dev/stdout, is written to directly.
 
     Raises:
         UsageError: the place cannot be written, or is a symbolic link.
@@ -60,14 +60,14 @@ def write_bytes(path: Path, content: bytes) -> None:
             return
         require_no_link(path)
         path.parent.stat()  # a folder that is not there is a slip of the pen: none is made
-        with replacing(path) as beside:
-            beside.write_bytes(content)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror})", "name another place with --out") from error
 
 
 def require_no_link(path: Path) -> None:
-    """See that ``path`` is no symbolic link: where one leads, somebody else may have decided.
+    """Check that ``path`` is not a symbolic link, because somebody else may have chosen its target.
 
     Raises:
         UsageError: it is one.

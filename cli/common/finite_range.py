@@ -9,7 +9,7 @@ import click
 
 
 class FiniteRange(click.FloatRange):
-    """``click.FloatRange``, which takes NaN for within every range, and infinity for within one without an end."""
+    """``click.FloatRange`` without NaN and infinity, which click accepts."""
 
     def convert(
         self,
@@ -17,7 +17,7 @@ class FiniteRange(click.FloatRange):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """The number. Fails as click's types do, by ``click.BadParameter``."""
+        """The number; fails with ``click.BadParameter``, as click's types do."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number.", param, ctx)

@@ -19,7 +19,7 @@ from originset.data.studies.study import Study
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Hosts asked for between two writes: what was learned is kept if the rest is interrupted.
+# Hosts between two writes: these answers are kept if the rest is interrupted.
 _AT_ONCE = 25
 
 # For all hosts together, by default.
@@ -75,16 +75,16 @@ def live_options(function: _F) -> _F:
 
 
 def policy(resolver: str, rate: float, *, allow_private: bool) -> LookupPolicy:
-    """The options as the crawler takes them.
+    """The options as a policy of the crawler.
 
     Raises:
-        UsageError: there is no such resolver.
+        UsageError: the resolver is not valid.
     """
     return LookupPolicy(parse_resolver(resolver), rate, allow_private)
 
 
 def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = False) -> dict[str, int]:
-    """Ask for what a study's recordings lack, and store it; ``analyze`` then uses it. Says how much there was.
+    """Obtain live what a study's recordings lack, and store it for ``analyze``; returns counts.
 
     Asks for at most ``seconds``. Hosts that this left no time for are ``unfinished``, and lacking as before.
 
@@ -94,26 +94,26 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
     resolver = None if how.resolver is None else how.resolver.name
     facts = {"resolver": resolver, "rate": how.rate, "allow_private": how.allow_private, "again": again}
     with study.changing("enrich", facts) as counts, progress() as display:
-        wanted = missing_answers(study, again=again, refused_too=how.allow_private)
+        missing = missing_answers(study, again=again, refused_too=how.allow_private)
         counts.update(names=0, handshakes=0, certificates=0, not_contacted=0, unfinished=0)
         ends = time.monotonic() + seconds
-        hosts = wanted.hosts
-        places = places_of(wanted)
+        hosts = missing.hosts
+        places = places_of(missing)
         task = display.add_task("ask for hosts", total=len(hosts))
         for first in range(0, len(hosts), _AT_ONCE):
             rest = ends - time.monotonic()
             if rest <= 0:
                 counts["unfinished"] += len(hosts) - first
                 break
-            some = hosts[first : first + _AT_ONCE]
+            next_hosts = hosts[first : first + _AT_ONCE]
             began = datetime.now(UTC)
-            found = probe_live([LookupRequest(host, places.get(host, ())) for host in some], how, rest)
-            counts["unfinished"] += len(found.unfinished)
+            probes = probe_live([LookupRequest(host, places.get(host, ())) for host in next_hosts], how, rest)
+            counts["unfinished"] += len(probes.unfinished)
             for name, count in store_answers(
-                study, wanted, began, found.queries, map(_shown, found.handshakes)
+                study, missing, began, probes.queries, map(_live_handshake, probes.handshakes)
             ).items():
                 counts[name] += count
-            display.advance(task, len(some))
+            display.advance(task, len(next_hosts))
     return dict(counts)
 
 
@@ -131,15 +131,15 @@ def remark(counts: dict[str, int]) -> None:
 
 
 def places_of(wanted: MissingAnswers) -> dict[str, tuple[Endpoint, ...]]:
-    """Each host's distinct places, over all visits."""
-    found: dict[str, dict[Endpoint, None]] = {}
+    """Each host's distinct endpoints, over all visits."""
+    endpoints: dict[str, dict[Endpoint, None]] = {}
     for host, address, port in wanted.places.select("host", "server_ip", "port").iter_rows():
-        found.setdefault(host, {})[Endpoint(address, port)] = None
-    return {host: tuple(places) for host, places in found.items()}
+        endpoints.setdefault(host, {})[Endpoint(address, port)] = None
+    return {host: tuple(places) for host, places in endpoints.items()}
 
 
 def would_contact(wanted: MissingAnswers, how: LookupPolicy) -> pl.DataFrame:
-    """What :func:`enrich` would ask whom for, and what it would refuse to; nothing is contacted."""
+    """The queries and handshakes that :func:`enrich` would make or refuse; nothing is contacted."""
     resolver = None if how.resolver is None else how.resolver.name
     rows: list[tuple[object, ...]] = []
     visits = pl.concat([wanted.names, wanted.places.select("visit_id", "host")]).unique()
@@ -159,7 +159,7 @@ def would_contact(wanted: MissingAnswers, how: LookupPolicy) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_PLAN, orient="row")
 
 
-def _shown(found: CertificateProbe) -> LiveHandshake:
+def _live_handshake(found: CertificateProbe) -> LiveHandshake:
     return LiveHandshake(
         found.host,
         found.address,

@@ -36,7 +36,7 @@ SPELLINGS = {
 
 
 def new_spelling(path: Sequence[str], args: Sequence[str]) -> tuple[str, str] | None:
-    """The old spelling that was typed and the new one; None if there is none.
+    """The old spelling in the arguments and the new one; None if there is none.
 
     ``path``: the words of the group or command that takes no such thing, without the program's name. ``args``: what
     follows them.

@@ -29,7 +29,7 @@ _FIND = """
 
 
 def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, out: Path) -> list[Path]:
-    """Figure 2 of the page that ``page`` names: a visit_id, a site or an address; the files written into ``out``.
+    """Write figure 2 of a page into ``out`` and return the files; ``page`` is a visit_id, a site or a URL.
 
     Of several visits the first that the timeline model could model; if some were selected, of these.
 
@@ -37,10 +37,10 @@ def draw_page(study: Study, connection: duckdb.DuckDBPyConnection, page: str, ou
         UsageError: there is no such page, or it has no requests.
         OSError: a file cannot be written.
     """
-    found = run(connection, _FIND, {"page": page})
-    if found.is_empty():
+    matching_visits = run(connection, _FIND, {"page": page})
+    if matching_visits.is_empty():
         raise UsageError(f"no page of this study is {page!r}", "name a visit_id, site or url of the table visits")
-    visit, title, load, load_after = found.row(0)
+    visit, title, load, load_after = matching_visits.row(0)
     rows = times_of(study, [visit])
     if rows.is_empty():
         raise UsageError(f"the page {page!r} asked for nothing over the network")
@@ -61,6 +61,6 @@ def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
 
 
 def _parameters(study: Study) -> Parameters:
-    """What the model tables of this study were filled with."""
-    chosen = study.manifest().get("models", {})
-    return Parameters(**{**chosen, "provider_asns": tuple(chosen.get("provider_asns", ()))})
+    """The parameters that the tables of this study were modelled with."""
+    recorded = study.manifest().get("models", {})
+    return Parameters(**{**recorded, "provider_asns": tuple(recorded.get("provider_asns", ()))})

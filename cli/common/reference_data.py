@@ -16,7 +16,7 @@ _CURRENT = timedelta(days=2 * 365)
 
 
 def warn_of_age(reference: Reference) -> None:
-    """A remark on stderr about data of more than a year ago."""
+    """Print a remark on reference data that is more than a year old."""
     for what, when in reference.old(_today()).items():
         note(f"{what.replace('_', ' ')} is of {when}, more than a year old: run originset study reference update")
 

@@ -45,10 +45,10 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> None:
         function(*given, selection=Selection(where, vantage, round_number, page_kind, browser), **options)
 
-    chosen: Callable[..., Any] = with_selection
+    decorated: Callable[..., Any] = with_selection
     for option in reversed(_OPTIONS):
-        chosen = option(chosen)
-    return chosen
+        decorated = option(decorated)
+    return decorated
 
 
 def apply_selection(connection: duckdb.DuckDBPyConnection, selection: Selection, label: str = "") -> str | None:

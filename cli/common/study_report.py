@@ -16,12 +16,12 @@ from originset.queries.report.report_page import request_rows
 from originset.queries.report.shown_text import shown
 from originset.queries.visit_selection import Selection
 
-# Requests that are drawn, over all pages: some 60 bytes each. Pages beyond have their connections only.
+# The most requests that are drawn, over all pages: some 60 bytes each. Further pages have only their connections.
 _MOST_REQUESTS = 30_000
 
 
 def report_contents(study: Study, title: str, pages: int, selection: Selection | None = None) -> Contents:
-    """What the report says; ``selection``: of which visits, landing pages if not given.
+    """The contents of the report; ``selection``: of these visits, by default landing pages.
 
     Raises:
         StudyError: there is no study, or no database yet.
@@ -29,23 +29,23 @@ def report_contents(study: Study, title: str, pages: int, selection: Selection |
     """
     with open_database(study) as connection:
         selected = apply_selection(connection, selection or Selection())
-        made = contents(connection, title, pages)
+        report = contents(connection, title, pages)
     if selected is not None:
-        made = dataclasses.replace(made, rests_on=[shown(selected), *made.rests_on])
-    return _with_requests(study, made)
+        report = dataclasses.replace(report, rests_on=[shown(selected), *report.rests_on])
+    return _with_requests(study, report)
 
 
 def _with_requests(study: Study, made: Contents) -> Contents:
-    drawn: list[str] = []
+    with_waterfall: list[str] = []
     room = _MOST_REQUESTS
     for page in made.pages:
         room -= page.facts["requests"] or 0
         if room >= 0:
-            drawn.append(page.facts["visit_id"])
-    if not drawn:
+            with_waterfall.append(page.facts["visit_id"])
+    if not with_waterfall:
         return made
-    times = times_of(study, drawn)
-    connections = scan(study, "requests").filter(pl.col("visit_id").is_in(drawn))
+    times = times_of(study, with_waterfall)
+    connections = scan(study, "requests").filter(pl.col("visit_id").is_in(with_waterfall))
     keys = ["visit_id", "request_id"]
     rows = times.join(connections.select(*keys, "connection_id").collect(), on=keys, how="left", maintain_order="left")
     of_visit = {str(name[0]): part for name, part in rows.partition_by("visit_id", as_dict=True).items()}

@@ -8,8 +8,8 @@ from originset.cli.common.command_tree import subgroup
 @subgroup(
     {
         "doctor": "originset.cli.dev.doctor",
-        "testbed": "originset.cli.dev.testbed",
-        "scenario": "originset.cli.dev.scenario",
+        "testbed": "originset.cli.dev.testbed_command",
+        "scenario": "originset.cli.dev.scenario_command",
     }
 )
 def command() -> None:

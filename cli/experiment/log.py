@@ -12,7 +12,7 @@ import polars as pl
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE, make_folder
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.experiment.options import out_folder_option
+from originset.cli.experiment.experiment_options import out_folder_option
 from originset.data.errors import UsageError
 from originset.queries.experiment_periods import over_time, periods_of, window_of
 from originset.queries.figures.all_figures import Drawn, draw_own
@@ -74,7 +74,7 @@ def command(
 
 
 def draw_into(out: Path, figures: Sequence[tuple[PaperFigure, pl.DataFrame]]) -> Drawn:
-    """Figures and their numbers in the folder ``out``, which is made if it is not there.
+    """Draw figures and their numbers into the folder ``out``, which is made if it does not exist.
 
     Raises:
         UsageError: it cannot be written.

@@ -12,12 +12,12 @@ from typing import Literal
 import click
 import polars as pl
 
+from originset.cli.common.command_namespace import enter_namespace
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import make_folder, write_text
-from originset.cli.common.namespace import enter_namespace
 from originset.cli.common.output import format_option, note, progress, write_rows
+from originset.cli.experiment.experiment_options import out_folder_option
 from originset.cli.experiment.log import draw_into
-from originset.cli.experiment.options import out_folder_option
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.experiment_phase import Phase, run_phase
 from originset.data.errors import UsageError
@@ -30,8 +30,8 @@ from originset.models.experiments.experiment_design import (
     SHARED,
     Mode,
     Site,
-    drawn,
     predictions,
+    random_sites,
     scenario,
 )
 from originset.queries.csv_text import csv_text
@@ -97,7 +97,7 @@ def command(*, sites: int, mode: Mode, seed: int, out: Path, output_format: str)
 
 
 def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame:
-    """Run it; what was predicted and observed, as CHECKS. ``holds`` is NULL where nothing is judged by it.
+    """Run the experiment; returns predictions and observations as CHECKS. ``holds`` is NULL if a row is not a check.
 
     Writes into ``out``: predictions.csv and the scenarios before a browser starts; then loads.csv, log.jsonl (a line
     for each request, as ``experiment log`` reads it), checks.csv, figures and numbers.csv. Pages that did not
@@ -107,7 +107,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
         UsageError: ``out`` cannot be written, or too few pages loaded.
         BrowserError: the browser was lost.
     """
-    chosen = drawn(sites, seed)
+    chosen = random_sites(sites, seed)
     predicted = predictions(sites, mode, seed).filter(browser=BROWSERS[mode])
     texts = {phase: toml_text(scenario(chosen, mode, changed=phase == DURING)) for phase in PHASES}
     make_folder(out)
@@ -123,7 +123,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
     loads = _loads(chosen, phases)
     write_text(out / "loads.csv", csv_text(loads))
     write_text(out / "log.jsonl", _log(chosen, phases))
-    kept = _kept(loads)
+    kept = _complete_pages(loads)
     passive = _passive(out / "log.jsonl", phases[DURING], sites)
     during = kept.filter(phase=DURING).with_columns(pl.col("group").replace_strict(_TYPES))
     counts = during.select(Type="group", **{"CDNJS-Not-Coalesced": "new_connections"})
@@ -176,7 +176,7 @@ def _log(sites: list[Site], phases: dict[str, Phase]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def _kept(loads: pl.DataFrame) -> pl.DataFrame:
+def _complete_pages(loads: pl.DataFrame) -> pl.DataFrame:
     """The pages that loaded in every phase."""
     kept = loads.filter((pl.col("status") == "ok").all().over("site"))
     if lost := loads["site"].n_unique() - kept["site"].n_unique():
@@ -187,7 +187,7 @@ def _kept(loads: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passive(log: Path, during: Phase, sites: int) -> Periods:
-    """The phase with the change in as many periods as leave none without a connection of the control."""
+    """The phase with the change, divided into as many periods as possible that all have a connection of the control."""
     start, end = (datetime.fromtimestamp(time, UTC) for time in (during.began, during.ended))
     for periods in range(max(1, min(_MOST_PERIODS, sites // 2)), 1, -1):
         with contextlib.suppress(UsageError):

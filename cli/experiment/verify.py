@@ -11,11 +11,11 @@ from typing import Any, cast
 import click
 import polars as pl
 
+from originset.cli.common.command_namespace import enter_namespace
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE, make_folder, write_text
-from originset.cli.common.namespace import enter_namespace
 from originset.cli.common.output import format_option, note, progress, write_rows
-from originset.cli.experiment.options import out_folder_option
+from originset.cli.experiment.experiment_options import out_folder_option
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.latency import ROUND_TRIP_MS, LatencyProfile, nearest_profile
@@ -41,7 +41,7 @@ from originset.queries.csv_text import csv_text
 
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")
 
-# A load may come out otherwise by a race: what differs is loaded twice more, and what most loads did counts.
+# A race can change a load: a page that differs is loaded twice more, and the majority counts.
 _AGAIN = 2
 _QUIET_S = 0.5
 _LATEST_S = 60.0
@@ -95,7 +95,7 @@ def verify_plan(study: Study, path: Path, out: Path) -> pl.DataFrame:
     Called inside a namespace of the testbed. Writes each page's scenario, with the plan deployed, into ``out``.
 
     Raises:
-        InputError: the file is no plan, or announces or adds what is no name of a host.
+        InputError: the file is not a plan, or has a name that is not a host name.
         StudyError: there is no study.
         UsageError: the study has no page of the plan's site that can be rebuilt, or ``out`` cannot be written.
         BrowserError: a browser was lost.
@@ -125,7 +125,7 @@ def verify_plan(study: Study, path: Path, out: Path) -> pl.DataFrame:
 
 
 def verified_page(page: _Page, hosts: pl.DataFrame, folder: Path) -> Iterator[pl.DataFrame]:
-    """Bring up a page's scenario and load it in each browser: VERIFIED rows of each."""
+    """Start a page's scenario and load it in each browser; returns VERIFIED rows."""
     scenario = scenario_file.parse(page.scenario.text, page.url)
     with Testbed(scenario, folder, page.latency) as testbed:
         for browser in BROWSERS:
@@ -151,7 +151,7 @@ def verified_page(page: _Page, hosts: pl.DataFrame, folder: Path) -> Iterator[pl
 
 
 def _rebuilt(visit: dict[str, Any], tables: dict[str, pl.LazyFrame], deployed: Deployment) -> _Page | None:
-    """A page's scenario; what of it cannot be in the testbed is said, or that nothing can."""
+    """A page's scenario; a remark says what of it cannot be in the testbed, or that nothing can."""
     own = {name: tables[name].filter(visit_id=visit["visit_id"]).collect() for name in PER_VISIT}
     used = own["connections"].select("certificate_id").unique().lazy()
     of_visit = tables | {name: rows.lazy() for name, rows in own.items()}

@@ -22,7 +22,7 @@ def analyze(
     views: bool | None = None,
     jobs: int = 1,
 ) -> dict[str, int]:
-    """Bring tables, database and models up to date with what was crawled and imported; says how much there was.
+    """Bring tables, database and models up to date with captures and imports; prints counts.
 
     ``views``: whether the database reads the largest tables from their shards; None for as it was. ``jobs``: processes
     that read captures, and run batches of the models unless ``run_batches`` does.

@@ -16,11 +16,11 @@ from originset.cli.modelling.model_cluster import on_workers
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_place import BUCKET
 from originset.data.errors import MissingDependency, UsageError
-from originset.models.runner.runner import Run, RunBatches, one_after_another, run_batch
+from originset.models.runner.runner import Run, RunBatches, run_batch, run_sequentially
 
 
 def batch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say where batches run: the arguments of :func:`batches_run`."""
+    """Add the options for where batches run: the arguments of :func:`batches_run`."""
     options = (
         click.option(
             "--jobs",
@@ -67,10 +67,10 @@ def batches_run(
     tls_cert: Path | None,
     tls_key: Path | None,
 ) -> Iterator[RunBatches]:
-    """What runs batches where the options say.
+    """The function that runs batches where the options say: in processes or on a cluster.
 
     Raises:
-        UsageError: the options contradict each other, or the cluster is not to be trusted.
+        UsageError: the options contradict each other, or the cluster cannot be trusted.
         ClusterError: no scheduler answers.
         MissingDependency: Dask is not installed.
     """
@@ -100,11 +100,11 @@ def batches_run(
 
 
 def side_by_side(jobs: int) -> RunBatches:
-    """Runs batches in so many processes; one batch, or one job, in this process. One that is killed costs its batch."""
+    """Run batches in ``jobs`` processes; one batch, or one job, in this process."""
 
     def run_batches(calls: Sequence[tuple[Run, int, int]]) -> None:
         if min(jobs, len(calls)) <= 1:
-            one_after_another(calls)
+            run_sequentially(calls)
             return
         for result, number in run_in_processes(min(jobs, len(calls)), run_batch, calls):
             if isinstance(result, ProcessEnded):

@@ -13,7 +13,7 @@ from originset.models.runner.runner import Run, RunBatches, run_batch
 
 
 def on_workers(client: Any, address: str) -> RunBatches:  # noqa: ANN401 - a Client
-    """Runs batches on the workers of a cluster that share the study's folder.
+    """Run batches on the workers of a cluster that share the study's folder.
 
     Raises:
         ClusterError: as :func:`require_workers` and :func:`run_on_workers`.
@@ -36,7 +36,7 @@ def on_workers(client: Any, address: str) -> RunBatches:  # noqa: ANN401 - a Cli
 
 
 def run_on_workers(client: Any, address: str, function: Callable[..., None], calls: Sequence[Any]) -> None:  # noqa: ANN401
-    """Call a function with each of these arguments on some worker; Dask gives those of a lost worker to others.
+    """Call a function with each of these arguments on a worker; Dask moves the calls of a lost worker to others.
 
     Raises:
         ClusterError: several workers were lost with one batch.
@@ -82,7 +82,7 @@ def require_workers(
 
 
 def _marker_in_file(place: str) -> tuple[str, str | None]:
-    """The version of the program here, and what is written at a place."""
+    """The program's version on this worker, and the text of the marker file."""
     try:
         return originset.__version__, Path(place).read_text()
     except OSError:

@@ -31,7 +31,7 @@ from originset.models.runner.runner import Run, RunBatches, results_read, result
 
 @contextmanager
 def staged(client: Any, address: str, place: str) -> Iterator[RunBatches]:  # noqa: ANN401 - a Client
-    """Runs batches on the workers of a cluster; what they read and write lies below ``place`` until the end.
+    """Run batches on the workers of a cluster that exchange files through storage below ``place``.
 
     Files of a study are put there once, what workers wrote is fetched. What a killed command left there for the same
     study of the same machine is removed.
@@ -44,9 +44,9 @@ def staged(client: Any, address: str, place: str) -> Iterator[RunBatches]:  # no
 
 
 def place_of_study(place: str, study: Path) -> str:
-    """Where below ``place`` is only what commands store that change the study in this folder of this machine."""
-    named = hashlib.sha256(os.fsencode(f"{platform.node()}\n{study.resolve()}")).hexdigest()[:16]
-    return f"{place}/originset-{named}"
+    """The prefix below ``place`` for the files of this study, in this folder of this machine."""
+    digest = hashlib.sha256(os.fsencode(f"{platform.node()}\n{study.resolve()}")).hexdigest()[:16]
+    return f"{place}/originset-{digest}"
 
 
 class _StagedBatches:
@@ -65,7 +65,7 @@ class _StagedBatches:
         """
         if not calls:
             return
-        bucket = self._bucket = self._bucket or self._begun(calls[0][0].inputs.folder)
+        bucket = self._bucket = self._bucket or self._empty_storage(calls[0][0].inputs.folder)
         for run, stage, batch in calls:
             for path in shards_read(run, stage, batch):
                 self._store(_input_key(path), run.inputs.folder / path)
@@ -78,8 +78,8 @@ class _StagedBatches:
                 bucket.fetch(key, path)
                 self._stored.add(key)
 
-    def _begun(self, study: Path) -> StagingBucket:
-        """A place for this run alone. The study is held: nobody else uses what is there for it already."""
+    def _empty_storage(self, study: Path) -> StagingBucket:
+        """Empty storage for this run. The study is locked, so nobody else uses what an earlier run left there."""
         of_study = place_of_study(self._place, study)
         StagingBucket(of_study).remove()
         token = secrets.token_hex(8)
@@ -97,7 +97,7 @@ class _StagedBatches:
             self._stored.add(key)
 
     def end(self) -> None:
-        """Remove all that was stored."""
+        """Remove all stored files."""
         if self._bucket is not None:
             try:
                 self._bucket.remove()
@@ -106,7 +106,7 @@ class _StagedBatches:
 
 
 def run_staged(place: str, run: Run, stage: int, batch: int) -> None:
-    """Run a batch on copies of the files that it reads, and store what it writes. Runs on a worker.
+    """Run a batch on a worker: fetch the files that it reads, and store the files that it writes.
 
     Raises:
         ClusterError: the storage is not reached or refuses, or this machine's disk is full or failed.
@@ -134,7 +134,7 @@ def run_staged(place: str, run: Run, stage: int, batch: int) -> None:
 
 
 def _scratch_folder() -> str | None:
-    """The worker's own folder, which Dask removes after a worker that was killed; None where no worker runs this."""
+    """The worker's own folder, which Dask removes even after a worker was killed; None if this is not a worker."""
     from distributed import get_worker  # noqa: PLC0415 - of an optional extra
 
     try:
@@ -144,7 +144,7 @@ def _scratch_folder() -> str | None:
 
 
 def _input_key(path: Path) -> str:
-    # Not the path itself: it may have what a key must not.
+    # Not the path itself, which can have characters that a key cannot.
     return f"inputs/{hashlib.sha256(os.fsencode(path)).hexdigest()}.parquet"
 
 
@@ -153,7 +153,7 @@ def _result_key(run: Run, path: Path) -> str:
 
 
 def _marker_in_bucket(place: str) -> tuple[str, str | None]:
-    """The version of the program here, and what is stored as the marker of a place."""
+    """The program's version on this worker, and the marker in the storage."""
     try:
         return originset.__version__, StagingBucket(place).token()
     except ClusterError:

@@ -21,20 +21,20 @@ from originset.models.parameters import Parameters
 from originset.models.runner.batches import inputs_of
 from originset.models.runner.definitions import modelled_tables
 from originset.models.runner.inputs import Select
-from originset.models.runner.runner import Run, RunBatches, one_after_another, run_models
+from originset.models.runner.runner import Run, RunBatches, run_models, run_sequentially
 from originset.models.sensitivity import variants
 
-# Columns of model_sensitivity that say what was chosen; the others are those of results_summary.
+# The columns of model_sensitivity on the parameter; the others are those of results_summary.
 _CHOICE = ("parameter", "value", "chosen")
 
-#: What ``model_sensitivity`` calls the choice of a table from addresses to ASes.
+#: The name in ``model_sensitivity`` of the choice of an IP-to-AS table.
 SECOND_TABLE = "ip_to_as"
 
 
 def rebuild(
     study: Study,
     parameters: Parameters,
-    run_batches: RunBatches = one_after_another,
+    run_batches: RunBatches = run_sequentially,
     *,
     sensitivity: bool = False,
     second: tuple[str, pl.DataFrame] | None = None,
@@ -65,7 +65,7 @@ def rebuild(
 
 @contextmanager
 def _workspace(study: Study) -> Iterator[Path]:
-    """A folder for what the models write, removed in the end; what a killed process left there goes first.
+    """A temporary folder for what the models write; leftovers of killed processes are removed first.
 
     It is below the study's: on the disk that has room for the study, and visible to a cluster that shares it. Its name
     is of this run alone: a worker may still run a batch of an earlier one that was interrupted.
@@ -79,23 +79,23 @@ def _workspace(study: Study) -> Iterator[Path]:
 def _sensitivity(run: Run, second: tuple[str, pl.DataFrame] | None, run_batches: RunBatches) -> pl.DataFrame:
     """Rows of ``model_sensitivity``."""
     own = _summary(run, "own", run_batches)
-    found = []
+    rows = []
     for variant in variants(run.parameters):
         name = f"{variant.parameter}-{variant.value}"
         changed = replace(run, parameters=variant.parameters)
         results = own if variant.chosen else _summary(changed, name, run_batches)
-        found.append(_sensitivity_rows(results, variant.parameter, variant.value, chosen=variant.chosen))
+        rows.append(_sensitivity_rows(results, variant.parameter, variant.value, chosen=variant.chosen))
     if second is not None:
         name, addresses = second
         path = run.folder.parent / "addresses.parquet"
         addresses.write_parquet(path)
         study = {**run.inputs.study, "addresses": Select.all_of(path.relative_to(run.inputs.folder))}
         other = replace(run, inputs=replace(run.inputs, study=study))
-        found += [
+        rows += [
             _sensitivity_rows(own, SECOND_TABLE, "the study's own", chosen=True),
             _sensitivity_rows(_summary(other, SECOND_TABLE, run_batches), SECOND_TABLE, name, chosen=False),
         ]
-    return pl.concat(found)
+    return pl.concat(rows)
 
 
 def _sensitivity_rows(results: pl.DataFrame, parameter: str, value: str, *, chosen: bool) -> pl.DataFrame:
@@ -106,9 +106,9 @@ def _sensitivity_rows(results: pl.DataFrame, parameter: str, value: str, *, chos
 def _summary(run: Run, name: str, run_batches: RunBatches) -> pl.DataFrame:
     """Rows of results_summary."""
     folder = run.folder.parent / name
-    alone = replace(run, folder=folder, wanted=("results_summary",), browsers=False)
-    run_models(alone, run_batches)
-    rows = pl.read_parquet(alone.files("results_summary")).cast(
+    summary_run = replace(run, folder=folder, wanted=("results_summary",), browsers=False)
+    run_models(summary_run, run_batches)
+    rows = pl.read_parquet(summary_run.files("results_summary")).cast(
         {column: kind for column, kind in MODEL_SENSITIVITY.polars_schema.items() if column not in _CHOICE}
     )
     shutil.rmtree(folder)

@@ -17,9 +17,9 @@ from originset.data.studies.study import Study
 
 @contextmanager
 def study_of(files: Sequence[Path]) -> Iterator[Study]:
-    """A study of these HAR files, analysed and modelled with the defaults, removed in the end.
+    """A temporary study of these HAR files, analysed and modelled with the defaults.
 
-    What is cut off is used as far as it goes, with a remark.
+    Of a truncated file the whole entries are used, with a remark.
 
     Raises:
         InputError: a file cannot be used.

@@ -22,20 +22,20 @@ unusable input, 130 interrupted.
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """The program, its commands and theirs, each with all words that call it."""
+    """The program, its commands and their subcommands, each with the words that call it."""
     yield from _below("originset", main)
 
 
 def split_help(command: click.Command) -> tuple[str, str]:
-    """A command's help without its example, and the example as one would type it.
+    """A command's help without its example, and the example as a user would type it.
 
     Raises:
-        ValueError: the last line of the help is no example.
+        ValueError: the last line of the help is not an example.
     """
-    told, mark, example = inspect.cleandoc(command.help or "").rpartition(f"\n\n{_EXAMPLE}")
+    description, mark, example = inspect.cleandoc(command.help or "").rpartition(f"\n\n{_EXAMPLE}")
     if not mark or "\n" in example:
         raise ValueError(f"the last line of the help of {command.name} does not begin with {_EXAMPLE!r}")
-    return told, example
+    return description, example
 
 
 def page() -> str:
@@ -58,8 +58,8 @@ def _section(words: str, command: click.Command) -> str:
     formatter = context.make_formatter()
     command.format_usage(context, formatter)
     command.format_options(context, formatter)
-    told, example = split_help(command)
-    return f"## {words}\n\n{told}\n\n```sh\n{example}\n```\n\n```text\n{formatter.getvalue()}```\n"
+    description, example = split_help(command)
+    return f"## {words}\n\n{description}\n\n```sh\n{example}\n```\n\n```text\n{formatter.getvalue()}```\n"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from originset.models.browsers.causes.connection_causes import MISSING
 from originset.models.parameters import Parameters
 from originset.models.sensitivity import variants
 
-#: Of a table's column all values that it may have, as the code that fills it has them.
+#: All values that a column can have, by table and column, from the code that fills it.
 VALUES = {
     ("visits", "error"): get_args(ErrorKind),
     ("visits", "recorder"): RECORDERS,

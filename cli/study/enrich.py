@@ -48,9 +48,9 @@ def command(
     study.manifest()
     how = policy(resolver, rate, allow_private=allow_private)
     if dry_run:
-        wanted = missing_answers(study, again=again, refused_too=allow_private)
-        write_rows(would_contact(wanted, how), output_format)
-        note(f"{len(wanted.hosts)} hosts would be queried; nothing was contacted")
+        missing = missing_answers(study, again=again, refused_too=allow_private)
+        write_rows(would_contact(missing, how), output_format)
+        note(f"{len(missing.hosts)} hosts would be queried; nothing was contacted")
         return
     if not live:
         raise UsageError(

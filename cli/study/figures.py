@@ -52,22 +52,22 @@ def command(
     Example: originset --study S study figures --out figures --paper connection-coalescing-imc22/data
     """
     of_study = page is not None or not selection.is_default
-    alone = paper is not None and not (of_study or study.database_path.exists() or study.manifest_path.exists())
-    with nullcontext() if alone else open_database(study, MEMORY) as connection:
+    authors_only = paper is not None and not (of_study or study.database_path.exists() or study.manifest_path.exists())
+    with nullcontext() if authors_only else open_database(study, MEMORY) as connection:
         if connection is not None:
             apply_selection(connection, selection)
         try:
             out.mkdir(parents=True, exist_ok=True)
             waterfall = [] if page is None or connection is None else draw_page(study, connection, page, out)
-            drawn = draw(connection, out, paper)
+            figures = draw(connection, out, paper)
         except OSError as error:
             raise UsageError(f"{out} cannot be written ({error.strerror})", "name another folder with --out") from error
-    numbers = drawn.numbers
-    if alone:
+    numbers = figures.numbers
+    if authors_only:
         numbers = numbers.drop("ours", "difference")
     elif paper is None:
         numbers = numbers.drop("authors", "difference")
     write_rows(numbers, output_format)
-    for reason in drawn.remarks:
+    for reason in figures.remarks:
         note(reason)
-    note(f"{len(waterfall) + len(drawn.paths)} files in {out}")
+    note(f"{len(waterfall) + len(figures.paths)} files in {out}")

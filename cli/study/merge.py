@@ -51,10 +51,10 @@ def command(study: Study, studies: tuple[Path, ...], places: tuple[str, ...]) ->
 
 
 def _confirm(places: tuple[str, ...], studies: list[Study]) -> None:
-    kept = [(study, study.manifest().get("captures")) for study in studies] if places else []
+    places_of_studies = [(study, study.manifest().get("captures")) for study in studies] if places else []
     for place in places:
-        if not any(place == its for _, its in kept):
+        if not any(place == its for _, its in places_of_studies):
             raise UsageError(f"none of the studies keeps its captures in {place}", "leave --captures out")
-    for study, its in kept:
+    for study, its in places_of_studies:
         if its in places:
             confirm_place(study, its)

@@ -67,7 +67,7 @@ _CHOICES = {
     ),
 }
 
-# What counts as a server of its own, by what makes hosts one server.
+# What a server is, by the parameter colocation.
 _UNKNOWN: dict[Colocation, str] = {
     "asn": "IP addresses in no known AS",
     "org": "IP addresses of no known organisation",
@@ -78,7 +78,7 @@ _UNKNOWN: dict[Colocation, str] = {
 
 
 def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each of the models' open choices, with the default that :class:`Parameters` has."""
+    """Add an option for each parameter of the models, with the default of :class:`Parameters`."""
     for name, (values, explained) in reversed(_CHOICES.items()):
         option = click.option(
             f"--{name.replace('_', '-')}",

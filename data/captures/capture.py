@@ -23,15 +23,15 @@ from originset.data.files.nofollow import list_folder
 
 VERSION = 1
 SUFFIX = ".har.zst"
-# What a capture and its folder are called.
+# The names of captures and of their folders.
 FOLDER = re.compile("[0-9a-f]{2}")
 NAME = re.compile(rf"[0-9a-f].*{re.escape(SUFFIX)}", re.DOTALL)
 
-# A page's capture is some 100 kB; nothing honest comes near this. It bounds what a damaged file can make us allocate.
+# A page's capture is some 100 kB, far below this. It limits the memory that a damaged file can take.
 MAX_BYTES = 1 << 30
 
 
-# JSON's numbers have no end; columns have. What is out of range makes the file none of ours.
+# JSON has numbers of any size, columns do not. A file with a number out of range is refused.
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Id = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=-1e10, le=1e10)]  # some four months: no visit lasts that long
@@ -43,7 +43,7 @@ _MAX_VALUES = 4_000_000
 
 
 class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What was asked for and how it went. Meanings: the columns of the same names in ``visits``."""
+    """The request for a page and its result. Fields have the meaning of the columns of the same names in ``visits``."""
 
     visit_id: str
     site: str
@@ -73,12 +73,12 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     dom_content_loaded_ms: Milliseconds | None = None
 
 
-#: In ``quality``: for which host some connection was opened is not known.
+#: A word of ``quality``: for some connection it is not known which host it was opened for.
 UNNAMED = "unnamed_connections"
 
 
 class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One transport connection, used or not; ``id`` is Chromium's NetLog source id, which the HAR entries carry too."""
+    """One transport connection, used or not; ``id`` is Chromium's NetLog source id, as in the HAR entries."""
 
     id: Id
     first_host: str | None = None
@@ -166,9 +166,9 @@ def capture_path(captures: Path, visit_id: str) -> Path:
 
 
 def capture_paths(captures: Path) -> Iterator[Path]:
-    """All captures of a folder, in the order of their ids; half-written ones have another name and are not seen.
+    """All captures of a folder, in the order of their ids; half-written captures have other names and are skipped.
 
-    Links, pipes and devices are no captures, and no link is followed.
+    Links, pipes and devices are skipped, and no link is followed.
     """
     for folder in list_folder(captures).folders:
         if FOLDER.fullmatch(folder):
@@ -182,17 +182,19 @@ def write_capture(captures: Path, har_log: dict[str, Any], extension: Extension)
 
 
 def pack_capture(har_log: dict[str, Any], extension: Extension) -> bytes:
-    """What a capture's file holds."""
+    """The content of a capture's file: compressed JSON."""
     text = _encoder.encode({"log": {**har_log, "_originset": extension}})
     # Level 3: within 1 % of the size of slower levels on HARs, at a fifth of their cost.
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text)
 
 
 def write_packed(captures: Path, visit_id: str, packed: bytes) -> Path:
-    """Put what :func:`pack_capture` gave in its place, by rename."""
+    """Write the result of :func:`pack_capture` to the visit's capture file, by rename."""
     path = capture_path(captures, visit_id)
-    with replacing(path, private=True, below=captures) as beside:  # addresses of pages hold what sessions are told by
-        beside.write_bytes(packed)
+    with replacing(
+        path, private=True, below=captures
+    ) as temporary:  # addresses of pages hold what sessions are told by
+        temporary.write_bytes(packed)
     return path
 
 
@@ -212,13 +214,13 @@ def read_capture_bytes(path: Path) -> bytes:
 
 
 def unpack_capture(packed: bytes, source: str) -> bytes:
-    """The JSON text of what a capture's file holds.
+    """The JSON text of a capture file's content.
 
     Raises:
         InputError: not zstandard, cut off, or larger than any capture can be.
     """
     try:
-        # The frame's own word for its size bounds what is allocated; a frame without it is not one of ours.
+        # The content size in the frame limits the memory; a frame without one was not written by this program.
         size = zstandard.get_frame_parameters(packed).content_size
         if size > MAX_BYTES:
             raise InputError(source, "too-large", f"would unpack to more than {MAX_BYTES} bytes")
@@ -231,7 +233,7 @@ def decode_extension(text: bytes, source: str) -> Extension:
     """``log._originset`` of a capture's text.
 
     Raises:
-        InputError: the text is no capture, or one of a version that this program does not know.
+        InputError: the text is not a capture, or a capture of an unknown version.
     """
     try:
         raw = _log_decoder.decode(text).log.extension
@@ -244,8 +246,8 @@ def decode_raw_extension(raw: bytes | msgspec.Raw, source: str) -> Extension:
     """The text of ``log._originset``, decoded.
 
     Raises:
-        InputError: it lacks what is needed, a number in it is out of range, there is more of it than any capture has,
-            or it is of a version that this program does not know.
+        InputError: a required field is missing, a number is out of range, there are more values than a capture can
+            have, or its version is not known.
     """
     text = bytes(raw)
     if text.count(b"{") > _MAX_STRUCTS or text.count(b",") > _MAX_VALUES:

@@ -30,7 +30,7 @@ class BucketStore:
         return key
 
     def accept(self, key: str, visit_id: str) -> None:
-        # S3 knows no renaming; whoever lists meanwhile finds the capture whole or not at all.
+        # S3 cannot rename objects; a concurrent listing has the whole capture or none.
         with storage_errors(self.place):
             obstore.copy(self._store, require_staged(key), _place_of(visit_id))
         self.discard(key)
@@ -49,12 +49,12 @@ class BucketStore:
     def read(self, visit_id: str) -> bytes | None:
         with storage_errors(self.place):
             try:
-                found = obstore.get(self._store, _place_of(visit_id))
+                stored = obstore.get(self._store, _place_of(visit_id))
             except FileNotFoundError:
                 return None
-            if found.meta["size"] > MAX_BYTES:
+            if stored.meta["size"] > MAX_BYTES:
                 raise ClusterError(self.place, f"{_place_of(visit_id)} is larger than any capture")
-            return found.bytes().to_bytes()
+            return stored.bytes().to_bytes()
 
     def captures(self) -> Iterator[StoredCapture]:
         with storage_errors(self.place):

@@ -22,7 +22,7 @@ CaptureStore: TypeAlias = "FolderStore | BucketStore"
 
 _FACT = "captures"  # of study.json
 
-#: How a place in S3-compatible storage is named.
+#: The form of a place in S3-compatible storage.
 BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._=-]+)*", re.ASCII)
 
 
@@ -47,10 +47,10 @@ def open_place(place: str) -> CaptureStore:
 
 
 def place_of(study: Study) -> CaptureStore | None:
-    """Where a study's captures are kept; None if in its own folder.
+    """The place of a study's captures; None if they are in the study's own folder.
 
     Raises:
-        StudyError: study.json names a place that the user has not named for this study, or something that is none.
+        StudyError: study.json names a place that the user has not confirmed for this study, or an invalid one.
     """
     place = _place_outside(study)
     return None if place is None else open_place(place)
@@ -68,33 +68,33 @@ def _place_outside(study: Study) -> str | None:
 
 
 def confirm_place(study: Study, place: str) -> None:
-    """The user says where the study's captures are kept; from now on that is believed.
+    """Record that the user confirms the place of the study's captures, so that it is trusted from now on.
 
     Raises:
         StudyError: study.json says something else.
-        UsageError: it cannot be noted.
+        UsageError: this cannot be recorded.
     """
-    kept = study.manifest().get(_FACT)
-    if kept != place:
-        where = "in its own folder" if kept is None else f"in {kept}"
+    recorded_place = study.manifest().get(_FACT)
+    if recorded_place != place:
+        where = "in its own folder" if recorded_place is None else f"in {recorded_place}"
         raise StudyError(study.root, f"its captures are kept {where}, not in {place}", "leave --captures out")
     note_place(study.root, place)
 
 
 def settle_place(study: Study, wanted: str | None) -> CaptureStore | None:
-    """As :func:`place_of`, for a crawl that asks for a place; call while the study is held.
+    """The place of a study's captures, for a crawl that names one; call while the study is locked.
 
     Raises:
         StudyError: the study's captures are elsewhere already, or the place holds those of another study.
     """
-    kept = study.manifest().get(_FACT)
+    recorded_place = study.manifest().get(_FACT)
     if wanted is None:
         return place_of(study)
-    if wanted == kept:
+    if wanted == recorded_place:
         confirm_place(study, wanted)
         return open_place(wanted)
-    if kept is not None:
-        raise StudyError(study.root, f"its captures are kept in {kept}", "leave --captures out")
+    if recorded_place is not None:
+        raise StudyError(study.root, f"its captures are kept in {recorded_place}", "leave --captures out")
     if next(study.captures.glob("*/*"), None) is not None:
         raise StudyError(
             study.root, "it has captures in its own folder", "leave --captures out, or begin another study"
@@ -126,17 +126,17 @@ def bucket_of(study: Study) -> BucketStore | None:
 
 
 def fetch_captures(study: Study) -> int:
-    """Bring captures that are kept in S3, and are new or have changed, into the study's folder; how many."""
+    """Copy captures from S3 that are new or have changed into the study's folder; returns how many."""
     store = bucket_of(study)
     fetched = 0
-    for kept in () if store is None else store.captures():
-        path = capture_path(study.captures, kept.visit_id)
+    for stored in () if store is None else store.captures():
+        path = capture_path(study.captures, stored.visit_id)
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()
-            if (status.st_size, status.st_mtime) == (kept.size, kept.changed):
+            if (status.st_size, status.st_mtime) == (stored.size, stored.changed):
                 continue
-        if store is not None and (packed := store.read(kept.visit_id)) is not None:
-            write_packed(study.captures, kept.visit_id, packed)
-            os.utime(path, (kept.changed, kept.changed), follow_symlinks=False)
+        if store is not None and (packed := store.read(stored.visit_id)) is not None:
+            write_packed(study.captures, stored.visit_id, packed)
+            os.utime(path, (stored.changed, stored.changed), follow_symlinks=False)
             fetched += 1
     return fetched

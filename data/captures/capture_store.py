@@ -27,7 +27,7 @@ INCOMING = "incoming"
 
 _HEX = re.compile("[0-9a-f]+")
 _STAGED = re.compile(rf"{INCOMING}/{_HEX.pattern}/{_HEX.pattern}")
-# What a worker left, and what it had half written when it was killed.
+# What a worker staged, and files that were half written when it was killed.
 _LEFT = re.compile(rf"{_HEX.pattern}|\.{_HEX.pattern}\.[0-9]+\.tmp")
 _CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]+){re.escape(SUFFIX)})", re.ASCII)
 
@@ -42,25 +42,25 @@ class StoredCapture:
 
 
 class FolderStore:
-    """A folder that all machines see under one path. May be used from several threads."""
+    """A folder that all machines reach under one path. Methods may be called from several threads."""
 
     def __init__(self, folder: Path) -> None:
         self.place = str(folder)
         self._folder = folder
 
     def stage(self, name: str, visit_id: str, packed: bytes) -> str:
-        """A worker leaves a capture; the key by which the crawl finds it.
+        """Write a capture as a worker, and return the key by which the crawl finds it.
 
         Raises:
             OSError: it cannot be written, as by every other method.
         """
         key = staged_key(name, visit_id)
-        with replacing(self._folder / key, private=True, below=self._folder) as beside:
-            beside.write_bytes(packed)
+        with replacing(self._folder / key, private=True, below=self._folder) as temporary:
+            temporary.write_bytes(packed)
         return key
 
     def accept(self, key: str, visit_id: str) -> None:
-        """Put what was staged in its place, in one step.
+        """Move a staged capture to its place, atomically.
 
         Raises:
             ClusterError: it is not there.
@@ -72,12 +72,12 @@ class FolderStore:
             raise ClusterError(self.place, f"{key} is not there; do all machines share this folder?") from error
 
     def discard(self, key: str) -> None:
-        """Remove what was staged, if it is there."""
+        """Remove a staged capture, if it exists."""
         remove_file(self._folder, *require_staged(key).split("/"))
 
     def sweep(self) -> None:
-        """Remove all that was staged and not accepted; call while the study is held. Other files stay."""
-        # A worker that comes late may write while this goes on: what it leaves, the next crawl removes.
+        """Remove all staged captures that were not accepted; call while the study is locked. Other files stay."""
+        # A late worker can write during this; the next crawl removes what it leaves.
         for attempt in list_folder(self._folder, INCOMING).folders:
             if _HEX.fullmatch(attempt) is None:
                 continue
@@ -96,14 +96,14 @@ class FolderStore:
         write_packed(self._folder, visit_id, packed)
 
     def read(self, visit_id: str) -> bytes | None:
-        """What a capture's file holds; None if there is none, or a link."""
+        """The content of a capture's file; None if there is no file, or it is a link."""
         try:
             return read_whole(capture_path(self._folder, visit_id), MAX_BYTES, below=self._folder)
         except (FileNotFoundError, NotRegularError):
             return None
 
     def captures(self) -> Iterator[StoredCapture]:
-        """All captures that are in their place."""
+        """All captures, without staged ones."""
         for path in capture_paths(self._folder):
             if _CAPTURE.fullmatch(f"{path.parent.name}/{path.name}"):
                 with contextlib.suppress(FileNotFoundError):
@@ -112,15 +112,15 @@ class FolderStore:
 
 
 def staged_key(name: str, visit_id: str) -> str:
-    """Where an attempt leaves a visit's capture."""
+    """The key of the staged capture of one attempt."""
     return require_staged(f"{INCOMING}/{name}/{visit_id}")
 
 
 def require_staged(key: str) -> str:
-    """A key that a worker named, if it leads below ``incoming``.
+    """Check a key that a worker sent: it must be below ``incoming``.
 
     Raises:
-        ClusterError: it leads elsewhere.
+        ClusterError: it is not below ``incoming``.
     """
     if _STAGED.fullmatch(key) is None:
         raise ClusterError("a worker", f"it left a capture where none may be: {key!r}")
@@ -129,5 +129,5 @@ def require_staged(key: str) -> str:
 
 def capture_name(path: str) -> str | None:
     """The visit whose capture lies at ``ab/<visit_id>.har.zst``; None if what lies there is none."""
-    found = _CAPTURE.fullmatch(path)
-    return None if found is None else found[3]
+    match = _CAPTURE.fullmatch(path)
+    return None if match is None else match[3]

@@ -35,7 +35,7 @@ _ADVICE = {
 }
 # What to do about originset.data.files.nofollow.NotRegularError.
 NOT_REGULAR = "remove it, or put the file or folder itself in its place"
-# What SQLite and DuckDB say in words of their own.
+# Messages of SQLite and DuckDB without an error number.
 _WORDS = {
     "fsync failed": errno.EIO,
     "database or disk is full": errno.ENOSPC,
@@ -61,27 +61,27 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
         OSError: it cannot be written; ``filename`` is set.
     """
     top = path.parent if below is None else below
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     names = path.parent.relative_to(top).parts
     with open_folder(top, *names, make_mode=0o700 if private else 0o777) as folder:
         try:
             with suppress(FileNotFoundError):
-                os.unlink(beside.name, dir_fd=folder)
+                os.unlink(temporary.name, dir_fd=folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            made = os.open(beside.name, flags, 0o600 if private else 0o666, dir_fd=folder)
+            descriptor = os.open(temporary.name, flags, 0o600 if private else 0o666, dir_fd=folder)
             try:
-                # Not by its name, which others who may write to the folder can give to a link meanwhile.
-                yield Path(f"/proc/self/fd/{made}")
-                os.fsync(made)
+                # Not by its name, which others with access to the folder can replace by a link.
+                yield Path(f"/proc/self/fd/{descriptor}")
+                os.fsync(descriptor)
             finally:
-                os.close(made)
-            os.rename(beside.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.close(descriptor)
+            os.rename(temporary.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException as error:
             with suppress(OSError):
-                os.unlink(beside.name, dir_fd=folder)
-            # A write that finds the disk full names no file; a call that takes a descriptor names half of one.
+                os.unlink(temporary.name, dir_fd=folder)
+            # A write to a full disk names no file, and a call that takes a descriptor names only the last part.
             if isinstance(error, OSError) and (
-                error.filename in (None, beside.name) or str(error.filename).startswith("/proc/self/fd/")
+                error.filename in (None, temporary.name) or str(error.filename).startswith("/proc/self/fd/")
             ):
                 error.filename, error.filename2 = str(path), None
             raise
@@ -99,7 +99,7 @@ def read_whole(path: Path, limit: int, below: Path | None = None) -> bytes:
 
 
 def disk_fault(error: BaseException) -> tuple[str, str] | None:
-    """What the disk or its owner refused, and what to do about it; None for an error of another kind."""
+    """What the disk or its permissions refused, and what to do about it; None for other kinds of errors."""
     if isinstance(error, OriginsetError):
         return None
     if isinstance(error, NotRegularError):
@@ -109,26 +109,26 @@ def disk_fault(error: BaseException) -> tuple[str, str] | None:
     if number not in _ADVICE:
         return None
     if isinstance(error, OSError):
-        named = error.filename
+        path = error.filename
     else:
-        found = _QUOTED.search(text)
-        named = found[1] if found else None
-    said = os.strerror(number)
-    return (said if named is None else f"{said}: {named}"), _ADVICE[number]
+        match = _QUOTED.search(text)
+        path = match[1] if match else None
+    reason = os.strerror(number)
+    return (reason if path is None else f"{reason}: {path}"), _ADVICE[number]
 
 
 def _text(error: BaseException) -> str:
     text = str(error)
-    if found := _OF_A_THREAD.search(text):
+    if match := _OF_A_THREAD.search(text):
         with suppress(ValueError, KeyError, TypeError):
-            return str(json.loads(found[0])["exception_message"])
+            return str(json.loads(match[0])["exception_message"])
     return text
 
 
 def _number(text: str) -> int | None:
-    if told := re.search(r"\(os error (\d+)\)", text):
-        return int(told[1])
-    for said, number in _WORDS.items():
-        if said in text:
+    if match := re.search(r"\(os error (\d+)\)", text):
+        return int(match[1])
+    for words, number in _WORDS.items():
+        if words in text:
             return number
     return next((number for number in _ADVICE if text.endswith(os.strerror(number))), None)

@@ -19,10 +19,10 @@ AT_ONCE = 1000  # what S3 lists and deletes with one request
 
 
 def open_bucket(place: str) -> S3Store:
-    """Storage below ``s3://BUCKET/PREFIX``; nothing is contacted yet.
+    """The storage below ``s3://BUCKET/PREFIX``; nothing is contacted yet.
 
     Raises:
-        ClusterError: the environment does not say how it is reached.
+        ClusterError: the environment lacks the settings for it.
     """
     with storage_errors(place):
         return S3Store.from_url(place)
@@ -42,7 +42,7 @@ def remove_below(store: S3Store, place: str, prefix: str | None = None) -> None:
 
 @contextmanager
 def storage_errors(place: str) -> Iterator[None]:
-    """The storage's errors in our words, of which the first line is enough.
+    """Turn errors of the storage into ClusterError, with their first line.
 
     Raises:
         ClusterError: the storage is not reached or refuses.

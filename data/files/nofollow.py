@@ -21,7 +21,7 @@ _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotRegularError(OSError):
-    """What is in the place of a file or folder is a link, a pipe, a device or another kind; ``strerror`` says which."""
+    """A path is a link, a pipe, a device or of another kind that is refused; ``strerror`` says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def open_folder(below: Path, *names: str, make_mode: int | None = None) -> Itera
 
 def _open_inner(folder: int, name: str, path: Path, make_mode: int | None) -> int:
     if make_mode is not None:
-        with suppress(FileExistsError), _named(path):
+        with suppress(FileExistsError), _with_path(path):
             os.mkdir(name, make_mode, dir_fd=folder)
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
@@ -92,14 +92,14 @@ def open_regular(below: Path, *names: str, flags: int = os.O_RDONLY, mode: int =
 
 
 def stat_regular(below: Path, *names: str) -> os.stat_result | None:
-    """What lstat(2) says of the regular file ``below/names...``; None if it is not there. It is not opened.
+    """The result of lstat(2) for the regular file ``below/names...``, which is not opened; None if it does not exist.
 
     Raises:
         NotRegularError: it is something else, or lies behind a link.
     """
     path = below.joinpath(*names)
     try:
-        with open_folder(below, *names[:-1]) as folder, _named(path):
+        with open_folder(below, *names[:-1]) as folder, _with_path(path):
             status = os.lstat(names[-1], dir_fd=folder)
     except FileNotFoundError:
         return None
@@ -121,7 +121,7 @@ def read_regular(below: Path, *names: str, limit: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise OverflowError(size)
-        with _named(below.joinpath(*names)):
+        with _with_path(below.joinpath(*names)):
             content = file.read(limit + 1)
     if len(content) > limit:  # it grew meanwhile
         raise OverflowError(len(content))
@@ -129,7 +129,7 @@ def read_regular(below: Path, *names: str, limit: int) -> bytes:
 
 
 def list_folder(below: Path, *names: str) -> Listing:
-    """What the folder ``below/names...`` holds; nothing if it is not there.
+    """The names in the folder ``below/names...``; none if it does not exist.
 
     Raises:
         OSError: as :func:`open_folder`, but for a folder that is not there.
@@ -139,8 +139,10 @@ def list_folder(below: Path, *names: str) -> Listing:
             kinds = [(entry.name, _kind(entry)) for entry in entries]
     except FileNotFoundError:
         return Listing()
-    found = {kind: tuple(sorted(name for name, its in kinds if its == kind)) for kind in ("file", "folder", "other")}
-    return Listing(found["file"], found["folder"], found["other"])
+    names_by_kind = {
+        kind: tuple(sorted(name for name, its in kinds if its == kind)) for kind in ("file", "folder", "other")
+    }
+    return Listing(names_by_kind["file"], names_by_kind["folder"], names_by_kind["other"])
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
@@ -155,7 +157,7 @@ def remove_file(below: Path, *names: str) -> None:
     Raises:
         OSError: as :func:`open_folder`, or it cannot be removed.
     """
-    with suppress(FileNotFoundError), open_folder(below, *names[:-1]) as folder, _named(below.joinpath(*names)):
+    with suppress(FileNotFoundError), open_folder(below, *names[:-1]) as folder, _with_path(below.joinpath(*names)):
         os.unlink(names[-1], dir_fd=folder)
 
 
@@ -168,7 +170,7 @@ def rename_file(below: Path, source: tuple[str, ...], target: tuple[str, ...], *
     with (
         open_folder(below, *source[:-1]) as leaves,
         open_folder(below, *target[:-1], make_mode=folder_mode) as enters,
-        _named(below.joinpath(*source)),
+        _with_path(below.joinpath(*source)),
     ):
         os.rename(source[-1], target[-1], src_dir_fd=leaves, dst_dir_fd=enters)
 
@@ -181,8 +183,8 @@ def _not_regular(folder: int, name: str, path: Path, otherwise: str) -> NotRegul
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Errors of calls that take a descriptor name the whole path."""
+def _with_path(path: Path) -> Iterator[None]:
+    """Add the whole path to errors of calls that take a descriptor."""
     try:
         yield
     except OSError as error:

@@ -12,7 +12,7 @@ _MARKER = "marker"
 
 
 class StagingBucket:
-    """Files below ``s3://BUCKET/PREFIX`` that are there for one command. It begins and ends, workers put and fetch.
+    """Temporary files of one command below ``s3://BUCKET/PREFIX``, written and read by the command and its workers.
 
     Each method raises ``ClusterError`` where the storage is not reached or refuses.
     """
@@ -27,7 +27,7 @@ class StagingBucket:
             obstore.put(self._store, _MARKER, token.encode(), use_multipart=False)
 
     def token(self) -> str | None:
-        """What :meth:`begin` left there; None before it, and after :meth:`remove`."""
+        """The token that :meth:`begin` wrote; None before it, and after :meth:`remove`."""
         with storage_errors(self.place):
             try:
                 return obstore.get(self._store, _MARKER).bytes().to_bytes().decode(errors="replace")
@@ -35,7 +35,7 @@ class StagingBucket:
                 return None
 
     def put(self, key: str, path: Path) -> None:
-        """Store a file; who reads meanwhile finds the one before, or none."""
+        """Store a file atomically: concurrent readers find the previous file or none."""
         with storage_errors(self.place):
             obstore.put(self._store, key, path)
 
@@ -46,18 +46,18 @@ class StagingBucket:
             OSError: it cannot be written.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.tmp")
+        temporary = path.with_name(f".{path.name}.tmp")
         with storage_errors(self.place):
             chunks = iter(obstore.get(self._store, key).stream())
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             while True:
                 with storage_errors(self.place):
                     chunk = next(chunks, None)
                 if chunk is None:
                     break
                 file.write(chunk)
-        beside.replace(path)
+        temporary.replace(path)
 
     def remove(self) -> None:
-        """Remove all that is stored here, the marker too."""
+        """Remove all stored files, and the marker."""
         remove_below(self._store, self.place, None)

@@ -64,7 +64,7 @@ class CompletenessMarker:
                 self._mark = None
                 return
             try:
-                # Not synchronised: after a power cut it may count too few, but then the ledger has its leases.
+                # Not synchronised: after a power cut the count can be too small, but then the ledger has the leases.
                 os.pwrite(file, _content(self._mark, count), 0)
             finally:
                 os.close(file)

@@ -56,7 +56,7 @@ INSERT INTO facts (name, value) VALUES ('leases', 1) ON CONFLICT DO UPDATE SET v
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One visit to make: ``page`` is empty for a landing page, ``address`` the URL that the list gave, if any."""
+    """One visit to make: ``page`` is empty for a landing page, ``address`` is the site list's URL, if it has one."""
 
     site: str
     vantage: str
@@ -124,40 +124,40 @@ class Ledger:
             raise ledger_error(self._path, error) from error
 
     def stored_fact(self, name: str, value: str) -> str:
-        """The value that was stored first under this name; ``value`` is stored if there is none yet."""
+        """The value stored under this name; ``value`` is stored first if there is none."""
         with self._transaction() as cursor:
             cursor.execute("INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
             return str(cursor.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
 
     def leased_rows(self) -> list[tuple[LedgerRow, str]]:
-        """The leased visits, and since when (RFC 3339); before a crawl begins, those that a dead crawl left."""
-        found = self._read(f"SELECT {_ROW_COLUMNS}, changed_at FROM visits WHERE state = 'leased'")  # noqa: S608 - a constant
-        return [(LedgerRow(*row), since) for *row, since in found]
+        """The leased visits and the time of each lease (RFC 3339); before a crawl begins, those of a dead crawl."""
+        rows = self._read(f"SELECT {_ROW_COLUMNS}, changed_at FROM visits WHERE state = 'leased'")  # noqa: S608 - a constant
+        return [(LedgerRow(*row), since) for *row, since in rows]
 
     def add(self, rows: Iterable[LedgerRow]) -> None:
-        """Queue visits; visits that the ledger has already stay as they are."""
+        """Queue visits; visits that are already in the ledger stay as they are."""
         with self._transaction() as cursor:
             _insert(cursor, rows)
 
     def all_rows(self) -> Iterator[tuple[LedgerRow, State, int]]:
-        """All visits, their states and attempts; of a visit that changes meanwhile, the state before or after."""
+        """All visits with states and attempts; a visit that changes concurrently has its old or new state."""
         after: Key = ("", "", 0, 0, "")
         while True:
-            found = self._read(_ROWS_AFTER, (*after, _ROWS_AT_ONCE))
-            for *row, state, attempts in found:
+            page = self._read(_ROWS_AFTER, (*after, _ROWS_AT_ONCE))
+            for *row, state, attempts in page:
                 yield LedgerRow(*row), state, attempts
-            if len(found) < _ROWS_AT_ONCE:
+            if len(page) < _ROWS_AT_ONCE:
                 return
-            after = LedgerRow(*found[-1][:-2]).key
+            after = LedgerRow(*page[-1][:-2]).key
 
     def rows(self, vantage: str, round_number: int) -> list[tuple[LedgerRow, State]]:
         """All visits of a vantage's round with their states."""
         query = f"SELECT {_ROW_COLUMNS}, state FROM visits WHERE vantage = ? AND round = ?"  # noqa: S608 - a constant
-        found = self._read(query, (vantage, round_number))
-        return [(LedgerRow(*row), state) for *row, state in found]
+        selected = self._read(query, (vantage, round_number))
+        return [(LedgerRow(*row), state) for *row, state in selected]
 
     def requeue(self, row: LedgerRow) -> None:
-        """Queue a visit again, whatever became of it."""
+        """Queue a visit again, whatever its state is."""
         self._set(row, "queued")
 
     def lease(self, rows: Sequence[LedgerRow]) -> None:
@@ -203,7 +203,7 @@ class Ledger:
         error_code: str | None = None,
         further: Iterable[LedgerRow] = (),
     ) -> None:
-        """A visit was made and its capture lies in its place; ``further`` visits follow from it."""
+        """Mark a visit as made, after its capture is in its place; ``further`` visits from it are queued."""
         with self._transaction() as cursor:
             _insert(cursor, further)
             _update(cursor, row, outcome, error, error_code)
@@ -213,7 +213,7 @@ class Ledger:
             _update(cursor, row, state, None, None)
 
     def absorb(self, other: Path) -> None:
-        """Take in the rows of another ledger. Of a visit in both, the row of the one that was made is kept, else ours.
+        """Add the rows of another ledger. Of a visit in both, a row that was made is kept, or else ours.
 
         A visit that the other has leased is queued here. Captures that the other has no rows of, this one has none of
         either, so the marker is cleared.

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 _BESIDE = ("", "-wal", "-shm", "-journal")
 # The longest text of a row that is read, in bytes: an address or an error.
 _LONGEST = 4 << 20
-# A rollback journal that ends so names another file, which SQLite would read, and remove.
+# A rollback journal that ends with this names another file, which SQLite would read and remove.
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 _STRANGE_VISIT = """
 SELECT 1 FROM {schema}.visits WHERE typeof(site) <> 'text' OR typeof(vantage) <> 'text' OR typeof(page) <> 'text'
@@ -79,7 +79,7 @@ def file_uri(path: Path, *, read_only: bool) -> str:
 
 
 def require_regular(path: Path) -> None:
-    """See that SQLite will open regular files alone: the ledger's and those that it keeps beside it.
+    """Check that SQLite will open only regular files: the ledger and its journals.
 
     Raises:
         StudyError: one is something else, or names a file elsewhere.
@@ -87,10 +87,10 @@ def require_regular(path: Path) -> None:
     try:
         for ending in _BESIDE:
             stat_regular(path.parent, path.name + ending)
-        named = _end_of(path.with_name(f"{path.name}-journal")) == _NAMES_ANOTHER
+        names_another = _end_of(path.with_name(f"{path.name}-journal")) == _NAMES_ANOTHER
     except NotRegularError as error:
         raise StudyError(path.parent, f"{error.filename} {error.strerror}", "remove it") from error
-    if named:
+    if names_another:
         raise StudyError(path.parent, f"{path.name}-journal names another file", "remove it")
 
 
@@ -105,21 +105,21 @@ def _end_of(journal: Path) -> bytes:
 
 
 def check_content(connection: sqlite3.Connection, schema: str) -> None:
-    """See that a ledger, ``main`` or one that is attached, is whole and holds only what this program writes.
+    """Check that a ledger, ``main`` or an attached one, is intact and has only what this program writes.
 
     Raises:
         sqlite3.DatabaseError: it is not, or does not.
     """
-    known = _known_schema()
+    known_schema = _known_schema()
     rows = connection.execute(f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_schema")  # noqa: S608 - a constant
-    found = set(rows.fetchmany(len(known) + 1))
-    if strange := found - known:
+    content = set(rows.fetchmany(len(known_schema) + 1))
+    if strange := content - known_schema:
         kind, name, *_ = min(strange, key=repr)
         raise sqlite3.DatabaseError(f"it holds a {kind} that no originset made: {str(name)[:80]}")
-    ((whole,),) = connection.execute(f"PRAGMA {schema}.quick_check(1)").fetchall()
-    if whole != "ok":
-        raise sqlite3.DatabaseError(" ".join(str(whole).split()))
-    tables = {name for _, name, *_ in found}
+    ((check_result,),) = connection.execute(f"PRAGMA {schema}.quick_check(1)").fetchall()
+    if check_result != "ok":
+        raise sqlite3.DatabaseError(" ".join(str(check_result).split()))
+    tables = {name for _, name, *_ in content}
     for table, strange_row in (("visits", _STRANGE_VISIT), ("facts", _STRANGE_FACT)):
         if table in tables and connection.execute(strange_row.format(schema=schema)).fetchone() is not None:
             raise sqlite3.DatabaseError(f"a row of {table} holds what no originset wrote")
@@ -127,9 +127,9 @@ def check_content(connection: sqlite3.Connection, schema: str) -> None:
 
 @cache
 def _known_schema() -> frozenset[tuple[str, str, str, str | None]]:
-    with closing(sqlite3.connect(":memory:")) as made:
-        made.executescript(SCHEMA)
-        return frozenset(made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
 
 
 def copy_ledger(ledger: Path, to: Path) -> None:
@@ -139,21 +139,21 @@ def copy_ledger(ledger: Path, to: Path) -> None:
         StudyError: the file is no ledger, or a damaged one.
     """
     try:
-        # Before the ledger, which then has at least the leases that are counted here.
-        beside: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
+        # Read before the ledger, which then has at least as many leases.
+        leases: bytes | None = read_whole(ledger.with_suffix(".leases"), 100)
     except (OSError, OverflowError):
-        beside = None
+        leases = None
     try:
-        with closing(open_ledger_file(ledger, read_only=True)) as whole, closing(sqlite3.connect(to)) as copy:
-            whole.backup(copy)
+        with closing(open_ledger_file(ledger, read_only=True)) as source, closing(sqlite3.connect(to)) as copy:
+            source.backup(copy)
     except sqlite3.Error as error:
         raise ledger_error(ledger, error) from error
-    if beside is not None:
-        to.with_suffix(".leases").write_bytes(beside)
+    if leases is not None:
+        to.with_suffix(".leases").write_bytes(leases)
 
 
 def ledger_error(path: Path, error: sqlite3.Error) -> StudyError:
-    """What is in its place is no ledger, or a damaged one: a new one takes what was visited from the captures."""
+    """The error for a file that is not a ledger, or a damaged one; a new one can be made from the captures."""
     if (fault := disk_fault(error)) is not None:
         return StudyError(path.parent, f"ledger.sqlite cannot be used ({fault[0]})", fault[1])
     away = shlex.join([str(path) + ending for ending in _BESIDE[:3]])

@@ -40,30 +40,12 @@ class BrowserRules:
 @cache
 def browser_rules() -> dict[str, BrowserRules]:
     """The rules of each browser, by its name."""
-    given = _given()
-    return {name: _rules(name, entry) for name, entry in given.items() if isinstance(entry, dict)}
-
-
-def rule_rows() -> list[dict[str, str]]:
-    """Every rule as a row: browser, version, rule, value, says, source."""
-    return [
-        {
-            "browser": browser,
-            "version": entry["version"],
-            "rule": rule,
-            "value": ", ".join(map(str, told["value"])) if isinstance(told["value"], list) else str(told["value"]),
-            "says": told["says"],
-            "source": told["source"],
-        }
-        for browser, entry in _given().items()
-        if isinstance(entry, dict)
-        for rule, told in entry.items()
-        if isinstance(told, dict)
-    ]
+    file_content = _file_content()
+    return {name: _rules(name, entry) for name, entry in file_content.items() if isinstance(entry, dict)}
 
 
 def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
-    values = {rule: told["value"] for rule, told in entry.items() if isinstance(told, dict)}
+    values = {rule: rule_entry["value"] for rule, rule_entry in entry.items() if isinstance(rule_entry, dict)}
     return BrowserRules(
         browser=name,
         version=entry["version"],
@@ -85,5 +67,5 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
     )
 
 
-def _given() -> dict[str, Any]:
+def _file_content() -> dict[str, Any]:
     return tomllib.loads(resources.files("originset.data.reference").joinpath(_FILE).read_text())

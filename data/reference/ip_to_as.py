@@ -15,7 +15,7 @@ from originset.data.reference.table_files import TableFile, read_table_file
 
 
 class IpToAs:
-    """A loaded table. ``described`` says what it is, for the study's manifest.
+    """A loaded IP-to-AS table. ``described`` is its description for the study's manifest.
 
     A prefix that several ASes announce keeps all of them; the one AS of an address is then the lowest number, so that
     the same table gives the same answer everywhere. (pyasn's converter keeps an arbitrary one of an AS set.)
@@ -27,7 +27,7 @@ class IpToAs:
         ``announced``: the prefixes are those that were announced in BGP, not made from ranges of addresses.
 
         Raises:
-            InputError: a prefix is none.
+            InputError: a prefix is not valid.
         """
         rows = pl.concat([table.rows for table in tables])
         try:
@@ -60,8 +60,8 @@ class IpToAs:
             ValueError: something is NULL or no address.
         """
         positions = self._prefixes.find(addresses)
-        known = pl.Series(positions != NO_PREFIX)
-        asn = pl.Series("asn", self._asn[positions]).set(~known, None)
+        has_prefix = pl.Series(positions != NO_PREFIX)
+        asn = pl.Series("asn", self._asn[positions]).set(~has_prefix, None)
         return pl.DataFrame([asn, self._asns.gather(positions % len(self._asns)).alias("asns")])
 
     def prefixes(self, addresses: pl.Series) -> pl.Series:

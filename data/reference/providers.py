@@ -17,9 +17,9 @@ _FILE = "providers.toml"
 
 @cache
 def providers() -> pl.DataFrame:
-    """Rows of ``providers``, by name. What the file leaves out is NULL: not known."""
+    """Rows of ``providers``, by name. Keys that the file lacks are NULL: not known."""
     rows = [
-        {**entry, "source": entry["sources"], "dated": _given()["dated"], "name_limit": entry.get("name_limit")}
+        {**entry, "source": entry["sources"], "dated": _file_content()["dated"], "name_limit": entry.get("name_limit")}
         for entry in _entries()
     ]
     names = PROVIDERS.polars_schema.names()
@@ -50,22 +50,22 @@ def edge_ranges() -> dict[str, str]:
 
 
 def described() -> dict[str, str]:
-    """What the table is, for the study's manifest."""
+    """A description of the table, for the study's manifest."""
     content = _content()
     return {
         "source": "originset's own table of providers, each with its sources",
-        "date": _given()["dated"],
+        "date": _file_content()["dated"],
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
 
 def _entries() -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = _given()["provider"]
+    entries: list[dict[str, Any]] = _file_content()["provider"]
     return entries
 
 
 @cache
-def _given() -> dict[str, Any]:
+def _file_content() -> dict[str, Any]:
     return tomllib.loads(_content().decode())
 
 

@@ -21,7 +21,7 @@ NO_PREFIX = -1
 
 
 class Prefixes:
-    """The prefixes of both families. :meth:`find` gives the position, in the given order, of the longest that holds."""
+    """The prefixes of both families; :meth:`find` returns the position of the longest prefix of each address."""
 
     def __init__(self, networks: pl.Series, lengths: npt.ArrayLike) -> None:
         """``networks`` are addresses without their lengths; bits beyond the length are ignored.
@@ -35,15 +35,15 @@ class Prefixes:
         is_v6 = networks.str.contains(":", literal=True).to_numpy()
         positions = np.arange(len(networks), dtype=np.int64)
         self._families: list[tuple[Keys, Ints]] = []
-        for bits, chosen in ((32, positions[~is_v6]), (128, positions[is_v6])):
-            given = all_lengths[chosen]
-            if ((given < 0) | (given > bits)).any():
+        for bits, of_family in ((32, positions[~is_v6]), (128, positions[is_v6])):
+            given_lengths = all_lengths[of_family]
+            if ((given_lengths < 0) | (given_lengths > bits)).any():
                 raise ValueError(f"a prefix length of IPv{4 if bits == 32 else 6} is not between 0 and {bits}")
-            first = parse(networks.gather(chosen), bits)
-            self._families.append(_flatten(first, given, chosen, bits))
+            first = parse(networks.gather(of_family), bits)
+            self._families.append(_flatten(first, given_lengths, of_family, bits))
 
     def find(self, addresses: pl.Series) -> Ints:
-        """Per address the position of its longest prefix, :data:`NO_PREFIX` where none holds it.
+        """The position of each address's longest prefix, :data:`NO_PREFIX` if there is none.
 
         Raises:
             ValueError: something is NULL or no address.
@@ -51,18 +51,18 @@ class Prefixes:
         if addresses.has_nulls():
             raise ValueError("no address: NULL")
         is_v6 = addresses.str.contains(":", literal=True)
-        found = np.full(len(addresses), NO_PREFIX, dtype=np.int64)
-        for bits, (starts, owners), wanted in zip((32, 128), self._families, (~is_v6, is_v6), strict=True):
-            if wanted.any():
-                chosen = wanted.to_numpy()
-                numbers = parse(addresses.filter(wanted), bits)
+        positions = np.full(len(addresses), NO_PREFIX, dtype=np.int64)
+        for bits, (starts, owners), in_family in zip((32, 128), self._families, (~is_v6, is_v6), strict=True):
+            if in_family.any():
+                selected = in_family.to_numpy()
+                numbers = parse(addresses.filter(in_family), bits)
                 place = _places(starts, numbers)
-                found[chosen] = np.where(place >= 0, owners[place], NO_PREFIX) if len(starts) else NO_PREFIX
-        return found
+                positions[selected] = np.where(place >= 0, owners[place], NO_PREFIX) if len(starts) else NO_PREFIX
+        return positions
 
 
 def _places(starts: Keys, numbers: Numbers) -> Ints:
-    """Per address the last of ``starts`` that is not after it; -1 where all are.
+    """For each address the last of ``starts`` that is not after it; -1 if all are.
 
     Among sorted needles a search finds its way in the cache, more than twice as fast as in the order given.
     """
@@ -81,10 +81,10 @@ def _places(starts: Keys, numbers: Numbers) -> Ints:
     halves = starts.view(">u8").reshape(-1, 2)
     upper = halves[:, 0].astype(np.uint64)
     order = np.argsort(numbers[:, 0])
-    wanted = numbers[order, 0]
-    found = np.searchsorted(upper, wanted, side="right") - 1
-    places[order] = found
-    split = order[(found >= 0) & (upper[found] == wanted) & (halves[found, 1] != 0)]
+    sorted_numbers = numbers[order, 0]
+    by_upper_half = np.searchsorted(upper, sorted_numbers, side="right") - 1
+    places[order] = by_upper_half
+    split = order[(by_upper_half >= 0) & (upper[by_upper_half] == sorted_numbers) & (halves[by_upper_half, 1] != 0)]
     places[split] = np.searchsorted(starts, _keys(numbers[split]), side="right") - 1
     return places
 
@@ -97,7 +97,7 @@ def _keys(numbers: Numbers) -> Keys:
 
 
 def _flatten(first: Numbers, lengths: Ints, positions: Ints, bits: int) -> tuple[Keys, Ints]:
-    """Starts of the disjoint ranges, ascending, and whose they are."""
+    """The starts of disjoint ranges, ascending, and the position of the prefix that each belongs to."""
     if not len(first):
         return _keys(first), positions
     host_bits = _host_masks(lengths, bits)
@@ -107,11 +107,13 @@ def _flatten(first: Numbers, lengths: Ints, positions: Ints, bits: int) -> tuple
     distinct, ranks = np.unique(np.concatenate([_keys(first), _keys(last)]), return_inverse=True)
     starts, ends = ranks[: len(first)], ranks[len(first) :]
     order = np.lexsort((positions, lengths, starts))
-    kept = np.append((np.diff(starts[order]) != 0) | (np.diff(lengths[order]) != 0), True)  # the later of two equals
-    order = order[kept]
+    is_last_of_equal = np.append(
+        (np.diff(starts[order]) != 0) | (np.diff(lengths[order]) != 0), True
+    )  # the later of two equals
+    order = order[is_last_of_equal]
     starts, ends, first, last, positions = starts[order], ends[order], first[order], last[order], positions[order]
     parents = _parents(starts, ends)
-    # Where a prefix ends, the nearest one around it that goes on takes over; where nothing does, nobody.
+    # After the end of a prefix, its nearest enclosing prefix that has not ended applies, or none.
     after = parents
     while (closing := (after >= 0) & (ends[after] == ends)).any():
         after = np.where(closing, parents[after], after)
@@ -153,7 +155,7 @@ def _host_masks(lengths: Ints, bits: int) -> Numbers:
 
 
 def _successors(last: Numbers, bits: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """The address after each, and whether there is none because it was the very last."""
+    """The address after each, and whether there is none because it is the last address."""
     following = last.copy()
     following[:, -1] += np.uint64(1)
     if bits == 32:

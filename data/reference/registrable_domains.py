@@ -29,7 +29,7 @@ class _FileAdapter(requests.adapters.BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is open."""
 
 
 @cache

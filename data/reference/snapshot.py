@@ -51,18 +51,18 @@ class Reference:
         return Reference(table, self.as_names, self.suffix_list, {**self.facts, "ip_to_as": table.described()})
 
     def old(self, today: date) -> dict[str, str]:
-        """What is more than a year old, with its date: by then whole networks have other owners."""
+        """The reference data that is more than a year old, with dates: by then whole networks have other owners."""
         dated = {what: facts["date"] for what, facts in self.facts.items() if "date" in facts}
         return {what: when for what, when in dated.items() if (today - date.fromisoformat(when)).days > OLD_AFTER_DAYS}
 
 
 def fetched_folder() -> Path:
-    """Where ``study reference update`` keeps what it fetched: this user's cache."""
+    """The folder in the user's cache for the data that ``study reference update`` fetches."""
     return platformdirs.user_cache_path("originset") / "reference"
 
 
 def current_reference() -> Reference:
-    """What was fetched, if anything was, else what is built in.
+    """The fetched reference data if there is any, else the built-in data.
 
     Raises:
         InputError: a file that was fetched is not as its index says.
@@ -73,7 +73,7 @@ def current_reference() -> Reference:
 
 @cache
 def built_in_reference() -> Reference:
-    """What the program carries; a first run needs no network."""
+    """The reference data that is part of the program, so that a first run needs no network."""
     return load_reference(_BUILT_IN)
 
 
@@ -81,7 +81,7 @@ def load_reference(folder: Traversable) -> Reference:
     """The reference data of a folder.
 
     Raises:
-        InputError: a file is missing, or not as the index says.
+        InputError: a file is missing, or differs from the index.
     """
     index = _index(folder)
     facts: dict[str, dict[str, str]] = {
@@ -124,7 +124,7 @@ def _content(folder: Traversable, entry: dict[str, Any]) -> bytes:
 
 
 def suffix_list_date(content: bytes) -> str | None:
-    """The day of a public suffix list, from its own VERSION line."""
+    """The date of a public suffix list, from its VERSION line."""
     version = _VERSION_LINE.search(content[:2000].decode(errors="replace"))
     return version[1] if version else None
 

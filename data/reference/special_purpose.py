@@ -43,7 +43,9 @@ def address_blocks() -> Mapping[str, AddressKind]:
 
     Those of IPv4 are there once more as blocks of IPv6, mapped and translated.
     """
-    blocks: dict[str, AddressKind] = {block: kind for kind, named in _tables()["addresses"].items() for block in named}
+    blocks: dict[str, AddressKind] = {
+        block: kind for kind, blocks_of_kind in _tables()["addresses"].items() for block in blocks_of_kind
+    }
     for block, kind in list(blocks.items()):
         if ":" not in block:
             inner = IPv4Network(block)
@@ -56,13 +58,13 @@ def address_blocks() -> Mapping[str, AddressKind]:
 def special_use_zone(host: str) -> str | None:
     """The zone that makes ``host`` a name of no public server: ``corp`` for ``a.corp``; None for a public name.
 
-    A name without a dot is a zone of its own: what it means is for each network to say.
+    A name without a dot is a zone of its own, because each network resolves it differently.
     """
     name = host.lower().removesuffix(".")
     zones = _tables()["names"]
     labels = name.split(".")
-    found = next((zone for n in range(len(labels)) if (zone := ".".join(labels[n:])) in zones), None)
-    return name if found is None and len(labels) == 1 else found
+    special_zone = next((zone for n in range(len(labels)) if (zone := ".".join(labels[n:])) in zones), None)
+    return name if special_zone is None and len(labels) == 1 else special_zone
 
 
 @cache

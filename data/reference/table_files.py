@@ -69,7 +69,7 @@ def _is_mrt(content: bytes) -> bool:
 
 
 def _columns(content: bytes) -> int | None:
-    """How many columns the first line that is no comment has, if it can be one of ours."""
+    """The number of columns of the first line that is not a comment, if the format is known."""
     for line in io.BytesIO(content):
         fields = line.strip().split(b"\t")
         if fields == [b""] or line.startswith((b";", b"#")):
@@ -133,14 +133,14 @@ def _read_mrt(content: bytes, name: str) -> pl.DataFrame:
     except Exception as error:
         # The converter asserts and raises what it likes on a damaged dump.
         raise InputError(name, "not-ip-to-as", f"not an MRT table dump ({error!r})") from error
-    given = [(*prefix.split("/"), origin) for prefix, origin in origins.items()]
+    prefix_origins = [(*prefix.split("/"), origin) for prefix, origin in origins.items()]
     rows = pl.DataFrame(
         {
-            "network": [network for network, _, _ in given],
-            "length": [length for _, length, _ in given],
+            "network": [network for network, _, _ in prefix_origins],
+            "length": [length for _, length, _ in prefix_origins],
             "origins": [
                 "_".join(str(asn) for asn in (origin if isinstance(origin, set | frozenset) else [origin]))
-                for _, _, origin in given
+                for _, _, origin in prefix_origins
             ],
         },
         schema={"network": pl.String, "length": pl.String, "origins": pl.String},

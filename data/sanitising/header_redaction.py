@@ -13,7 +13,7 @@ MAX_HEADER = 8 << 10
 
 _MAX_NAME = 100
 
-# Headers that say how a server and a browser speak with one another. Others may hold anything, so they are not kept.
+# Headers of the protocol between server and browser. Others can have any content, so they are not kept.
 _KEPT = frozenset(
     {
         ":authority",
@@ -118,17 +118,17 @@ def redact_headers(headers: Mapping[str, str]) -> list[dict[str, str]]:
 
     A value is cut to :data:`MAX_HEADER` characters; one that holds a secret all the same is ``REDACTED``.
     """
-    kept = []
+    redacted = []
     for raw_name, value in headers.items():
         name = raw_name[:_MAX_NAME].lower()
         if name in _KEPT:
             # Chromium joins values of repeated headers with line feeds.
-            kept += [{"name": name, "value": _redact_value(name, part)} for part in value[:MAX_HEADER].split("\n")]
-    return kept
+            redacted += [{"name": name, "value": _redact_value(name, part)} for part in value[:MAX_HEADER].split("\n")]
+    return redacted
 
 
 def redact_reason(phrase: str) -> str:
-    """A status line's reason phrase if it is a registered one, else nothing: a server may write anything there."""
+    """A status line's reason phrase if it is registered, or else an empty text: a server can write anything there."""
     return phrase if len(phrase) < _MAX_NAME and phrase.lower() in _PHRASES else ""
 
 

@@ -13,14 +13,14 @@ _BEYOND_ASCII = re.compile(r"[^\n -~]")
 
 
 def printable(text: str) -> str:
-    """A text in one line that no terminal obeys."""
+    """A text in one line without characters that a terminal interprets."""
     if text.isprintable():
         return text
     return "".join(c if _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def printable_json(text: str) -> str:
-    """JSON with the same value that no terminal obeys: such characters become JSON's own escapes."""
+    """JSON with the same value, in which characters that a terminal interprets are JSON escapes."""
     return _BEYOND_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _json_escape(found[0]), text)
 
 

@@ -51,7 +51,7 @@ SECRET_PARTS = (
     *_ANYWHERE.replace("|sess[-_]?id", "").split("|"),
     *("eyJ", "basic", "digest", "negotiate"),
 )
-# Those that hold no other: a text with any part has one of these.
+# The parts that contain no other part: a text with any part has one of these.
 _LEAST_PARTS = [part for part in SECRET_PARTS if not any(other != part and other in part for other in SECRET_PARTS)]
 _VALUED = rf"[\x00-%'-:<>@-\x7f]*(?:=|:|{_ENCODED}3[ad])"
 MAY_NAME_SECRET = rf"(?i-u)(?:{_ANYWHERE}|{_BEFORE}(?:{_WORDS})){_VALUED}|eyJ|bearer|basic|digest|negotiate"
@@ -75,14 +75,14 @@ _JSON_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CONTROLS = dict.fromkeys([*range(32), 127])
 _STRIPPED = "".join(character for character in map(chr, range(0x3001)) if character <= " " or character.isspace())
 _AUTHORITY = re.compile(r"(?s)([A-Za-z][A-Za-z0-9+.-]{0,40}+://)([^/?#]*+)(.*)")
-# It matches at every name, whatever follows, and takes all of it: so no text is gone over twice.
+# It matches every name completely, whatever follows, so that no text is scanned twice.
 _NAME_AND_MARK = re.compile(r"([\w$.\[\] -]++)([\"'\\`]*+)([=:]?)")
 _PORT = re.compile(r"\d{1,5}(?!\w)")
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}+")
 _NUMERIC_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _USER_INFO_ENDS = re.compile(r"[\s/?#&=,;\"'<>{}()|\\]")
 _SCHEME_WITH_VALUE = re.compile(r"(?i)\b(?:bearer|basic|digest|negotiate)[\s+]+[a-z0-9._~+/=-]{6}")
-# Possessive, and every start of one is taken: so no text is gone over twice.
+# Possessive, and it matches every start of one, so that no text is scanned twice.
 _COMPACT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+")
 
 
@@ -143,7 +143,7 @@ def _media_type(url: str) -> str:
 
 
 def _redact_pieces(separators: re.Pattern[str], text: str) -> str:
-    """A path or query. A secret's value may hold separators itself: it ends where another name begins."""
+    """A path or query, redacted. A secret's value can contain separators: it ends where another name begins."""
     if _NOTHING_IN_IT.fullmatch(text):
         return text
     pieces = _divided(separators, _COMPACT.sub(_without_token, text) if "eyJ" in text else text)
@@ -171,9 +171,9 @@ def _divided(separators: re.Pattern[str], text: str) -> list[str]:
     common, others = _ALL_BUT[separators]
     if others.search(text):
         return ["", *separators.split(text)]
-    found = text.split(common)  # a fifth of the time
-    pieces = [common] * (2 * len(found))
-    pieces[0], pieces[1::2] = "", found
+    split_parts = text.split(common)  # a fifth of the time
+    pieces = [common] * (2 * len(split_parts))
+    pieces[0], pieces[1::2] = "", split_parts
     return pieces
 
 
@@ -184,7 +184,7 @@ def _ends_value(mark: str, piece: str, hidden_by: str) -> bool:
 
 
 def _redact_piece(piece: str, text: str) -> tuple[str, str]:
-    """``name=value``, or a segment of a path: what hid something, and what is left.
+    """Redact ``name=value`` or a segment of a path: returns the name of what was hidden, and the rest.
 
     ``text`` is the piece with what tells that it is an authority.
     """
@@ -218,7 +218,7 @@ def _without_token(found: re.Match[str]) -> str:
 
 
 def _decoded(text: str) -> str | None:
-    """A text without its encodings; None where there are more of them than anybody needs."""
+    """A text without its encodings; None if there are more levels of encoding than are legitimate."""
     if "%" not in text and "\\" not in text:
         return text if text.isprintable() else text.translate(_CONTROLS)
     for _ in range(_DECODINGS):
@@ -255,15 +255,15 @@ def _names_secret(text: str) -> bool:
     """``name=value``, ``"name": value`` or ``name:value`` with a secret's name."""
     if not _names_part(text):
         return False
-    # Most names come again and again, and few are secret: only then their places are looked at.
+    # Most names are repeated, and few are secret: only the places of these are examined.
     names = {name[-_MAX_NAME:] for name, _, mark in _NAME_AND_MARK.findall(text) if mark}
     if not any(map(is_secret, names)):
         return False
-    for found in _NAME_AND_MARK.finditer(text):
-        name, quotes, mark = found.groups()
-        if not mark or found.end() == len(text) or not is_secret(name[-_MAX_NAME:]):
+    for match in _NAME_AND_MARK.finditer(text):
+        name, quotes, mark = match.groups()
+        if not mark or match.end() == len(text) or not is_secret(name[-_MAX_NAME:]):
             continue
-        if mark == "=" or quotes or not ("." in name or _PORT.match(text, found.end())):
+        if mark == "=" or quotes or not ("." in name or _PORT.match(text, match.end())):
             return True
     return False
 
@@ -282,10 +282,10 @@ def _has_user_info(text: str) -> bool:
 
 
 def _is_host(text: str, start: int) -> bool:
-    """Whether a host stands there: not the version of a package, as in ``npm:package@1.2``."""
+    """Whether there is a host at ``start``, and not the version of a package as in ``npm:package@1.2``."""
     if text.startswith(("[", "localhost"), start):
         return True
-    found = _HOST.match(text, start)
-    if found is None or "." not in found[0]:
+    match = _HOST.match(text, start)
+    if match is None or "." not in match[0]:
         return False
-    return found[0].rstrip(".").rpartition(".")[2].isalpha() or _NUMERIC_HOST.fullmatch(found[0]) is not None
+    return match[0].rstrip(".").rpartition(".")[2].isalpha() or _NUMERIC_HOST.fullmatch(match[0]) is not None

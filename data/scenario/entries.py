@@ -35,7 +35,7 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)[1:]  # what a page can load
 
-#: What may stand in what: a style sheet loads fonts and images, a script all that a page's script can.
+#: Which resources can load which: a style sheet loads fonts and images, a script all that a page's script can.
 CHILDREN: dict[Kind, tuple[Kind, ...]] = {
     "page": KINDS,
     "iframe": KINDS,
@@ -50,7 +50,7 @@ LONGEST_BODY = 1 << 28  # bodies are made in memory
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The base of what stands in the file."""
+    """The base of all tables of the file."""
 
 
 class CertificateEntry(Entry, frozen=True):

@@ -19,7 +19,7 @@ def toml_text(scenario: ScenarioEntries, comments: Iterable[str] = ()) -> str:
 
 
 def _lines(scenario: dict[str, object]) -> Iterator[str]:
-    # In TOML what follows a table's header belongs to that table, so tables come last.
+    # In TOML the keys after a table's header belong to that table, so tables come last.
     for key, value in scenario.items():
         if not isinstance(value, dict):
             yield f"{key} = {_value(value)}"

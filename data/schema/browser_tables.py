@@ -16,16 +16,17 @@ BROWSER_COUNTS = tuple(
         Column(
             f"{browser}_tls",
             "INTEGER",
-            f"{name} opens by its rules, with servers as they are; NULL where the range is not one number",
+            f"TLS connections that {name} opens by its rules with servers as they are; NULL if the bounds differ",
             "connections",
         ),
         Column(
             f"{browser}_tls_low",
             "INTEGER",
-            "at least, whatever the recorder left out; NULL for a page with more than 1,000 hosts or connections",
+            "lower bound, for anything that the recorder left out; NULL for a page with more than 1,000 hosts or "
+            "connections",
             "connections",
         ),
-        Column(f"{browser}_tls_high", "INTEGER", "at most, likewise", "connections"),
+        Column(f"{browser}_tls_high", "INTEGER", "upper bound; NULL likewise", "connections"),
         Column(f"{browser}_dns", "INTEGER", f"names that {name} looks up for the page", "lookups"),
     )
 )
@@ -34,20 +35,20 @@ REDUNDANT_CONNECTIONS = table(
     "redundant_connections",
     Stage.MODELLED,
     "visit_id connection_id",
-    "TLS connections with requests that an earlier one of the page could have served, and why it did not. Those of "
-    "pages with more than 1,000 hosts or connections are not compared.",
+    "The TLS connections with requests that an earlier connection of the page could have served, and why the browser "
+    "opened them. Pages with more than 1,000 hosts or connections are left out.",
     VISIT_ID,
     Column("connection_id", "BIGINT", "the connection"),
-    Column("reusable_connection_id", "BIGINT", "the earlier one: of several, the one that the least stands against"),
-    Column("host", "VARCHAR", "whom the connection was first used for"),
-    Column("reusable_host", "VARCHAR", "whom the earlier one was first used for"),
-    Column("same_host", "BOOLEAN", "both are of one host and port"),
+    Column("reusable_connection_id", "BIGINT", "the earlier connection; of several, the one with the fewest obstacles"),
+    Column("host", "VARCHAR", "host of the connection's first request"),
+    Column("reusable_host", "VARCHAR", "host of the earlier connection's first request"),
+    Column("same_host", "BOOLEAN", "both connections were opened for the same host and port"),
     Column(
         "cause",
         "VARCHAR",
-        "the obstacle that must go first: SPECIAL, MISDIRECTED, ORIGIN_UNSUPPORTED, IP, CERT, CERT+IP, "
-        "ORIGIN_EXCLUDED, PORT_SCHEME, H1, PROTO_MIX, CRED, PARTITION, RACE, LIFETIME; NOT_DECIDABLE: the recorder "
-        "left out what decides, of this one or of one before it; UNKNOWN: no known rule forbade it",
+        "the obstacle that must be removed first: SPECIAL, MISDIRECTED, ORIGIN_UNSUPPORTED, IP, CERT, CERT+IP, "
+        "ORIGIN_EXCLUDED, PORT_SCHEME, H1, PROTO_MIX, CRED, PARTITION, RACE, LIFETIME; NOT_DECIDABLE: the recording "
+        "lacks what decides this obstacle or one before it; UNKNOWN: no known rule forbade the reuse",
     ),
     Column(
         "detail",
@@ -55,49 +56,49 @@ REDUNDANT_CONNECTIONS = table(
         "SAME_HOST_H1, REUSABLE_H1 (the earlier one's alone), CREDENTIALS, THIRD_PARTY_COOKIES, V4_V6, SAME_PREFIX, "
         "SAME_AS, OTHER_AS, SAME_HOST",
     ),
-    Column("causes", "VARCHAR[]", "all that certainly apply, in that order"),
-    Column("needs", "VARCHAR[]", "what was missing to decide about others: certificate names, DNS answers, ..."),
-    Column("fixable_by", "VARCHAR", "site, host_owner, cdn, browser or nobody; NULL where that is not known"),
-    Column("fix", "VARCHAR", "what they would do; NULL where nobody can, or who is not known"),
+    Column("causes", "VARCHAR[]", "all causes that certainly apply, in this order"),
+    Column("needs", "VARCHAR[]", "what the recording lacks to decide the others: certificate names, DNS answers, ..."),
+    Column("fixable_by", "VARCHAR", "who can fix it: site, host_owner, cdn, browser or nobody; NULL if not known"),
+    Column("fix", "VARCHAR", "how they can fix it; NULL if nobody can, or if fixable_by is not known"),
     Column(
         "based_on_live",
         "BOOLEAN",
-        "weighed with a certificate or DNS answers that the recording lacks and study enrich --live asked for since",
+        "decided with a certificate or DNS answers that the recording lacks and study enrich --live obtained later",
     ),
     Column(
         "sander_immediate",
         "VARCHAR[]",
-        "Sander et al.'s causes (CERT, IP, CRED), connections of unknown end taken to close after their last request",
+        "the causes by Sander et al. (CERT, IP, CRED), if a connection of unknown end closes after its last request",
     ),
-    Column("sander_endless", "VARCHAR[]", "the same, connections of unknown end taken never to close"),
+    Column("sander_endless", "VARCHAR[]", "the causes by Sander et al., if a connection of unknown end never closes"),
 )
 
 BROWSER_PREDICTIONS = table(
     "browser_predictions",
     Stage.MODELLED,
     "visit_id browser model",
-    "What each browser needs for a page: with servers as they are, and after a plan. With servers as they are, where a "
-    "recording lacks a host's DNS answers, the address that its requests were sent to is taken for all of them. "
-    "Without pages with more than 1,000 hosts or connections.",
+    "The connections and lookups that each browser needs for a page, with servers as they are and after a plan. With "
+    "servers as they are, where a recording lacks a host's DNS answers, the address that its requests were sent to is "
+    "taken for all of them. Pages with more than 1,000 hosts or connections are left out.",
     VISIT_ID,
     Column("browser", "VARCHAR", "chromium or firefox"),
     Column(
         "model",
         "VARCHAR",
-        "today; planned: the document's server announces, and its certificate names, every host in its AS that is of "
-        "its own registrable domain or covered already, and for which no server answered 421",
+        "today: servers as they are; planned: the document's server announces, and its certificate covers, every host "
+        "in its AS that has its registrable domain or is covered already, unless a server answered 421 for the host",
     ),
     Column("tls_low", "INTEGER", "connections, at least", "connections"),
     Column("tls_high", "INTEGER", "connections, at most", "connections"),
     Column(
         "as_recorded",
         "INTEGER",
-        "of these, those that the model spares only because the recording has the requests on another host's "
-        "connection: it holds no DNS answers, certificate names or credentials that would decide it. Where this is not "
-        "0, that the model and a recording by the same browser agree is no test of the model.",
+        "connections that the model saves only because the recording has these requests on another host's connection, "
+        "without the DNS answers, certificate names or credentials that would decide it. If this is not 0, it is no "
+        "test of the model that it agrees with a recording by the same browser.",
         "connections",
     ),
-    Column("dns", "INTEGER", "names looked up; NULL where it depends on what is not known", "lookups"),
+    Column("dns", "INTEGER", "names looked up; NULL where the recording lacks what decides it", "lookups"),
     Column(
         "handshake_bytes",
         "BIGINT",
@@ -137,22 +138,22 @@ PAGE_NAMES = table(
     "page_names",
     Stage.MODELLED,
     "visit_id host",
-    "The names that each page asked for, and where each browser tells them to the network; exposures is made of it.",
+    "The names that each page requested, and where each browser exposes them; exposures is a view of this table.",
     VISIT_ID,
     Column("host", "VARCHAR", "the name"),
     Column("measured_dns", "BOOLEAN", "it was looked up; NULL where the recorder cannot know"),
     Column("measured_sni", "BOOLEAN", "a handshake was made for it"),
-    Column("dns_clear", "BOOLEAN", "it was asked for over plain DNS; NULL where the recorder does not say how"),
-    Column("sni_clear", "BOOLEAN", "without Encrypted Client Hello at least once; NULL likewise"),
-    Column("ech_offered", "BOOLEAN", "its HTTPS record has keys for Encrypted Client Hello; NULL where not asked for"),
-    Column("chromium_sni_clear", "BOOLEAN", "Chromium, whose DNS is not encrypted, would show it in a handshake"),
-    Column("firefox_sni_clear", "BOOLEAN", "Firefox likewise"),
+    Column("dns_clear", "BOOLEAN", "it was looked up over plain DNS; NULL where the recorder does not say how"),
+    Column("sni_clear", "BOOLEAN", "a handshake had no Encrypted Client Hello; NULL where the recorder does not say"),
+    Column("ech_offered", "BOOLEAN", "its HTTPS record has keys for Encrypted Client Hello; NULL where not queried"),
+    Column("chromium_sni_clear", "BOOLEAN", "Chromium with plain DNS would send it in the clear in a handshake"),
+    Column("firefox_sni_clear", "BOOLEAN", "Firefox with plain DNS would send it in the clear in a handshake"),
     *(
-        Column(f"{model}_{channel}", "BOOLEAN", f"told in {channel} by the model {model}; NULL where that is not known")
+        Column(f"{model}_{channel}", "BOOLEAN", f"sent in {channel} by the model {model}; NULL where that is not known")
         for model in (*_MODELS, "best_case")
         for channel in ("dns", "sni")
     ),
-    Column("chromium_cookies_blocked_dns", "BOOLEAN", "as chromium_dns, with third-party cookies blocked"),
+    Column("chromium_cookies_blocked_dns", "BOOLEAN", "chromium_dns, with third-party cookies blocked"),
 )
 
 
@@ -160,15 +161,15 @@ PAGE_ADDRESSES = table(
     "page_addresses",
     Stage.MODELLED,
     "visit_id ip",
-    "The addresses that each page's connections lead to, measured and by each browser; exposures is made of it.",
+    "The addresses that each page connects to, measured and by each browser's rules. exposures is a view of it.",
     VISIT_ID,
     Column("ip", "VARCHAR", "the address"),
-    Column("measured", "BOOLEAN", "the page was in contact with it"),
+    Column("measured", "BOOLEAN", "the page connected to it"),
     *(
         Column(
             model,
             "BOOLEAN",
-            f"a connection leads there by the model {model}; NULL where that is not known",
+            f"the model {model} connects to it; NULL where that is not known",
         )
         for model in (*_MODELS, "best_case")
     ),
@@ -185,9 +186,9 @@ def _exposed() -> str:
         *(("sni", f"{model.rpartition('_')[2]}_sni_clear", f"{model}_sni", model) for model in _MODELS),
     ]
     parts = [
-        f"SELECT visit_id, host, '{channel}' AS channel, CASE WHEN {told} THEN {clear} END AS clear, "  # noqa: S608 - from here
-        f"'{model}' AS model FROM page_names WHERE {told} IS DISTINCT FROM false"
-        for channel, clear, told, model in ways
+        f"SELECT visit_id, host, '{channel}' AS channel, CASE WHEN {sent} THEN {clear} END AS clear, "  # noqa: S608 - from here
+        f"'{model}' AS model FROM page_names WHERE {sent} IS DISTINCT FROM false"
+        for channel, clear, sent, model in ways
     ]
     addresses = [
         f"SELECT visit_id, ip AS host, 'ip' AS channel, CASE WHEN {model} THEN true END AS clear, '{model}' AS model "  # noqa: S608 - from here
@@ -201,15 +202,16 @@ EXPOSURES = table(
     "exposures",
     Stage.MODELLED,
     "visit_id host channel model",
-    "Names of a page that an observer on the path sees: in DNS, in the server name of handshakes, by the address.",
+    "The names of a page that an observer on the path can see: in DNS, in the server name of handshakes, and as IP "
+    "addresses.",
     VISIT_ID,
     Column("host", "VARCHAR", "the name; for channel ip the address"),
     Column("channel", "VARCHAR", "dns, sni or ip"),
     Column(
         "clear",
         "BOOLEAN",
-        "readable on the path: plain DNS, a handshake without Encrypted Client Hello, any address; NULL where that, or "
-        "whether it is told at all, is not known",
+        "readable on the path: plain DNS, a handshake without Encrypted Client Hello, any address; NULL where it is "
+        "not known whether it is sent, or whether it is readable",
     ),
     Column("model", "VARCHAR", "measured, chromium, firefox, planned_chromium, planned_firefox or best_case"),
     view=_exposed(),

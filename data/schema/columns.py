@@ -9,13 +9,13 @@ import polars as pl
 
 
 class Stage(Enum):
-    """Which step of the way of the data writes a table, if any does."""
+    """Which commands write a table; the text stands in docs/schema.md."""
 
     ROWS = "import and analyze, from captures and HARs"
-    RESOLVED = "analyze, once per distinct value of the study"
-    MODELLED = "analyze and model, from the tables above"
+    RESOLVED = "analyze, once per distinct host, address or vantage of the study"
+    MODELLED = "analyze and study model, from the tables above"
     STUDY = "every command that changes the study"
-    VIEW = "nobody, as it is a view of other tables"
+    VIEW = "no command; it is a view of other tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class Column:
 
     @property
     def comment(self) -> str:
-        """The text of the column's COMMENT."""
+        """The text of the column's COMMENT in the database: description and unit."""
         return self.description if self.unit is None else f"{self.description} [{self.unit}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table; ``key`` names the columns that identify a row, empty where rows have no identity.
+    """One table; ``key`` has the names of the columns that identify a row, and is empty if none do.
 
     ``view``: the SELECT that makes it of other tables, if it is not stored. ``needed``: columns that every shard must
-    have, whatever version wrote it; NULL in their place would be taken for something. Any other may be missing in
-    shards of earlier versions, and is NULL there.
+    have, because NULL in their place would have a meaning. Other columns may be missing in shards that earlier
+    versions wrote, and are NULL there.
     """
 
     name: str
@@ -82,7 +82,7 @@ def table(
     view: str | None = None,
     needed: str = "",
 ) -> Table:
-    """A table; ``key`` and ``needed`` are names with blanks between them. The key is always needed."""
+    """A table; ``key`` and ``needed`` are column names separated by blanks. The key's columns are always needed."""
     return Table(name, stage, description, tuple(key.split()), columns, view, (*key.split(), *needed.split()))
 
 

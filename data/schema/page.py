@@ -18,13 +18,13 @@ _JOINS = """
   share 1. `sum(weight * n)` over a site is the mean of its pages; over all sites it is the sum, each site with its
   average page. A number of rows is `sum(weight)`.
 - Vantages and browsers are never pooled: group by both. Only landing pages are selected, unless the variable
-  `selected_visits` says otherwise: `SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...)`.
-- `network_requests` are the requests that reached the network, which all counts are of; `requests` has every entry.
-- `site_certificates`, `certificate_additions`, `origin_sets` and `provider_changes` are of sites, over all their
-  visits: they find more names with every visit. Compare sites with as many `visits`.
+  `selected_visits` has others: `SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...)`.
+- `requests` has every HAR entry. All counts are of `network_requests`, the requests that reached the network.
+- `site_certificates`, `certificate_additions`, `origin_sets` and `provider_changes` have rows of sites, over all their
+  visits: more visits find more names. Compare only sites with the same number of `visits`.
 """
 
-#: What a researcher asks first: the question, the named query that answers it, and how to ask in one's own SQL.
+#: Questions of researchers: the question, the named query that answers it, and SQL that does.
 EXAMPLES = (
     (
         "How many TLS connections does a page open?",
@@ -85,7 +85,7 @@ WHERE additions IS NOT NULL""",
 def page(values: Mapping[tuple[str, str], Sequence[str]]) -> str:
     """The whole page, as Markdown.
 
-    ``values``: of a table's column all values that it may have; its description ends with some of them and "...".
+    ``values``: by table and column all values that the column may have, if its description ends with "...".
     """
     head = """\
 # Tables of a study
@@ -118,14 +118,14 @@ def _section(table: Table, values: Mapping[tuple[str, str], Sequence[str]]) -> s
 
 
 def _macros() -> str:
-    """What `study.duckdb` has of SQL that is no view."""
+    """The section on the macros of `study.duckdb`."""
     rows = ""
     for name in MACROS:
         header = macro_header(name)
         parameters = "; ".join(f"{parameter}: {meaning}" for parameter, meaning in header.columns.items())
         rows += f"| {name}({', '.join(header.columns)}) | {_cell(header.description)} | {_cell(parameters)} |\n"
-    head = "\n## Macros\n\nFor any statement over `study.duckdb`.\n\n| macro | gives | parameters |\n|---|---|---|\n"
-    return head + rows
+    head = "\n## Macros\n\nAny statement over `study.duckdb` can use them.\n\n"
+    return f"{head}| macro | result | parameters |\n|---|---|---|\n{rows}"
 
 
 def _cell(text: str) -> str:

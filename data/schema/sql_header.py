@@ -21,7 +21,10 @@ _KEYED = re.compile(r"(paper|scope|kept as|parameter \w+(?: = .+?)?|[a-z]\w*): (
 
 @dataclass(slots=True)
 class SqlHeader:
-    """``facts``: what stands behind ``paper``, ``scope`` and ``kept as``. ``parameters``: by their whole definition."""
+    """A header: its description; ``facts``, the values of ``paper``, ``scope`` and ``kept as``; parameters; columns.
+
+    ``parameters``: meanings by definition, such as ``top = 100``. ``columns``: meanings by name.
+    """
 
     description: str = ""
     facts: dict[str, str] = field(default_factory=dict)
@@ -36,8 +39,8 @@ def read_header(sql: str) -> SqlHeader:
     for line in _comment(sql):
         if line.startswith("  ") and into is not None:
             into[key] += f" {line.strip()}"
-        elif found := _KEYED.fullmatch(line):
-            key, meaning = found[1], found[2]
+        elif match := _KEYED.fullmatch(line):
+            key, meaning = match[1], match[2]
             if key in _FACTS:
                 into = header.facts
             elif key.startswith("parameter "):

@@ -11,14 +11,14 @@ MACROS = ("median_interval", "saved_pct_interval")
 
 
 def macro_header(name: str) -> SqlHeader:
-    """What the macro gives, as ``description``, and its parameters, as ``columns``."""
+    """The header of the macro's file: its result as ``description``, its parameters as ``columns``."""
     return read_header(_text(name))
 
 
 def macro_statements(*, temporary: bool = False) -> list[str]:
-    """The statements that make every macro and say what it gives.
+    """The statements that create every macro, with comments.
 
-    ``temporary``: for this connection alone, where they stand before those of the same name in the database.
+    ``temporary``: for this connection alone; they then take precedence over macros of the same name in the database.
     """
     statements = []
     for name in MACROS:

@@ -14,12 +14,12 @@ def view_sql(name: str) -> str:
 
 
 def view(name: str, key: str, *columns: Column, **types: str) -> Table:
-    """A view of the schema, of the file that bears its name.
+    """The view that the file ``views/NAME.sql`` defines.
 
-    ``columns``: those that it has from another table; ``types``: the others, with DuckDB's names of types.
+    ``columns``: its columns from another table; ``types``: DuckDB's types of its other columns, by name.
 
     Raises:
-        KeyError: the file's header does not describe one of the others.
+        KeyError: the file's header does not describe one of these other columns.
     """
     header = read_header(view_sql(name))
     own = [Column(column, kind, header.columns[column]) for column, kind in types.items()]

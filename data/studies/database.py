@@ -1,6 +1,6 @@
-"""study.duckdb: built beside its place in one go and renamed over it, opened read-only by everybody else.
+"""study.duckdb: built in a temporary folder and renamed into place, opened read-only by all others.
 
-DuckDB lets one process write and nobody read meanwhile, so nobody ever opens the file under its own name for writing.
+DuckDB allows one writer and no readers at the same time, so the file is never opened for writing under its own name.
 
 With views, the largest tables are not copied: they are views over the study's shards, whose paths are kept relative to
 the study's folder. So the folder can be moved, :func:`open_database` works from anywhere, and other programs open such
@@ -29,7 +29,7 @@ from originset.data.studies.shards import columns_missing, identifier, literal, 
 from originset.data.studies.study import Study
 from originset.data.studies.study_sweep import BUILDING
 
-# The oldest DuckDB that reads study.duckdb: other programs have versions of their own.
+# The oldest DuckDB that can read study.duckdb, because other programs have their own versions.
 STORAGE_VERSION = "v1.2.0"
 
 # One row a key: a certificate seen by two shards is still one certificate.
@@ -37,9 +37,9 @@ _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
 
 
 def ddl(table: Table, select: str | None = None, *, temporary: bool = False) -> list[str]:
-    """The statements that make a table and say what it and its columns mean; ``select`` makes it a view.
+    """The statements that create a table, with comments on it and its columns; with ``select`` a view.
 
-    ``temporary``: a view of this connection alone, which stands before one of the same name in the database.
+    ``temporary``: a view of this connection alone, which hides one of the same name in the database.
     """
     select = select or table.view
     kind = "TABLE" if select is None else "VIEW"
@@ -68,12 +68,12 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
         StudyError: the folder cannot be written, or a shard is damaged.
     """
     with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
-        # Its log and what does not fit into memory lie beside it.
-        beside = f"/proc/self/fd/{folder}/study.duckdb"
+        # Its write-ahead log and temporary files are in the same folder.
+        temporary = f"/proc/self/fd/{folder}/study.duckdb"
         config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
-        with duckdb.connect(beside, config=config) as connection:
+        with duckdb.connect(temporary, config=config) as connection:
             if views:
-                _look_in(study, connection)
+                _resolve_paths_below(study, connection)
             for statement in macro_statements():
                 connection.execute(statement)
             for table in TABLES.values():
@@ -111,7 +111,7 @@ def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:
     select = select_sql(table, paths, lacking)
     if table.name not in _ONE_A_KEY:
         return select
-    # Which of them is told by what they hold, not by where that lies: other shards of the same give the same.
+    # Which row is kept depends on their values, not on the shards that they are in.
     keys = ", ".join(identifier(name) for name in table.key)
     by = sorted(table.columns, key=lambda column: column.name != "chain")
     ordered = ", ".join(f"{identifier(column.name)} NULLS LAST" for column in by)
@@ -161,7 +161,7 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
         raise StudyError(study.root, problem, analyze) from error
     with connection:
         try:
-            if problem := _prepare(study, connection):
+            if problem := _prepare_connection(study, connection):
                 raise StudyError(study.root, problem, analyze)
             yield connection
         except duckdb.Error as error:
@@ -172,13 +172,15 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
 
 
 def is_of_the_file(error: duckdb.Error) -> bool:
-    """Whether the database or the disk is at fault, not the statement."""
+    """Whether the error is one of the database file or the disk, and not of the statement."""
     damaged = type(error) is duckdb.Error and str(error).startswith("Corrupt database file")
     return damaged or isinstance(error, duckdb.IOException | duckdb.FatalException)
 
 
-def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Make the schema's macros and views for this connection, with a way to their shards alone; what is wrong, if any.
+def _prepare_connection(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """Create the schema's macros and views in this connection, which can read only their shards.
+
+    Returns what is wrong with the database, or None.
 
     Raises:
         StudyError: a shard is damaged, a link, or not there any more.
@@ -191,27 +193,27 @@ def _prepare(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
     for name, paths in shards.items():
         if not paths:
             return f"study.duckdb holds a view, {name}, which no originset made"
-        lacking = columns_missing(study, name, paths)
+        missing_columns = columns_missing(study, name, paths)
         # Whole paths: DuckDB would look for others in the working directory first.
-        whole = [study.root.resolve() / path.relative_to(study.root) for path in paths]
-        views[name] = _select(TABLES[name], whole, lacking)
-        readable += whole
-    _shut_in(connection, readable)
+        whole_paths = [study.root.resolve() / path.relative_to(study.root) for path in paths]
+        views[name] = _select(TABLES[name], whole_paths, missing_columns)
+        readable += whole_paths
+    _restrict_access(connection, readable)
     for name, select in views.items():
         for statement in ddl(TABLES[name], select, temporary=True):
             connection.execute(statement)
-    # Views of other tables can be made of tables that are as the schema has them.
-    if problem := _lacking(connection, [table for table in TABLES.values() if table.view is None]):
+    # The schema's views can be created once all tables are as in the schema.
+    if problem := _missing_from(connection, [table for table in TABLES.values() if table.view is None]):
         return problem
     views_of_tables = [table for table in TABLES.values() if table.view is not None]
     statements = [statement for table in views_of_tables for statement in ddl(table, temporary=True)]
     for statement in [*macro_statements(temporary=True), *statements]:
         connection.execute(statement)
-    return _lacking(connection, views_of_tables)
+    return _missing_from(connection, views_of_tables)
 
 
-def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
-    # A process that opens a database twice has one DuckDB for both, which the first has shut in already.
+def _restrict_access(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
+    # A process that opens a database twice has one DuckDB instance for both, which is restricted already.
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return
     connection.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in shards)}]")
@@ -219,16 +221,16 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
-    """The first of some tables, or its first column, that a database does not have, or has of another type."""
+def _missing_from(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
+    """A sentence on the first table or column that the database lacks or has with another type; None if none."""
     columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
-    found = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
-    tables = {table for table, _ in found}
+    types_by_column = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
+    tables = {table for table, _ in types_by_column}
     for table in wanted:
         if table.name not in tables:
             return f"an earlier originset made study.duckdb, which lacks {table.name}"
         for column in table.columns:
-            kind = found.get((table.name, column.name))
+            kind = types_by_column.get((table.name, column.name))
             if kind is None:
                 return f"an earlier originset made study.duckdb, which lacks {table.name}.{column.name}"
             if kind != column.type:
@@ -236,8 +238,8 @@ def _lacking(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> 
     return None
 
 
-def _look_in(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
-    """Have the connection find views' shards below the study's folder."""
+def _resolve_paths_below(study: Study, connection: duckdb.DuckDBPyConnection) -> None:
+    """Let the connection resolve the views' relative paths below the study's folder."""
     folder = str(study.root.resolve())
     if "," in folder or '"' in folder:  # the setting is a list, and knows no quoting that helps
         advice = "rename it, or analyze without --views"

@@ -12,13 +12,13 @@ from originset.data.schema.sql_macros import MACROS
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.study import Study
 
-# DuckDB would else fetch extensions by plain HTTP, for a file of SQLite's say, and run what it fetched.
+# Otherwise DuckDB would fetch extensions over plain HTTP, such as for a SQLite file, and run them.
 SHUT_IN: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
 
-# The tables that grow with every page; their rows need no choosing among shards.
+# The tables that grow with every page; each of their rows is in one shard only.
 LARGE = ("visits", "requests", "connections", "dns_queries")
 
 # After the checksum of a file's first block.
@@ -33,14 +33,14 @@ def unusable_file(study: Study) -> str | None:
     with open(open_regular(study.root, name), "rb") as file:  # noqa: PTH123 - it is open already
         if file.read(_MAGIC_AT + len(_MAGIC))[_MAGIC_AT:] != _MAGIC:
             return "study.duckdb cannot be opened (it is no database of DuckDB's)"
-    # Nobody writes to a database in its place, so nothing of ours is in a log beside it.
+    # No database is written in its place, so a write-ahead log beside it is not from this program.
     if stat_regular(study.root, f"{name}.wal") is not None:
         return "beside study.duckdb lies a write-ahead log, study.duckdb.wal"
     return None
 
 
 def foreign_content(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """What a database holds that this program does not make and that would run in queries; None if nothing does."""
+    """A sentence on SQL in the database that this program did not write and that queries would run; None if none."""
     ours = "database_name = current_database() AND NOT internal"
     functions = f"SELECT function_name FROM duckdb_functions() WHERE {ours}"  # noqa: S608 - a constant
     for (name,) in connection.execute(functions).fetchall():
@@ -58,11 +58,11 @@ def foreign_content(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def viewed_shards(study: Study, connection: duckdb.DuckDBPyConnection) -> dict[str, list[Path]]:
-    """The shards that each of the database's views over shards was made for: names alone are taken from its text."""
+    """The shards of each view over shards in the database; only their names are taken from the view's SQL."""
     views = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
-    found: dict[str, list[Path]] = {}
+    shards_by_table: dict[str, list[Path]] = {}
     for name, text in connection.execute(views).fetchall():
         if name in LARGE:
             shards = re.findall(rf"'tables/{name}/((?:[^'/]|'')+\.parquet)'", str(text))
-            found[name] = [study.tables / name / shard.replace("''", "'") for shard in dict.fromkeys(shards)]
-    return found
+            shards_by_table[name] = [study.tables / name / shard.replace("''", "'") for shard in dict.fromkeys(shards)]
+    return shards_by_table

@@ -31,7 +31,7 @@ class _Round(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """Fields that the program relies on; all others are facts that it only shows."""
+    """The fields that the program relies on; all others are only shown."""
 
     format: _Count
     runs: list[_Run]
@@ -44,7 +44,7 @@ class _Manifest(msgspec.Struct):
 
 
 def decode_manifest(text: bytes) -> dict[str, Any]:
-    """The manifest of this text, of whatever format; :func:`check_manifest` says whether this program can use it.
+    """Decode a manifest of any format; :func:`check_manifest` checks whether this program can use it.
 
     Raises:
         ValueError: it is no JSON object, or has no format.
@@ -59,10 +59,10 @@ def decode_manifest(text: bytes) -> dict[str, Any]:
 
 
 def check_manifest(manifest: dict[str, Any]) -> None:
-    """Look at the fields that this program relies on.
+    """Check the fields that this program relies on.
 
     Raises:
-        ValueError: one has another type than this program gives it.
+        ValueError: a field has the wrong type.
     """
     try:
         msgspec.convert(manifest, _Manifest)

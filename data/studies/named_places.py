@@ -21,22 +21,22 @@ _MAX_BYTES = 64 << 10
 
 
 def note_place(study: Path, place: str) -> None:
-    """Note that the user named ``place`` for the study in this folder.
+    """Record that the user confirmed ``place`` for the study in this folder.
 
     Raises:
         UsageError: it cannot be noted.
     """
     path = _noted(study)
     try:
-        with replacing(path, private=True) as beside:
-            beside.write_text(json.dumps({"study": os.path.realpath(study), "captures": place}) + "\n")
+        with replacing(path, private=True) as temporary:
+            temporary.write_text(json.dumps({"study": os.path.realpath(study), "captures": place}) + "\n")
     except OSError as error:
         problem = f"that captures are kept in {place} cannot be noted in {path} ({error.strerror})"
         raise UsageError(problem, "set XDG_STATE_HOME to a folder of yours") from error
 
 
 def is_noted(study: Path, place: str) -> bool:
-    """Whether the user named this place for the study in this folder."""
+    """Whether the user confirmed this place for the study in this folder."""
     try:
         noted = json.loads(read_whole(_noted(study), _MAX_BYTES))
     except (OSError, OverflowError, ValueError):

@@ -43,11 +43,11 @@ def is_unchanged(file: BinaryIO) -> bool:
         OSError: it cannot be read.
     """
     status = os.fstat(file.fileno())
-    seen = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-    if seen not in _unchanged:
+    file_state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if file_state not in _unchanged:
         if not _is_unchanged(file, status.st_size):
             return False
-        _unchanged.add(seen)
+        _unchanged.add(file_state)
     return True
 
 
@@ -77,6 +77,6 @@ def _is_unchanged(file: BinaryIO, size: int) -> bool:
 
 
 def _footer(end: bytes | memoryview, size: int) -> int:
-    """Where the footer begins, by the file's last bytes."""
+    """The offset of the footer, from the file's last bytes."""
     length = int.from_bytes(end[:4], "little")
     return max(0, size - _END - length)

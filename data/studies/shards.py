@@ -1,7 +1,7 @@
-"""Parquet shards of a study's tables: ``tables/<table>/<shard>.parquet``, written beside their place, then renamed.
+"""Parquet shards of a study's tables: ``tables/<table>/<shard>.parquet``, written to a temporary file, then renamed.
 
-Shards outlive the version that wrote them. Columns that came later are NULL in them, which is "not known", unless the
-schema says that this would be taken for something else (``Table.needed``); then, and where a shard is damaged, reading
+Later versions read the shards of earlier ones. Columns that were added later are NULL, which is "not known", unless the
+schema says that NULL would have another meaning (``Table.needed``). Then, and if a shard is damaged, reading
 ends with an error that says which command makes it whole.
 """
 
@@ -21,7 +21,7 @@ from originset.data.schema.study_tables import TABLES, Stage, Table
 from originset.data.studies.shard_checksum import KEY, UNKNOWN, is_unchanged, seal
 from originset.data.studies.study import Study
 
-# Shards are named after what they were made of, and so after what can make them again.
+# The name of a shard says what it was made from, and so what can make it again.
 CAPTURES = "captures-"
 IMPORT = "import-"
 IMPORTS = "imports"
@@ -30,7 +30,7 @@ RESOLVED = "all"
 
 
 def shard_path(study: Study, table: str, shard: str) -> Path:
-    """Where a shard lies."""
+    """The path of a shard."""
     return study.tables / table / f"{shard}.parquet"
 
 
@@ -41,10 +41,10 @@ def shard_paths(study: Study, table: str) -> list[Path]:
         StudyError: the table's folder is a link or no folder.
     """
     try:
-        found = list_folder(study.root, "tables", table)
+        listing = list_folder(study.root, "tables", table)
     except NotRegularError as error:
         raise StudyError(study.root, f"{error.filename} {error.strerror}", NOT_REGULAR) from error
-    names = (*found.files, *found.folders, *found.others)
+    names = (*listing.files, *listing.folders, *listing.others)
     return [study.tables / table / name for name in sorted(names) if name.endswith(".parquet") and name[0] != "."]
 
 
@@ -59,12 +59,12 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     rows = rows.match_to_schema(TABLES[table].polars_schema) if rows.width else TABLES[table].polars_schema.to_frame()
     rows = rows.select(TABLES[table].polars_schema.names())
     path = shard_path(study, table, shard)
-    # Not straight into the file: of a disk that is full polars does not always say so.
-    made = io.BytesIO()
-    rows.write_parquet(made, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
-    seal(made.getbuffer())
-    with replacing(path, below=study.root) as beside:
-        beside.write_bytes(made.getbuffer())
+    # Not directly into the file: polars does not always report a full disk.
+    buffer = io.BytesIO()
+    rows.write_parquet(buffer, compression="zstd", compression_level=1, statistics=True, metadata={KEY: UNKNOWN})
+    seal(buffer.getbuffer())
+    with replacing(path, below=study.root) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
     return path
 
 
@@ -80,10 +80,10 @@ def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]
     resolved = TABLES[table].stage is Stage.RESOLVED
     missing: set[str] = set()
     for path in paths:
-        found = _schema_of_whole(study, path)
-        lacks = [name for name in schema if name not in found]
-        if other := [name for name in schema if found.get(name, schema[name]) != schema[name]]:
-            raise _not_whole(study, path, f"holds {found[other[0]]} as {other[0]}, not {schema[other[0]]}")
+        schema_of_shard = _schema_of_whole(study, path)
+        lacks = [name for name in schema if name not in schema_of_shard]
+        if other := [name for name in schema if schema_of_shard.get(name, schema[name]) != schema[name]]:
+            raise _not_whole(study, path, f"holds {schema_of_shard[other[0]]} as {other[0]}, not {schema[other[0]]}")
         if needed := [name for name in lacks if resolved or name in TABLES[table].needed]:
             raise _not_whole(study, path, f"was written by an earlier originset and lacks {', '.join(needed)}")
         missing.update(lacks)
@@ -126,7 +126,7 @@ def is_whole(study: Study, table: str, shard: str) -> bool:
 
 
 def require_unchanged(study: Study, table: str) -> None:
-    """Read all shards of a table once, since what is made of changed ones would be wrong without a word.
+    """Check all shards of a table once against their checksums: results from changed shards would be silently wrong.
 
     Raises:
         StudyError: a shard is not what was written.
@@ -146,26 +146,26 @@ def _not_whole(study: Study, path: Path, problem: str) -> StudyError:
 
 
 def read_shards_sql(study: Study, table: str, paths: Sequence[Path], folder: str) -> str:
-    """A SELECT of the rows of some shards of a table; of a column that a shard lacks they are NULL.
+    """A SELECT of the rows of some shards of a table; columns that a shard lacks are NULL.
 
     ``folder``: SQL of the study's folder where the SELECT runs.
 
     Raises:
         StudyError: a shard is damaged, or was written by an earlier version and lacks what it needs.
     """
-    lacking = columns_missing(study, table, paths)
+    missing = columns_missing(study, table, paths)
     files = [f"{folder} || {literal(f'/{path.relative_to(study.root)}')}" for path in paths]
-    return _select_sql(TABLES[table], files, lacking)
+    return _select_sql(TABLES[table], files, missing)
 
 
 def select_sql(table: Table, paths: Sequence[Path], lacking: Container[str]) -> str:
-    """As :func:`read_shards_sql`, for shards that are known to lack some columns, by whatever path they are read."""
+    """As :func:`read_shards_sql`, for any paths, with the columns that the shards lack."""
     return _select_sql(table, [literal(str(path)) for path in paths], lacking)
 
 
 def _select_sql(table: Table, files: Sequence[str], lacking: Container[str]) -> str:
     names = ", ".join(identifier(column.name) for column in table.columns)
-    # An empty relation of today's columns gives those that no shard has at all.
+    # An empty relation with today's columns adds those that no shard has.
     nothing = ", ".join(f"NULL::{column.type} AS {identifier(column.name)}" for column in table.columns)
     empty = f"SELECT {nothing} WHERE false"
     if not files:

@@ -1,10 +1,10 @@
-"""A study on disk: where things lie in its folder, its manifest, and who may change it.
+"""A study on disk: the files in its folder, its manifest, and the lock for commands that change it.
 
 ::
 
     STUDY/
       study.json            the manifest
-      ledger.sqlite         the crawl's own book (originset.data.ledger.crawl_ledger), and ledger.leases beside it
+      ledger.sqlite         the crawl's ledger (originset.data.ledger.crawl_ledger), with ledger.leases
       captures/ab/<visit_id>.har.zst
       tables/<table>/<shard>.parquet
       study.duckdb          built in one go, replaced by rename
@@ -40,14 +40,14 @@ FORMAT = 2
 # Commands that change a study and are in the group "study"; runs are recorded by the last word.
 _OF_GROUP_STUDY = {"enrich", "merge", "model"}
 
-# What stands under these names, if anything does; SQLite and DuckDB open some of them by themselves.
+# The kinds of files under these names; SQLite and DuckDB open some of them by themselves.
 _FOLDERS = {"captures", "tables", "files", "study.duckdb.tmp", BUILDING, MODELS_BUILDING}
 _FILES = re.compile(r"study\.json|\.lock|ledger\.(leases|sqlite(-wal|-shm|-journal)?)|study\.duckdb(\.wal)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study's folder. Nothing is read or written until it is asked for."""
+    """A study's folder. Creating the object reads and writes nothing."""
 
     root: Path
 
@@ -88,7 +88,7 @@ class Study:
         if self.root.is_dir() and any(not is_half_written(path.name) for path in self.root.iterdir()):
             raise StudyError(self.root, "the folder is not empty and not a study", "name another with --study")
         try:
-            # What pages asked for can tell who looked at them: others may read it once its owner says so.
+            # The requests of pages can identify their visitor: only the owner can read them, unless they change that.
             self.root.mkdir(0o700, parents=True, exist_ok=True)
             self._write({"format": FORMAT, "created_at": _now(), "originset": originset.__version__, "runs": []})
         except OSError as error:
@@ -129,17 +129,21 @@ class Study:
         return manifest
 
     def _require_no_links(self) -> None:
-        found = list_folder(self.root)
-        for names, kind in ((found.files, "file"), (found.folders, "folder"), (found.others, "other")):
+        listing = list_folder(self.root)
+        for names, kind in ((listing.files, "file"), (listing.folders, "folder"), (listing.others, "other")):
             for name in names:
-                wanted = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
-                if kind != wanted:
+                expected_kind = "folder" if name in _FOLDERS else "file" if _FILES.fullmatch(name) else kind
+                if kind != expected_kind:
                     path = self.root / name
-                    what = "a symbolic link, and none is followed" if path.is_symlink() else f"not a regular {wanted}"
+                    what = (
+                        "a symbolic link, and none is followed"
+                        if path.is_symlink()
+                        else f"not a regular {expected_kind}"
+                    )
                     raise NotRegularError(errno.EINVAL, f"is {what}", str(path))
 
     def _without_manifest(self, problem: str) -> StudyError:
-        """A manifest only describes: the rest is whole without what it said."""
+        """The error for a missing or damaged manifest: all other data of the study can be used without it."""
         write = f'echo \'{{"format": {FORMAT}, "runs": []}}\' > {shlex.quote(str(self.manifest_path))}'
         return StudyError(self.root, problem, f"run: {write}; captures and tables are as they were")
 
@@ -148,12 +152,12 @@ class Study:
         self._write({**self.manifest(), **facts})
 
     def _write(self, manifest: dict[str, Any]) -> None:
-        with replacing(self.manifest_path) as beside:
-            beside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        with replacing(self.manifest_path) as temporary:
+            temporary.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
     @contextmanager
     def changing(self, command: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Hold the study for one command that changes it, and record the run in the manifest.
+        """Lock the study for one command that changes it, and record the run in the manifest.
 
         Yields a dictionary for the run's counts, which end up in the table ``runs``. A run that ended by an exception
         keeps ``ended_at`` null. The lock is the kernel's and ends with the process, however that ends.
@@ -180,8 +184,8 @@ class Study:
                 raise
             problem, advice = fault
             words = ["study", command] if command in _OF_GROUP_STUDY else [command]
-            again = shlex.join(["originset", "--study", str(self.root), *words])
-            raise StudyError(self.root, problem, f"{advice}, then run again: {again}") from error
+            repeat_command = shlex.join(["originset", "--study", str(self.root), *words])
+            raise StudyError(self.root, problem, f"{advice}, then run again: {repeat_command}") from error
 
     def is_held(self) -> bool:
         """Whether a command is changing the study now. The lock is not touched, so nobody is kept from it."""
@@ -209,7 +213,7 @@ class Study:
         }
         self.update_manifest(format=FORMAT, runs=[*runs, run])
         yield run["counts"]
-        # A clock that was set back meanwhile does not end a run before it began.
+        # A run does not end before it began, even if the clock was set back.
         run["ended_at"] = _text(began + timedelta(seconds=time.monotonic() - started))
         self.update_manifest(runs=[*runs, run])
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from originset.data.files.nofollow import list_folder, open_folder, remove_file, remove_tree
 
-# As originset.data.files.atomic_files.replacing names what it writes to.
+# The temporary names of originset.data.files.atomic_files.replacing.
 _BESIDE = re.compile(r"\..+\.[0-9]+\.tmp", re.ASCII)
 _OF_THE_STUDY = re.compile(r"\.(study\.json|ledger\.leases)\.[0-9]+\.tmp", re.ASCII)
-# As DuckDB names what does not fit into memory, in the folder that is named after the database.
+# DuckDB's names of spilled files, in the folder that is named after the database.
 _SPILLED = re.compile(r"duckdb_temp_[\w.-]+", re.ASCII)
 _SPILL_FOLDERS = ("study.duckdb.tmp",)
 
@@ -21,12 +21,12 @@ _BY_HASH = re.compile(r"[0-9a-f]{2}")
 
 
 def is_half_written(name: str) -> bool:
-    """Whether a file of a study's own folder is what a killed process left."""
+    """Whether a file in a study's folder is a half-written one of a killed process."""
     return name in {BUILDING, MODELS_BUILDING} or _OF_THE_STUDY.fullmatch(name) is not None
 
 
 def sweep(root: Path) -> None:
-    """Remove it; call while the study is held. No link is followed, and nothing of another name is removed.
+    """Remove half-written files; call while the study is locked. No link is followed, and other files stay.
 
     Raises:
         NotRegularError: one of the study's folders is a link.

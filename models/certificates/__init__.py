@@ -1,1 +1,1 @@
-"""Certificates: what they cover, what they lack, and which names to add."""
+"""Certificates: the hosts that they cover, the names that are missing from them, and which names to add."""

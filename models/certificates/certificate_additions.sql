@@ -1,9 +1,9 @@
--- Names missing from a site's certificate by the paper's rule: what they save in browsers, who can validate them, and what
--- speaks against them.
+-- The names that are missing from a site's certificate by the paper's rule, with the connections that each would save in each
+-- browser, who can prove control of it to a CA, and why it should not be added.
 -- scope: over the study
 -- paper: section 4.3
 -- site: the site; all columns are those of the table certificate_additions
-WITH saved AS (
+WITH browser_savings AS (
   SELECT
     site,
     host AS name,
@@ -25,5 +25,5 @@ SELECT
     WHEN h.multi_cdn THEN 'multi_cdn'
   END AS blocked_reason
 FROM missing_names AS m
-LEFT JOIN saved AS s ON s.site = m.site AND s.name = m.name
+LEFT JOIN browser_savings AS s ON s.site = m.site AND s.name = m.name
 LEFT JOIN hosts AS h ON h.host = m.name

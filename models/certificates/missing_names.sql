@@ -1,18 +1,19 @@
--- The co-located names of each site that its certificate does not cover, over all visits of the site, ranked by what the
--- paper's ideal saves. None for a site whose certificate's names are not known, and none at all if coverage is ignored.
+-- For each site the colocated names that its certificate does not cover, over all visits of the site, ranked by the connections
+-- that the paper's ideal saves. A site has no rows if the names of its certificate are not known, or if coverage is ignored.
 -- scope: over the study
 -- paper: section 4.3
 -- parameter wildcards: whether a certificate's wildcard names cover hosts: cover or ignored
--- parameter coverage: ignored if a server may answer for what its certificate does not name
+-- parameter coverage: ignored if a server may answer for hosts that its certificate does not cover
 -- site: the site
 -- name: the missing host
 -- certificate_id: the site's certificate
 -- rank: by connections saved, then by visits and requests
--- level: evidence that one server can answer for both: that of the document's host with the best, where a site had several
--- same_owner: both have one registrable domain, likewise
--- connections_saved_paper: connections for it, over the site's visits, that the paper's ideal saves
+-- level: evidence that one server can answer for the site's document and this name; the highest, if visits had several document
+--   hosts
+-- same_owner: the name and one of these document hosts have the same registrable domain
+-- connections_saved_paper: connections to the name that the paper's ideal saves, over the site's visits
 WITH
-names AS (
+colocated_names AS (
   SELECT
     site,
     host AS name,
@@ -23,9 +24,9 @@ names AS (
   WHERE site IS NOT NULL AND server IS NOT NULL AND host IS NOT NULL AND NOT is_ip_literal(host)
   GROUP BY site, host
 ),
-missing AS (
+uncovered_names AS (
   SELECT n.*, o.certificate_id
-  FROM names AS n
+  FROM colocated_names AS n
   JOIN site_own_certificates AS o ON o.site = n.site
   JOIN certificate_facts AS f ON f.certificate_id = o.certificate_id
   WHERE
@@ -39,12 +40,12 @@ missing AS (
         AND is_counted_as_covered(c.by_exact_name)
     )
 ),
-servers AS (
+document_servers AS (
   SELECT DISTINCT site, server, host FROM colocated_hosts
 ),
-best AS (
+best_levels AS (
   SELECT s.site, s.host, max(l.level) AS level, bool_or(l.same_owner) AS same_owner
-  FROM servers AS s
+  FROM document_servers AS s
   JOIN document_server_levels AS l ON l.server = s.server AND l.host = s.host
   GROUP BY s.site, s.host
 )
@@ -59,5 +60,5 @@ SELECT
   b.level,
   b.same_owner,
   m.connections_saved_paper
-FROM missing AS m
-JOIN best AS b ON b.site = m.site AND b.host = m.name
+FROM uncovered_names AS m
+JOIN best_levels AS b ON b.site = m.site AND b.host = m.name

@@ -1,5 +1,5 @@
--- The certificates that servers presented for hosts: on connections that were opened for them, or when they were asked for
--- since (known_connections). Without oversized pages.
+-- The hosts with the certificates that their servers presented: on connections that were opened for the host, or in a handshake
+-- made after the recording (known_connections). Oversized pages are left out.
 -- scope: by page
 -- host: the host that the connection was opened for
 -- certificate_id: the leaf certificate

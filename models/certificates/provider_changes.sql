@@ -1,15 +1,15 @@
--- The names that save most if a provider adds them to the certificates of all its sites, up to 10 for each.
+-- For each provider up to 10 names that save most connections if it adds them to the certificates of all its sites.
 -- scope: over the study
 -- paper: section 4.4
 -- provider: the provider; all columns are those of the table provider_changes
 WITH
-lacking AS (
-  SELECT server_key, site, unnest(names) AS name FROM provider_lacking_names
+provider_names AS (
+  SELECT server_key, site, unnest(names) AS name FROM provider_missing_names
 ),
-sites AS (
-  SELECT DISTINCT server_key, site, name FROM lacking
+provider_sites AS (
+  SELECT DISTINCT server_key, site, name FROM provider_names
 ),
-saved AS (
+name_savings AS (
   SELECT
     s.server_key,
     s.name,
@@ -17,12 +17,12 @@ saved AS (
     sum_if_all_known(a.connections_saved_chromium) AS connections_saved_chromium,
     sum_if_all_known(a.connections_saved_chromium_h3) AS connections_saved_chromium_h3,
     sum_if_all_known(a.connections_saved_firefox) AS connections_saved_firefox
-  FROM sites AS s
+  FROM provider_sites AS s
   LEFT JOIN certificate_additions AS a ON a.site = s.site AND a.name = s.name
   GROUP BY s.server_key, s.name
 ),
-whole AS (
-  SELECT server_key, asn, sum(connections) AS connections FROM provider_lacking_names GROUP BY server_key, asn
+provider_connections AS (
+  SELECT server_key, asn, sum(connections) AS connections FROM provider_missing_names GROUP BY server_key, asn
 ),
 as_names AS (
   SELECT asn, min(as_name) AS as_name FROM addresses WHERE asn IS NOT NULL AND as_name IS NOT NULL GROUP BY asn
@@ -40,6 +40,6 @@ SELECT
   s.connections_saved_firefox,
   w.connections
 FROM greedy_names AS c
-JOIN saved AS s ON s.server_key = c.server_key AND s.name = c.name
-JOIN whole AS w ON w.server_key = c.server_key
+JOIN name_savings AS s ON s.server_key = c.server_key AND s.name = c.name
+JOIN provider_connections AS w ON w.server_key = c.server_key
 LEFT JOIN as_names AS n ON n.asn = w.asn

@@ -1,6 +1,6 @@
--- What the paper's ideal does to each site's own certificate, over all its visits. One row for each site of which a document
--- was seen. Additions are NULL where the certificate's names are not known, and where no document's address is, because then
--- nothing can be said to be co-located with it.
+-- How each site's own certificate would change under the paper's ideal, over all its visits. One row for each site with a
+-- recorded document. Additions are NULL if the names of the certificate are not known, or if the address of the document is
+-- not known, because then it is not known which hosts are colocated with it.
 -- scope: over the study
 -- paper: section 4.3
 -- site: the site; all columns are those of the table site_certificates
@@ -14,14 +14,14 @@ sites AS (
   FROM site_documents
   GROUP BY site
 ),
-existing AS (
+existing_certificates AS (
   SELECT o.site, o.certificate_id, CASE WHEN f.names_known THEN count(DISTINCT n.name) END AS names
   FROM site_own_certificates AS o
   LEFT JOIN certificate_facts AS f ON f.certificate_id = o.certificate_id
   LEFT JOIN certificate_names AS n ON n.certificate_id = o.certificate_id
   GROUP BY o.site, o.certificate_id, f.names_known
 ),
-added AS (
+site_additions AS (
   SELECT site, count(*) AS names, count(*) FILTER (level >= 3 OR (level >= 2 AND same_owner)) AS deployable
   FROM certificate_additions
   GROUP BY site
@@ -36,5 +36,5 @@ SELECT
   s.visits,
   CASE WHEN s.vantages > 0 THEN s.vantages END AS vantages
 FROM sites AS s
-LEFT JOIN existing AS e ON e.site = s.site
-LEFT JOIN added AS a ON a.site = s.site
+LEFT JOIN existing_certificates AS e ON e.site = s.site
+LEFT JOIN site_additions AS a ON a.site = s.site

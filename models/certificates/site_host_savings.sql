@@ -1,12 +1,12 @@
--- What each host's place in its server's certificate and ORIGIN set would save in each browser, over the site's pages; NULL
--- where it is not known of one of them.
+-- The connections that each browser would save if a host were in the certificate and the ORIGIN set of the document's server,
+-- over the site's pages; NULL if the number is not known for one of them.
 -- scope: over the study
 -- site: the site
 -- server: the document's host
 -- host: the host
--- connections_saved_chromium: by addresses alone, as Chromium heeds no ORIGIN frame over HTTP/2
--- connections_saved_chromium_h3: with HTTP/3 in place of HTTP/2, where it does
--- connections_saved_firefox: with ORIGIN frames over HTTP/2
+-- connections_saved_chromium: by Chromium over HTTP/2, where it ignores ORIGIN frames and coalesces by IP addresses alone
+-- connections_saved_chromium_h3: by Chromium over HTTP/3, where it obeys ORIGIN frames
+-- connections_saved_firefox: by Firefox over HTTP/2, where it obeys ORIGIN frames
 SELECT
   site,
   server,

@@ -1,11 +1,11 @@
--- The hosts that each connection carried requests for, other than by answers of 421. A connection whose id was inferred tells
--- nothing. Without oversized pages.
+-- The hosts that each connection carried requests for. A host is left out if all its answers were 421. Connections with an
+-- inferred id and oversized pages are left out.
 -- scope: by page
 -- page: the page
 -- connection_id: the connection
 -- host: the host
--- served: the connection's server showed that it serves the host: by an answer with a 2xx or 3xx status, or by any but 421
---   if the connection was opened for the host
+-- served: the server of the connection serves the host: it gave an answer with a 2xx or 3xx status, or, if the connection was
+--   opened for the host, with any status but 421
 SELECT
   h.page,
   h.connection_id,

@@ -1,17 +1,17 @@
--- One row per page and origin (scheme, host, port) of its https and wss requests with a connection: the connection that was
--- opened first of those that served the origin, which is not the case if it only answered with 421. All other connections
+-- One row per page and origin (scheme, host, port) of its https and wss requests with a connection: the first opened of the
+-- connections that served the origin. A connection that answered only with 421 did not serve it. All other connections are
+-- duplicates, because each origin that they served had a connection already.
 -- scope: by page
--- are duplicates: every origin that they served already had one.
 -- page: the page
 -- scheme: https or wss
 -- host: the origin's host
 -- port: its port
 -- connection_id: the connection
--- refused: no connection served the origin, this one only answered with 421
--- server_ip: address of the connection's first request that has one
--- server_key: its server key
+-- refused: no connection served the origin; this one answered only with 421
+-- server_ip: server address of the connection's first request with a known address
+-- server_key: server key of that request
 WITH
-used AS (
+used_connections AS (
   SELECT
     page,
     connection_id,
@@ -22,12 +22,12 @@ used AS (
   WHERE secure AND connection_id IS NOT NULL
   GROUP BY page, connection_id
 ),
-opened AS (
+opening_times AS (
   SELECT u.*, coalesce(c.opened_ms, u.started_ms, 'infinity') AS opened_ms
-  FROM used AS u
+  FROM used_connections AS u
   LEFT JOIN page_connections AS c ON c.page = u.page AND c.connection_id = u.connection_id
 ),
-firsts AS (
+first_by_origin AS (
   SELECT
     h.page, h.scheme, h.host, h.port,
     arg_min(
@@ -35,7 +35,7 @@ firsts AS (
     ) AS connection,
     bool_and(h.refused = h.requests) AS refused
   FROM host_connections AS h
-  JOIN opened AS o ON o.page = h.page AND o.connection_id = h.connection_id
+  JOIN opening_times AS o ON o.page = h.page AND o.connection_id = h.connection_id
   WHERE h.secure
   GROUP BY h.page, h.scheme, h.host, h.port
 )
@@ -43,5 +43,5 @@ SELECT
   f.page, f.scheme, f.host, f.port,
   f.connection.id AS connection_id,
   f.refused, s.server_ip, s.server_key
-FROM firsts AS f
+FROM first_by_origin AS f
 LEFT JOIN host_connections AS s ON s.pair = f.connection.pair

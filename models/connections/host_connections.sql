@@ -1,32 +1,32 @@
--- One row per page, connection, scheme, host, port and server address: a host that a connection served, with the server that
--- it was at. Two hosts are at one server if they have the same server key: by default the AS of their addresses, as in the
--- paper. An address of which that is not known is its own key.
+-- One row per page, connection, scheme, host, port and server address: a host-connection pair, that is a host that a connection
+-- carried requests for. Two hosts are at one server if they have the same server key: by default the AS of their addresses, as
+-- in the paper. An address whose AS (or other key) is not known is its own key.
 -- scope: by page
 -- paper: section 4.1
 -- parameter colocation: what the server key is: asn, org, edge, tenant or ip
 -- pair: its number in the batch, from 0
 -- page: the page
--- connection_id: the connection; NULL where the recorder gives none
+-- connection_id: the connection; NULL if the recorder gives no ids
 -- scheme: https, wss, http or ws
 -- host: the host
 -- port: its port
 -- server_ip: the server's address
 -- secure: over https or wss
 -- connection_known: the connection's id was recorded, not inferred
--- started_ms: start of the first of these requests [ms]
--- request_id: the least request_id
+-- started_ms: start of the pair's first request [ms]
+-- request_id: the least request_id of the pair
 -- requests: how many requests
--- refused: how many of them were answered with 421 (RFC 9110 section 15.5.20)
--- answered: how many of them were answered, whatever the status
--- succeeded: how many of them were answered with a 2xx or 3xx status
--- first_started: the least request_id of those whose start is known; NULL for none
--- first_response: that of the first response that is no redirect, likewise
--- first_document: that of the first of these of type document
--- first_at_final_url: that of the first of these with the visit's final URL
--- lookups: how many of them have a DNS phase; one that took no time was no lookup
+-- refused: how many requests were answered with 421 (RFC 9110 section 15.5.20)
+-- answered: how many requests were answered, with any status
+-- succeeded: how many requests were answered with a 2xx or 3xx status
+-- first_started: the least request_id of the requests whose start is known; NULL if there is none
+-- first_response: the least request_id of the requests that were not answered with a redirect; NULL if there is none
+-- first_document: the least request_id of those that are of type document; NULL if there is none
+-- first_at_final_url: the least request_id of those that have the visit's final URL; NULL if there is none
+-- lookups: how many requests have a DNS phase that took time
 -- asn: the AS of the address
--- server_key: what makes two servers one; NULL where the address is not known
--- server_unknown: the address is known, but not what makes servers one
+-- server_key: servers with the same key count as one server; NULL if the address is not known
+-- server_unknown: the address is known, but not its AS (or other key), so that it is its own key
 WITH pairs AS (
   SELECT
     p.page, r.connection_id, r.scheme, r.host, r.port, r.server_ip, r.connection_known,
@@ -45,7 +45,7 @@ WITH pairs AS (
   JOIN pages AS p ON p.visit_id = r.visit_id
   GROUP BY p.page, r.connection_id, r.scheme, r.host, r.port, r.server_ip, r.connection_known
 ),
-keyed AS (
+pairs_with_keys AS (
   SELECT
     p.*,
     p.scheme IN ('https', 'wss') AS secure,
@@ -53,16 +53,16 @@ keyed AS (
     CASE getvariable('colocation')
       WHEN 'asn' THEN a.asn::VARCHAR
       WHEN 'ip' THEN a.ip
-      -- No address and no number begins with an equals sign.
+      -- The equals sign keeps these keys apart from addresses and AS numbers.
       WHEN 'org' THEN '=' || a.organisation
-      -- A host with several CDNs is on this edge at times, and nobody knows when.
+      -- A host with several CDNs is on this edge only at times, and it is not recorded when.
       WHEN 'edge' THEN CASE WHEN h.multi_cdn IS DISTINCT FROM true THEN '=' || h.edge END
       WHEN 'tenant' THEN
         CASE WHEN h.multi_cdn IS DISTINCT FROM true THEN '=' || h.edge || '=' || h.registrable_domain END
     END AS shared_key
   FROM pairs AS p
   LEFT JOIN addresses AS a ON a.ip = p.server_ip
-  -- Only these two keys depend on the host; without the condition the join was a sixth of this model's time.
+  -- Only these two keys depend on the host. Without the condition the join took a sixth of this model's time.
   LEFT JOIN hosts AS h ON h.host = p.host AND getvariable('colocation') IN ('edge', 'tenant')
 )
 SELECT
@@ -70,4 +70,4 @@ SELECT
   * EXCLUDE (shared_key),
   CASE WHEN server_ip IS NOT NULL THEN coalesce(shared_key, server_ip) END AS server_key,
   server_ip IS NOT NULL AND shared_key IS NULL AS server_unknown
-FROM keyed
+FROM pairs_with_keys

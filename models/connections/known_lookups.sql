@@ -1,5 +1,5 @@
--- The lookups of the page. Answers that were asked for since (study enrich --live) stand for a name that the recording has no
--- addresses of, without the times that they came at, which are not the page's.
+-- The lookups of the page, completed by live ones (study enrich --live) for the names that the recording has no addresses of.
+-- The times of live lookups are NULL, because they are not times of the page load.
 -- scope: by page
 -- visit_id: the visit
 -- host: the name; the other columns are those of the table dns_queries

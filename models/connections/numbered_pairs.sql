@@ -1,18 +1,18 @@
--- Of each host-connection pair (host_connections) numbers in place of texts: where its requests queue, which server of their
--- page they go to, and which request was the first there. Numbers are of the batch, none is used by two pages.
+-- Each host-connection pair (host_connections) with numbers in place of texts: where its requests queue, which server of the
+-- page they go to, and which request was the first to that server. Numbers are unique within the batch.
 -- scope: by page
 -- paper: section 4, figure 2
 -- parameter provider_asns: the ASes of the one provider that coalesces
 -- pair: the pair
 -- page: its page
--- secure: its host is known, and asked over https or wss
--- of_provider: it is at the one provider that coalesces
--- lane: what its requests queue for: their connection where it is known, else their origin; NULL for nothing
--- address: the server's address; NULL where it is not known
--- server: the server, by its key, likewise
--- first_to_address: the least request_id of the page's requests to this address whose start is known
--- first_to_server: that of those to a server with this key
--- first_to_provider: that of those to a server with this key at the provider; NULL if it is not there
+-- secure: its host is known, and its requests go over https or wss
+-- of_provider: its server is in an AS of the one provider that coalesces
+-- lane: number of what its requests queue for: their connection if it is known, else their origin; NULL if neither is known
+-- address: number of the page and the server's address; NULL if the address is not known
+-- server: number of the page and the server key; NULL if the key is not known
+-- first_to_address: the least request_id of the page's requests to this address, of those whose start is known
+-- first_to_server: the least request_id of the page's requests to servers with this key, of those whose start is known
+-- first_to_provider: the same, of requests to the provider alone; NULL if this pair is not at the provider
 WITH
 pairs AS (
   SELECT

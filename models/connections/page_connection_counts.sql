@@ -1,19 +1,19 @@
--- Of every visit the connections and lookups as measured, without same-host duplicates, and at the paper's best. What a
--- recorder cannot know is NULL: measured_tls where https requests were made but none has a connection id, the ideals where no
--- request has an address, the paired ideals where a counted connection has none, lookups where the page shows no DNS phase,
--- wire_dns and opened_tls outside captures. A page that sent nothing needs 0 connections.
+-- The connections and lookups of every visit: measured, without same-host duplicates, and under the paper's ideals. What a
+-- recorder cannot know is NULL: measured_tls if https requests were made and none has a connection id, the ideals if no request
+-- has an address, the paired ideals if a counted connection has no address, lookups if the page has no DNS phase, wire_dns and
+-- opened_tls except in captures. A page without network requests needs 0 connections.
 -- scope: by page
 -- paper: sections 3.2 and 4.2
 -- visit_id: the visit
 -- page: its page
--- addresses_known: some request has an address, or there was none to have one
+-- addresses_known: a request has an address, or the page has no network requests
 -- paired_known: every counted TLS connection has an address
 -- pairs_known: the page is not oversized, so that pairs of its hosts are compared
--- mergeable_hosts: hosts by server key, as ideal_edge counts them before any merge
--- mergeable_connections: first connections by server key, likewise as paired_ideal_edge counts them
--- measured_tls: as all others, a column of the table page_counts, which describes it
+-- mergeable_hosts: distinct hosts and server keys: what ideal_edge counts before hosts are merged
+-- mergeable_connections: distinct first connections and server keys: what paired_ideal_edge counts before they are merged
+-- measured_tls: this and all other columns are those of the table page_counts, which describes them
 WITH
-of_requests AS (
+request_counts AS (
   SELECT
     page,
     sum(requests) AS requests,
@@ -23,13 +23,13 @@ of_requests AS (
   FROM host_connections
   GROUP BY page
 ),
--- What is counted is grouped first: to count different texts one by one takes three times as long.
-of_hosts AS (
+-- SELECT DISTINCT first, then count(*): count(DISTINCT ...) of texts takes three times as long.
+host_counts AS (
   SELECT page, count(DISTINCT host) AS hosts, count(*) AS mergeable_hosts
   FROM (SELECT DISTINCT page, host, server_key FROM host_connections WHERE server_ip IS NOT NULL)
   GROUP BY page
 ),
-of_connections AS (
+connection_counts AS (
   SELECT page, count(*) AS tls, count(*) FILTER (has_address) AS addressed_tls
   FROM (
     SELECT page, connection_id, bool_or(server_ip IS NOT NULL) AS has_address
@@ -39,7 +39,7 @@ of_connections AS (
   )
   GROUP BY page
 ),
-of_addresses AS (
+address_counts AS (
   SELECT
     page,
     count(*) AS addresses,
@@ -53,12 +53,12 @@ of_addresses AS (
   )
   GROUP BY page
 ),
-of_servers AS (
+server_counts AS (
   SELECT page, count(*) AS servers
   FROM (SELECT DISTINCT page, server FROM numbered_pairs WHERE server IS NOT NULL)
   GROUP BY page
 ),
-of_firsts AS (
+first_connection_counts AS (
   SELECT
     page,
     count(*) AS connections,
@@ -68,17 +68,17 @@ of_firsts AS (
   FROM (SELECT DISTINCT page, connection_id, server_ip, server_key FROM first_connections)
   GROUP BY page
 ),
--- Only a NetLog knows of lookups, and of connections that carried nothing; its rows tell that there was one.
-of_lookups AS (
+-- Only a NetLog has all lookups, and the connections that carried no request. Its rows show that a visit has one.
+lookup_counts AS (
   SELECT visit_id, count(DISTINCT lookup_id) AS lookups, coalesce(sum(attempts), 0) AS attempts
   FROM dns_queries
   WHERE source = 'browser'
   GROUP BY visit_id
 ),
-of_handshakes AS (
+handshake_counts AS (
   SELECT visit_id, count(*) FILTER (WHERE tls) AS handshakes FROM connections WHERE source = 'netlog' GROUP BY visit_id
 ),
-counted AS (
+page_totals AS (
   SELECT
     v.visit_id,
     p.page,
@@ -102,23 +102,23 @@ counted AS (
     coalesce(f.servers, 0) AS paired_servers
   FROM visits AS v
   JOIN pages AS p ON p.visit_id = v.visit_id
-  LEFT JOIN of_requests AS r ON r.page = p.page
-  LEFT JOIN of_hosts AS h ON h.page = p.page
-  LEFT JOIN of_connections AS c ON c.page = p.page
-  LEFT JOIN of_addresses AS a ON a.page = p.page
-  LEFT JOIN of_servers AS k ON k.page = p.page
-  LEFT JOIN of_firsts AS f ON f.page = p.page
-  LEFT JOIN of_lookups AS l ON l.visit_id = v.visit_id
-  LEFT JOIN of_handshakes AS s ON s.visit_id = v.visit_id
+  LEFT JOIN request_counts AS r ON r.page = p.page
+  LEFT JOIN host_counts AS h ON h.page = p.page
+  LEFT JOIN connection_counts AS c ON c.page = p.page
+  LEFT JOIN address_counts AS a ON a.page = p.page
+  LEFT JOIN server_counts AS k ON k.page = p.page
+  LEFT JOIN first_connection_counts AS f ON f.page = p.page
+  LEFT JOIN lookup_counts AS l ON l.visit_id = v.visit_id
+  LEFT JOIN handshake_counts AS s ON s.visit_id = v.visit_id
 ),
-judged AS (
+totals_with_limits AS (
   SELECT
     *,
     secure_requests = 0 OR tls > 0 AS tls_known,
     requests = 0 OR requests > left_out AS addresses_known,
     tls_known AND addressed_tls = tls AS paired_known,
     page NOT IN (SELECT page FROM oversized_pages) AS pairs_known
-  FROM counted
+  FROM page_totals
 )
 SELECT
   visit_id, page, addresses_known, paired_known, pairs_known, mergeable_hosts, mergeable_connections,
@@ -136,4 +136,4 @@ SELECT
   CASE WHEN addresses_known THEN servers END AS ideal_origin,
   CASE WHEN paired_known THEN paired_addresses END AS paired_ideal_ip,
   CASE WHEN paired_known THEN paired_servers END AS paired_ideal_origin
-FROM judged
+FROM totals_with_limits

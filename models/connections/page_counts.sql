@@ -1,8 +1,8 @@
--- Connections and lookups of a page, measured and at best.
+-- The connections and lookups of each visit: measured, as browsers' rules predict them, and under each ideal.
 -- scope: by page
 -- paper: sections 3.2 and 4.2
 -- visit_id: the visit; all columns are those of the table page_counts, which describes them
-WITH merged AS (
+WITH merged_counts AS (
   SELECT
     u.page,
     count(*) FILTER (u.counted = 'hosts' AND m.at_edge) AS hosts_at_edge,
@@ -43,5 +43,5 @@ SELECT
   b.* EXCLUDE (visit_id)
 FROM page_connection_counts AS c
 LEFT JOIN paired_lookups AS l ON l.page = c.page
-LEFT JOIN merged AS m ON m.page = c.page
+LEFT JOIN merged_counts AS m ON m.page = c.page
 LEFT JOIN browser_counts AS b ON b.visit_id = c.visit_id

@@ -1,18 +1,19 @@
--- Of each page with a lookup: the hosts of its requests that were looked up, and what these hosts alone need, so that lookups and
--- what would be left of them are of the same hosts. A host that was answered from a cache counts on neither side.
+-- For each page with a lookup: how many hosts of its requests were looked up, and how many lookups these same hosts need under
+-- each ideal and by each browser's rules. So measured and modelled lookups are of the same hosts. A host that was answered from
+-- a DNS cache is in neither.
 -- scope: by page
 -- paper: sections 3.2 and 4.2
 -- page: the page
 -- paired_dns: hosts of its network requests that were looked up
--- repeated_dns: their lookups beyond the first of each
+-- repeated_dns: lookups of these hosts after the first of each
 -- unused_dns: lookups of names that no network request of the page went to
--- paired_ideal_ip_dns: addresses that these hosts' first requests went to; NULL where one is not known
--- paired_ideal_origin_dns: server keys of these, likewise
--- paired_chromium_dns: these hosts that Chromium looks up with servers as they are; NULL where that is not known of one
--- paired_chromium_cookies_blocked_dns: these hosts that it looks up with third-party cookies blocked, likewise
--- paired_firefox_dns: these hosts that Firefox looks up, likewise
+-- paired_ideal_ip_dns: distinct server addresses of these hosts' first requests; NULL if one is not known
+-- paired_ideal_origin_dns: distinct server keys of these hosts' first requests; NULL if one is not known
+-- paired_chromium_dns: how many of these hosts Chromium looks up, with servers as they are; NULL if not known for one of them
+-- paired_chromium_cookies_blocked_dns: how many Chromium looks up with third-party cookies blocked; NULL likewise
+-- paired_firefox_dns: how many Firefox looks up; NULL likewise
 WITH
-requested AS (
+hosts_of_pages AS (
   SELECT
     page, host,
     sum(lookups) AS lookups,
@@ -27,19 +28,19 @@ resolver_jobs AS (
   WHERE q.source = 'browser' AND q.lookup_id IS NOT NULL AND p.page IN (SELECT page FROM netlog_pages)
   GROUP BY p.page, q.host
 ),
-looked_up AS (
+looked_up_hosts AS (
   SELECT j.page, j.lookups, r.host, r.pair
   FROM resolver_jobs AS j
-  LEFT JOIN requested AS r ON r.page = j.page AND r.host = j.host
+  LEFT JOIN hosts_of_pages AS r ON r.page = j.page AND r.host = j.host
   UNION ALL
-  SELECT page, lookups, host, pair FROM requested WHERE lookups > 0 AND page NOT IN (SELECT page FROM netlog_pages)
+  SELECT page, lookups, host, pair FROM hosts_of_pages WHERE lookups > 0 AND page NOT IN (SELECT page FROM netlog_pages)
 ),
-paired AS (
+servers_of_lookups AS (
   SELECT
     l.page, l.lookups, l.host,
     s.address, s.server,
     n.chromium_dns, n.chromium_cookies_blocked_dns, n.firefox_dns
-  FROM looked_up AS l
+  FROM looked_up_hosts AS l
   JOIN pages AS p ON p.page = l.page
   LEFT JOIN numbered_pairs AS s ON s.pair = l.pair
   LEFT JOIN page_names AS n ON n.visit_id = p.visit_id AND n.host = l.host
@@ -55,5 +56,5 @@ SELECT
   CASE WHEN count(chromium_cookies_blocked_dns) = count(host) THEN count(*) FILTER (chromium_cookies_blocked_dns) END
     AS paired_chromium_cookies_blocked_dns,
   CASE WHEN count(firefox_dns) = count(host) THEN count(*) FILTER (firefox_dns) END AS paired_firefox_dns
-FROM paired
+FROM servers_of_lookups
 GROUP BY page

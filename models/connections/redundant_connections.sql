@@ -1,4 +1,4 @@
--- TLS connections with requests that an earlier one of the page could have served, and why it did not.
+-- The TLS connections with requests that an earlier connection of the page could have served, and why the browser opened them.
 -- scope: by page
 -- visit_id: the visit; all columns are those of the table redundant_connections, which describes them
 WITH live_names AS (
@@ -6,7 +6,7 @@ WITH live_names AS (
 )
 SELECT
   r.* REPLACE (
-    -- Between two hosts, what is live was weighed.
+    -- Live answers are used only for connections to two different hosts.
     NOT r.same_host AND (coalesce(c.certificate_is_live, false) OR n.host IS NOT NULL) AS based_on_live
   )
 FROM redundant_connection_causes AS r

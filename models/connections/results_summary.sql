@@ -1,11 +1,11 @@
--- The results of one run of the models, to compare runs that differ in one choice: one row for each vantage and browser. Pages
--- are those of the ladder and of figure 9a; numbers are of each site's average page.
+-- The results of one run of the models, one row for each vantage and browser, to compare runs that differ in one parameter. The
+-- pages are those of the ladder and of figure 9a. Each site counts with its average page.
 -- scope: over the study
 -- vantage: the vantage
 -- browser: the browser
 -- pages: pages counted for their connections; all columns are those of the table model_sensitivity
 WITH
-of_sites AS (
+site_results AS (
   SELECT
     v.question, v.vantage, v.browser, v.site,
     count(DISTINCT v.page) AS pages,
@@ -20,7 +20,7 @@ of_sites AS (
   WHERE v.question IN ('connections', 'load_times')
   GROUP BY ALL
 ),
-of_connections AS (
+connection_results AS (
   SELECT
     vantage, browser,
     sum(pages)::BIGINT AS pages,
@@ -28,23 +28,23 @@ of_connections AS (
     median(ideal_origin) AS median_ideal_origin,
     round(sum(measured_tls - ideal_origin ORDER BY site), 6) AS connections_saved,
     round(sum(measured_tls - ideal_deployable ORDER BY site), 6) AS connections_saved_deployable
-  FROM of_sites
+  FROM site_results
   WHERE question = 'connections'
   GROUP BY ALL
 ),
-of_loads AS (
+load_time_results AS (
   SELECT
     vantage, browser,
     sum(pages)::BIGINT AS timelines,
     median(measured_ms) AS median_load_ms,
     median(origin_ms) AS median_origin_ms,
     round(sum(measured_ms - origin_ms ORDER BY site), 6) AS load_saved_ms
-  FROM of_sites
+  FROM site_results
   WHERE question = 'load_times'
   GROUP BY ALL
 ),
--- A certificate is the site's, from wherever it was seen.
-of_certificates AS (
+-- The certificate of a site is the same for all vantages and browsers.
+certificate_results AS (
   SELECT 100.0 * avg((additions = 0)::INTEGER) AS sites_unchanged_pct, coalesce(sum(additions), 0)::BIGINT AS additions
   FROM site_certificates
   WHERE additions IS NOT NULL
@@ -63,6 +63,6 @@ SELECT
   l.median_load_ms, l.median_origin_ms,
   coalesce(l.load_saved_ms, 0) AS load_saved_ms
 FROM groups AS g
-LEFT JOIN of_connections AS c ON c.vantage IS NOT DISTINCT FROM g.vantage AND c.browser IS NOT DISTINCT FROM g.browser
-LEFT JOIN of_loads AS l ON l.vantage IS NOT DISTINCT FROM g.vantage AND l.browser IS NOT DISTINCT FROM g.browser
-CROSS JOIN of_certificates AS s
+LEFT JOIN connection_results AS c ON c.vantage IS NOT DISTINCT FROM g.vantage AND c.browser IS NOT DISTINCT FROM g.browser
+LEFT JOIN load_time_results AS l ON l.vantage IS NOT DISTINCT FROM g.vantage AND l.browser IS NOT DISTINCT FROM g.browser
+CROSS JOIN certificate_results AS s

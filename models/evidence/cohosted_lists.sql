@@ -1,4 +1,4 @@
--- The different lists of cohosted_groups.
+-- The distinct lists of hosts in cohosted_groups.
 -- scope: by page
--- hosts: hosts that some page asked for and that have something in common there, in alphabetical order
+-- hosts: hosts of one page that share an AS, an address, an organisation or an edge, in alphabetical order
 SELECT DISTINCT hosts FROM cohosted_groups

@@ -1,4 +1,4 @@
--- The evidence about pairs of hosts (numbered_evidence) with their names.
+-- The evidence about pairs of hosts (numbered_evidence), with the hosts' names in place of their numbers.
 -- scope: over the study
 -- host_a: the host that comes first in the alphabet; all columns are those of the table colocation_evidence
 SELECT a.host AS host_a, b.host AS host_b, e.* EXCLUDE (a, b)

@@ -1,6 +1,6 @@
--- The hosts that a connection which was not opened for them answered with an error, where some connection that was opened for
+-- The errors that are a host's own: a connection that was not opened for the host gave an error, and a connection that was
+-- opened for the host answered the same request with the same status.
 -- scope: over the study
--- the host gave the same answer to the same request: then the error is the host's own.
 -- visit_id: the visit
 -- connection_id: the connection
 -- host: the host

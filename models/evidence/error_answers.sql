@@ -1,10 +1,10 @@
--- The answers with neither a 2xx or 3xx status nor 421, over https, on connections whose ids were recorded.
+-- The error answers over https on connections with recorded ids: those with a status that is not 2xx, 3xx or 421.
 -- scope: by page
 -- visit_id: the visit; NULL if the connection was opened for the host
--- connection_id: the connection, likewise
+-- connection_id: the connection; NULL if it was opened for the host
 -- host: the host
--- url: what was asked for
--- method: by which method
+-- url: the requested URL
+-- method: the request's method
 -- status: the answer's status
 SELECT DISTINCT
   CASE WHEN c.first_host IS DISTINCT FROM r.host THEN r.visit_id END AS visit_id,

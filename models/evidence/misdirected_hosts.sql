@@ -1,4 +1,4 @@
--- The hosts for which some server answered 421 (RFC 9110 section 15.5.20), as responses show it or as connections tell it.
+-- The hosts that a server answered 421 for (RFC 9110 section 15.5.20), in a recorded response or in the list of a connection.
 -- scope: by page
 -- host: the host
 SELECT host

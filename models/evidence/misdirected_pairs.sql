@@ -1,44 +1,44 @@
--- Evidence against pairs of hosts: each host that a connection answered 421 for, with the host that the connection was
--- opened for and with the others that it answered. With the latest connection that shows it.
+-- Evidence against pairs of hosts. A connection that answered 421 for a host contradicts that host's pair with the host that
+-- the connection was opened for, and with each host that it answered otherwise. Of several connections the latest.
 -- scope: by page
 -- host_a: the host that comes first in the alphabet
 -- host_b: the other
 -- source: the connection and its visit
 -- observed_at: when that visit began
 WITH
--- Few pages have any: the others are left out before anything is compared.
-refusing AS (
+-- Few pages have refusals. The others are left out before pairs are made.
+pages_with_refusals AS (
   SELECT page FROM host_connections WHERE refused > 0
   UNION
   SELECT page FROM page_connections WHERE len(misdirected) > 0
 ),
-used AS (
+hosts_of_connections AS (
   SELECT page, connection_id, host, refused < requests AS answered
   FROM host_connections
   WHERE
     connection_known
     AND connection_id IS NOT NULL
     AND host IS NOT NULL
-    AND page IN (SELECT page FROM refusing)
+    AND page IN (SELECT page FROM pages_with_refusals)
     AND page NOT IN (SELECT page FROM oversized_pages)
 ),
-opened AS (
+opened_connections AS (
   SELECT page, connection_id, first_host, misdirected
   FROM page_connections
   WHERE
-    page IN (SELECT page FROM refusing)
+    page IN (SELECT page FROM pages_with_refusals)
     AND page IN (SELECT page FROM host_connections)
     AND page NOT IN (SELECT page FROM oversized_pages)
 ),
-refused AS (
-  SELECT page, connection_id, unnest(misdirected) AS host FROM opened
+refused_hosts AS (
+  SELECT page, connection_id, unnest(misdirected) AS host FROM opened_connections
   UNION
-  SELECT page, connection_id, host FROM used WHERE NOT answered
+  SELECT page, connection_id, host FROM hosts_of_connections WHERE NOT answered
 ),
-answered AS (
-  SELECT page, connection_id, first_host AS host FROM opened
+answered_hosts AS (
+  SELECT page, connection_id, first_host AS host FROM opened_connections
   UNION ALL
-  SELECT page, connection_id, host FROM used WHERE answered
+  SELECT page, connection_id, host FROM hosts_of_connections WHERE answered
 ),
 pairs AS (
   SELECT
@@ -46,8 +46,8 @@ pairs AS (
     greatest(r.host, a.host) AS host_b,
     connection_source(r.connection_id, p.visit_id) AS source,
     p.started_at AS observed_at
-  FROM refused AS r
-  JOIN answered AS a ON a.page = r.page AND a.connection_id = r.connection_id
+  FROM refused_hosts AS r
+  JOIN answered_hosts AS a ON a.page = r.page AND a.connection_id = r.connection_id
   JOIN pages AS p ON p.page = r.page
   WHERE r.host <> a.host
 )

@@ -1,9 +1,9 @@
--- What is known of each pair of hosts of which there is evidence of one edge or more, of one owner, or evidence against it.
+-- One row per pair of hosts with evidence of level 2 (same edge) or more, of one owner, or against the pair.
 -- scope: over the study
 -- a: number of the host that comes first in the alphabet (numbered_hosts)
 -- b: number of the other
 -- level: the highest level of evidence
--- one_owner: one owner has both, as their names or a certificate say
+-- one_owner: one owner has both, by their registrable domain or by a certificate
 -- contradicts: a server of one answered 421 for the other
 SELECT
   a,

@@ -1,1 +1,1 @@
-"""Experiments: sites drawn for them, and the testbed's scenario of a recorded page."""
+"""Experiments with a control group, and recorded pages as scenarios of the testbed."""

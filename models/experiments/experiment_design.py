@@ -1,7 +1,8 @@
-"""An experiment with a control group: sites drawn from a mix, their testbed, and what browsers' rules say beforehand.
+"""The design of an experiment with a control group: random sites, their scenario, and predictions by browsers' rules.
 
-As in the paper (section 5): every site uses one shared host; the experiment group's certificates name it, the control's
-an unused name of the same length. The change is ORIGIN frames with these names, or one address for all hosts.
+As in the paper (section 5), every site uses one shared host. Certificates of the experiment group cover it; those of
+the control group have an unused name of the same length. The change is ORIGIN frames with these names, or one address
+for all hosts.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 SHARED = "cdn.shared.test"
 _UNUSED = f"00{SHARED[2:]}"
 
-#: Of pages, how many ask the shared host with credentials, without, or with and without. That 36 % do without is what
-#: still opened a connection in the paper's figure 7b with everything in place; of the control's, 9 % opened two.
+#: The share of pages that make requests to the shared host with credentials, without them, or both. In the paper's
+#: figure 7b 36 % of the experiment's visits still opened a connection; 9 % of the control's opened two.
 MIX: dict[Kind, float] = {"plain": 0.64, "anonymous": 0.27, "both": 0.09}
 
 _SITE_ADDRESS, _SHARED_ADDRESS = "104.16.1.10", "104.17.2.20"
@@ -41,7 +42,7 @@ _CONNECTION = {"port": 443, "protocol": "h2", "tls": True}
 
 BEFORE, DURING, AFTER = PHASES = ("before", "during", "after")
 
-#: Of the frame of :func:`predictions`: the two changes that the experiment is judged by.
+#: The two changes of :func:`predictions` that the experiment is judged by.
 AGAINST_CONTROL = "experiment against control, during"
 AGAINST_BEFORE = "experiment, during against before"
 
@@ -55,10 +56,10 @@ class Site:
     kind: Kind
 
 
-def drawn(sites: int, seed: int) -> list[Site]:
-    """So many sites a group, each group's pages drawn from MIX, in the order in which they are to be visited.
+def random_sites(sites: int, seed: int) -> list[Site]:
+    """As many sites for each group, with pages drawn from MIX, in the order of their visits.
 
-    A site of one group follows one of the other, so that whatever changes with time meets both alike.
+    The groups alternate, so that both are affected equally by what changes with time.
     """
     rng = random.Random(seed)  # noqa: S311 - pages, not secrets
     groups = [
@@ -68,15 +69,15 @@ def drawn(sites: int, seed: int) -> list[Site]:
         ]
         for group in GROUPS
     ]
-    for each in groups:
-        rng.shuffle(each)
+    for group_sites in groups:
+        rng.shuffle(group_sites)
     return [site for pair in zip(*groups, strict=True) for site in pair]
 
 
 def scenario(sites: Sequence[Site], mode: Mode, *, changed: bool) -> ScenarioEntries:
-    """The testbed's scenario of these sites, ``changed`` or as it is without the change.
+    """The testbed's scenario of these sites, with or without the change.
 
-    The paths that pages ask the shared host for begin with their site's name.
+    The paths of requests to the shared host begin with the name of the page's site.
     """
     shared_address = _SITE_ADDRESS if mode == "ip" and changed else _SHARED_ADDRESS
     certificates = {"shared": CertificateEntry([SHARED])}
@@ -98,10 +99,11 @@ def scenario(sites: Sequence[Site], mode: Mode, *, changed: bool) -> ScenarioEnt
 
 
 def predictions(sites: int, mode: Mode, seed: int) -> pl.DataFrame:
-    """What each browser's rules say of an experiment of so many sites a group, whichever are drawn.
+    """Predictions by each browser's rules for an experiment with this many sites in each group.
 
     Columns browser, what, unit, predicted, low and high: new connections per page to the shared host, by phase and
-    group, and the changes in percent (AGAINST_CONTROL, AGAINST_BEFORE). The interval holds 95 % of the draws from MIX.
+    group, and the changes in percent (AGAINST_CONTROL, AGAINST_BEFORE). The interval contains 95 % of random samples
+    of sites from MIX.
     """
     pages = {changed: _page_connections(mode, changed=changed) for changed in (False, True)}
     rng = np.random.default_rng(seed)
@@ -110,15 +112,18 @@ def predictions(sites: int, mode: Mode, seed: int) -> pl.DataFrame:
     shares = {group: np.vstack([weights, rng.multinomial(sites, weights, _REPLICATES) / sites]) for group in GROUPS}
     rows = []
     for browser in sorted({browser for browser, _, _ in pages[False]}):
-        found = {}
+        connections = {}
         for group in GROUPS:
             for phase in PHASES:
                 counts = np.array([pages[phase == DURING][browser, group, kind] for kind in MIX])
                 least, most = (shares[group] @ counts).T
-                found[phase, group] = least, most
+                connections[phase, group] = least, most
                 rows.append((browser, f"{group}, {phase}", "new connections per page", *_interval(least, most)))
-        changes = ((AGAINST_CONTROL, found[DURING, "control"]), (AGAINST_BEFORE, found[BEFORE, "experiment"]))
-        least, most = found[DURING, "experiment"]
+        changes = (
+            (AGAINST_CONTROL, connections[DURING, "control"]),
+            (AGAINST_BEFORE, connections[BEFORE, "experiment"]),
+        )
+        least, most = connections[DURING, "experiment"]
         for what, (fewest, largest) in changes:
             rows.append((browser, what, "%", *_interval(100 * (least / largest - 1), 100 * (most / fewest - 1))))
     return pl.DataFrame(rows, schema=["browser", "what", "unit", "predicted", "low", "high"], orient="row")
@@ -135,18 +140,21 @@ def _interval(least: Floats, most: Floats) -> tuple[float, float, float]:
 def _page_connections(mode: Mode, *, changed: bool) -> dict[tuple[str, Group, Kind], tuple[int, int]]:
     """By browser, group and kind of page: the least and the most connections to the shared host."""
     sites = [Site(f"www.{group}-{kind}.test", group, kind) for group in GROUPS for kind in MIX]
-    of = {site.name: site for site in sites}
-    tables = _recorded(scenario(sites, mode, changed=changed))
-    said = batch_rows(tables, ["browser_predictions"])["browser_predictions"]
+    site_of = {site.name: site for site in sites}
+    tables = _recorded_visits(scenario(sites, mode, changed=changed))
+    predicted = batch_rows(tables, ["browser_predictions"])["browser_predictions"]
     # A page has one connection to its own host in any case.
     return {
-        (row["browser"], of[row["visit_id"]].group, of[row["visit_id"]].kind): (row["tls_low"] - 1, row["tls_high"] - 1)
-        for row in said.filter(pl.col("model") == TODAY).iter_rows(named=True)
+        (row["browser"], site_of[row["visit_id"]].group, site_of[row["visit_id"]].kind): (
+            row["tls_low"] - 1,
+            row["tls_high"] - 1,
+        )
+        for row in predicted.filter(pl.col("model") == TODAY).iter_rows(named=True)
     }
 
 
-def _recorded(scenario: ScenarioEntries) -> dict[str, pl.LazyFrame]:
-    """Visits of a scenario's sites as a recorder writes them down, every connection of its own."""
+def _recorded_visits(scenario: ScenarioEntries) -> dict[str, pl.LazyFrame]:
+    """Tables of visits to a scenario's sites, as if recorded by a browser that shares no connection."""
     rows: dict[str, list[dict[str, object]]] = {
         name: [] for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)
     }
@@ -168,7 +176,7 @@ def _recorded(scenario: ScenarioEntries) -> dict[str, pl.LazyFrame]:
                 "resource_type": kind,
                 "credentials": credentials,
             }
-            # The document has come before what it asks for, all of that at one moment.
+            # The document arrives first; then all its resources are requested at the same time.
             cause = {"initiator_id": 0, "started_ms": 50.0} if number else {"started_ms": 0.0}
             rows["requests"].append({**visit, **request, **cause, **_REQUEST})
         for (name, _), number in opened.items():
@@ -182,7 +190,7 @@ def _recorded(scenario: ScenarioEntries) -> dict[str, pl.LazyFrame]:
 
 
 def _requests(site: str, page: SiteEntry) -> Iterator[tuple[str, str, str]]:
-    """What each request of a page is for, its URL and its credentials mode."""
+    """The resource type, URL and credentials mode of each request of a page."""
     yield "document", f"https://{site}/", "include"
     for resource in page.loads or ():
         kind = "image" if resource.image else "script"

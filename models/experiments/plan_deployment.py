@@ -1,4 +1,4 @@
-"""A plan and the pages of its site, made ready for a testbed in which the plan is deployed."""
+"""A plan's deployment and the pages of its site, for a testbed in which the plan is verified."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _PAGES = """
         ORDER BY s.counted DESC, v.started_at DESC, v.visit_id) = 1
     ORDER BY v.page_kind IS NOT DISTINCT FROM 'internal', v.visit_id"""
 
-#: The tables of which a page has rows of its own.
+#: The tables with rows that belong to one visit.
 PER_VISIT = ("requests", "connections", "dns_queries")
 
 
 def deployment_of(plan: Plan, source: str) -> Deployment:
-    """The plan's deployment, if all that it names may be in a testbed; ``source`` names the plan's file.
+    """The plan's deployment, if the testbed can have all its names; ``source`` names the plan's file.
 
     Raises:
-        InputError: it announces nothing, or announces or adds what is no name of a host, or more than fits a frame.
+        InputError: the plan announces nothing, has a name that is not a host name, or an ORIGIN set that is too large
+            for a frame.
     """
     deployed = deployments(plan)[PLANNED]
     if deployed is None or not deployed.origins:
@@ -46,7 +47,7 @@ def deployment_of(plan: Plan, source: str) -> Deployment:
             for name in (server, *deployed.names):
                 check_host(name)
         except NotAnOriginError as error:
-            raise InputError(source, "not-an-origin", f"names what cannot be announced: {error.reason}") from error
+            raise InputError(source, "not-an-origin", f"has a name that cannot be announced: {error.reason}") from error
         if server not in hosts:
             raise InputError(source, "not-itself", f"has a set of {server} without its own origin")
         if payload_bytes(origins) > MAX_PAYLOAD_BYTES:
@@ -55,15 +56,15 @@ def deployment_of(plan: Plan, source: str) -> Deployment:
 
 
 def site_pages(study: Study, plan: Plan) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, pl.LazyFrame]]:
-    """The pages of the plan's site: visits, a row for each page; where plan and study differ, as VERIFIED; tables.
+    """The pages of the plan's site: a visit for each page, the differences of plan and study as VERIFIED, and tables.
 
-    The tables have these visits alone, and answers that were obtained live in the place of those that they lack.
+    The tables have only these visits; what the recordings lack is completed by live answers.
 
     Raises:
         StudyError: there is no study, or no database yet.
-        UsageError: it has no visit of the plan's site.
+        UsageError: the study has no visit of the plan's site.
     """
-    every = {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
+    tables = {name: scan(study, name) for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)}
     with open_database(study) as connection:
         visits, origin_sets, additions = (
             pl.DataFrame(connection.sql(statement, params=[plan.site]).to_arrow_table())
@@ -75,46 +76,46 @@ def site_pages(study: Study, plan: Plan) -> tuple[pl.DataFrame, pl.DataFrame, di
         )
     if visits.is_empty():
         raise UsageError(f"study {study.root} has no visit of {json.dumps(plan.site)} that did not fail")
-    return visits, against_study(plan, origin_sets, additions), _of_visits(every, visits)
+    return visits, against_study(plan, origin_sets, additions), _tables_of_visits(tables, visits)
 
 
-def _of_visits(every: dict[str, pl.LazyFrame], visits: pl.DataFrame) -> dict[str, pl.LazyFrame]:
-    chosen = every | {
-        name: every[name].join(visits.lazy().select("visit_id"), on="visit_id", how="semi").collect().lazy()
+def _tables_of_visits(tables: dict[str, pl.LazyFrame], visits: pl.DataFrame) -> dict[str, pl.LazyFrame]:
+    tables_of_visits = tables | {
+        name: tables[name].join(visits.lazy().select("visit_id"), on="visit_id", how="semi").collect().lazy()
         for name in ("visits", *PER_VISIT)
     }
-    rows = batch_rows(chosen, ("known_connections", "known_lookups"))
+    rows = batch_rows(tables_of_visits, ("known_connections", "known_lookups"))
     connections = rows["known_connections"].drop("certificate_is_live")
-    return chosen | {"connections": connections.lazy(), "dns_queries": rows["known_lookups"].lazy()}
+    return tables_of_visits | {"connections": connections.lazy(), "dns_queries": rows["known_lookups"].lazy()}
 
 
 def tables_of_scenarios(tables: dict[str, pl.LazyFrame], requests: dict[str, list[int]]) -> dict[str, pl.LazyFrame]:
-    """The tables with the requests that the pages' scenarios have, so that predictions are of the same.
+    """The tables with only those requests that the pages' scenarios have, for predictions of the same requests.
 
     ``requests``: request ids by visit.
     """
-    kept = pl.DataFrame(
+    scenario_requests = pl.DataFrame(
         [(visit, number) for visit, numbers in requests.items() for number in numbers],
         schema={"visit_id": pl.String, "request_id": TABLES["requests"].polars_schema["request_id"]},
         orient="row",
     )
-    visits = kept.select("visit_id").unique().lazy()
+    visits = scenario_requests.select("visit_id").unique().lazy()
     return tables | {
-        "requests": tables["requests"].join(kept.lazy(), on=["visit_id", "request_id"], how="semi"),
+        "requests": tables["requests"].join(scenario_requests.lazy(), on=["visit_id", "request_id"], how="semi"),
         "visits": tables["visits"].join(visits, on="visit_id", how="semi"),
     }
 
 
 def predicted_hosts(tables: dict[str, pl.LazyFrame], plan: Plan) -> tuple[pl.DataFrame, str | None]:
-    """By browser, which connection is to serve each host; and a remark on HTTP/3, if pages used it.
+    """The connection that should serve each host, by browser; and a remark on HTTP/3, if pages used it.
 
-    Firefox speaks HTTP/2 in the testbed, as it accepts no private CA over QUIC.
+    Firefox uses HTTP/2 in the testbed, because it accepts no private CA over QUIC.
     """
-    found = planned_connections(tables, plan).hosts.filter(model=PLANNED)
+    hosts = planned_connections(tables, plan).hosts.filter(model=PLANNED)
     if tables["requests"].filter(protocol="h3").head(1).collect().is_empty():
-        return found, None
-    spoken = pl.col("protocol").replace("h3", "h2")
-    over_http2 = tables | {name: tables[name].with_columns(spoken) for name in ("requests", "connections")}
+        return hosts, None
+    protocol = pl.col("protocol").replace("h3", "h2")
+    over_http2 = tables | {name: tables[name].with_columns(protocol) for name in ("requests", "connections")}
     firefox = planned_connections(over_http2, plan).hosts.filter(model=PLANNED, browser="firefox")
     remark = "Firefox uses HTTP/2 where pages used HTTP/3: it accepts no private CA over QUIC; predictions are for that"
-    return pl.concat([found.filter(pl.col("browser") != "firefox"), firefox]), remark
+    return pl.concat([hosts.filter(pl.col("browser") != "firefox"), firefox]), remark

@@ -1,10 +1,10 @@
 """A visited page as a scenario of the testbed: its hosts, addresses, certificate names, sizes and waits; no contents.
 
-Same: the hosts, the addresses that DNS gave (public ones; others cannot be had there), the names in their certificates,
-ORIGIN sets, HTTP versions, refusals (421), what loaded what and with which credentials, each answer's size as it was
-transferred and how long its first byte took, the round trip included. Different: paths and contents are made up, and
-what started after the load event starts as late after it as it did, by a script of the page's. A plan can be deployed
-in it: its servers' sets and names stand in place of what was seen.
+The scenario has the page's hosts, their public addresses in DNS, the names in their certificates, ORIGIN sets, HTTP
+versions, refusals (421), the tree of what loaded what, credentials, the transferred size of each answer, and the time
+to its first byte, round trip included. Paths and contents are made up. What started after the load event is started by
+a script as long after it as it was. A plan can be deployed in the scenario: its ORIGIN sets and names replace the
+recorded ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars as pl
 
 from originset.data.scenario import entries
 from originset.data.scenario.toml_text import toml_text
-from originset.models.experiments.site_scenario_hosts import Row, SiteHosts, redirects, shown
+from originset.models.experiments.site_scenario_hosts import Row, SiteHosts, is_redirect, printable_name
 from originset.models.plans.planned_connections import Deployment
 
 _KINDS: dict[str, tuple[entries.Kind, str]] = {
@@ -36,9 +36,9 @@ _LATE_MS = 20  # what starts closer to the load event may have started before it
 
 @dataclass
 class SiteScenario:
-    """``text`` is the scenario's TOML; ``left_out`` says in sentences what of the page is not in it.
+    """A scenario as TOML (``text``), and sentences on what of the page is not in it (``left_out``).
 
-    ``requests``: the request_ids that are; ``latest_ms``: how long after the load event the last of them starts.
+    ``requests``: the request_ids of the scenario; ``latest_ms``: how long after the load event the last of them starts.
     """
 
     text: str
@@ -50,23 +50,25 @@ class SiteScenario:
 def site_scenario(
     visit: Row, tables: Mapping[str, pl.DataFrame], deployed: Deployment | None = None, round_trip_ms: int = 0
 ) -> SiteScenario | None:
-    """One visit's scenario; None if it has no document over https, or no public address of its host is known.
+    """The scenario of one visit; None if it has no document over https, or its host has no known public address.
 
     ``visit``: a row of visits. ``tables``: that visit's rows of requests, network_requests, documents, connections and
-    dns_queries; certificate_names of its certificates; addresses. ``deployed``: the sets that servers send, and the
-    names that their certificates have besides. ``round_trip_ms``: what the testbed itself takes, which no answer then
-    waits for.
+    dns_queries; certificate_names of its certificates; addresses. ``deployed``: the ORIGIN sets that servers send, and
+    the additional names of their certificates. ``round_trip_ms``: the testbed's own round trip, which is subtracted
+    from each answer's wait.
     """
     left_out: list[str] = []
     requests = _over_tls(tables["requests"], tables["network_requests"], left_out)
     numbers = tables["documents"]["request_id"].to_list()
-    document = next((row for row in requests if row["request_id"] in numbers and not redirects(row)), None)
+    document = next((row for row in requests if row["request_id"] in numbers and not is_redirect(row)), None)
     if document is None:
         return None
-    asked = [row for row in requests if row is not document]
-    loaded = [row for row in asked if not _leads_elsewhere(row)]
-    # Redirects before the document led to it.
-    if skipped := sum(_leads_elsewhere(row) and row["request_id"] > document["request_id"] for row in asked):
+    subresources = [row for row in requests if row is not document]
+    loaded = [row for row in subresources if not _is_redirect_or_preflight(row)]
+    # Redirects before the document are those to it.
+    if skipped := sum(
+        _is_redirect_or_preflight(row) and row["request_id"] > document["request_id"] for row in subresources
+    ):
         left_out.append(f"{skipped} redirects and preflights")
     used = {row["host"] for row in (document, *loaded)}
     hosts = SiteHosts(requests, tables, deployed or Deployment({}), left_out)
@@ -74,48 +76,48 @@ def site_scenario(
         hosts.add(name)
     if document["host"] not in hosts.entries:
         return None
-    if lost := [row["host"] for row in loaded if row["host"] not in hosts.entries]:
-        names = ", ".join(sorted(map(shown, set(lost))))
-        left_out.append(f"{len(lost)} requests to hosts without a public address that is known: {names}")
-    way = [*hosts.add_redirects(document, used), document]
+    if without_host := [row["host"] for row in loaded if row["host"] not in hosts.entries]:
+        names = ", ".join(sorted(map(printable_name, set(without_host))))
+        left_out.append(f"{len(without_host)} requests to hosts without a public address that is known: {names}")
+    redirects_and_document = [*hosts.add_redirects(document, used), document]
     page, *loads = _page(document, loaded, visit["load_ms"])
-    kept = [load for load in loads if load.row["host"] in hosts.entries]
+    placed = [load for load in loads if load.row["host"] in hosts.entries]
     site = entries.SiteEntry(
-        lands_on=document["host"] if len(way) > 1 else None,
+        lands_on=document["host"] if len(redirects_and_document) > 1 else None,
         loads=list(_resources(page, "page", hosts.entries, round_trip_ms)),
         **_measures(document, round_trip_ms),
     )
-    title = way[0]["host"]
+    title = redirects_and_document[0]["host"]
     scenario = entries.ScenarioEntries(
         title=title, certificate=dict(hosts.certificates.values()), host=hosts.entries, site={title: site}
     )
-    made = f"Made by originset from a visit of {document['host']}: contents are made up."
+    remark = f"Made by originset from a visit of {document['host']}: contents are made up."
     return SiteScenario(
-        toml_text(scenario, (made, *(f"Not in it: {sentence}." for sentence in left_out))),
+        toml_text(scenario, (remark, *(f"Not in it: {sentence}." for sentence in left_out))),
         left_out,
-        frozenset(row["request_id"] for row in (*way, *(load.row for load in kept))),
-        max((load.late_ms or 0 for load in kept), default=0),
+        frozenset(row["request_id"] for row in (*redirects_and_document, *(load.row for load in placed))),
+        max((load.late_ms or 0 for load in placed), default=0),
     )
 
 
-def _over_tls(every: pl.DataFrame, on_network: pl.DataFrame, left_out: list[str]) -> list[Row]:
-    """The requests that went over TLS to https's port, in their order."""
+def _over_tls(requests: pl.DataFrame, on_network: pl.DataFrame, left_out: list[str]) -> list[Row]:
+    """The requests over TLS to port 443, in their order."""
     over_tls = on_network.filter("secure", pl.col("host").is_not_null()).sort("request_id")
-    if others := every.height - over_tls.height:
-        left_out.append(f"{others} requests that went over no TLS connection, or were answered by a cache")
-    kept = over_tls.filter(pl.col("port").is_null() | (pl.col("port") == _HTTPS_PORT))
-    if others := over_tls.height - kept.height:
-        left_out.append(f"{others} requests to other ports than {_HTTPS_PORT}")
-    return kept.to_dicts()
+    if left := requests.height - over_tls.height:
+        left_out.append(f"{left} requests that went over no TLS connection, or were answered by a cache")
+    to_https_port = over_tls.filter(pl.col("port").is_null() | (pl.col("port") == _HTTPS_PORT))
+    if left := over_tls.height - to_https_port.height:
+        left_out.append(f"{left} requests to other ports than {_HTTPS_PORT}")
+    return to_https_port.to_dicts()
 
 
-def _leads_elsewhere(row: Row) -> bool:
-    return redirects(row) or row["method"] == "OPTIONS"
+def _is_redirect_or_preflight(row: Row) -> bool:
+    return is_redirect(row) or row["method"] == "OPTIONS"
 
 
 @dataclass(eq=False)
 class _Load:
-    """A request as the page's tree has it; ``late_ms``: how long after the load event, where a script waits for it."""
+    """A request in the page's tree; ``late_ms``: how long after the load event a script starts it, or None."""
 
     row: Row
     kind: entries.Kind
@@ -125,36 +127,38 @@ class _Load:
 
 
 def _page(document: Row, loaded: Iterable[Row], load_ms: float | None) -> list[_Load]:
-    """The page and, below it in a tree, what it loads; all of them in a list, the page first."""
+    """All loads of the page in a list, the page first; ``loads`` of each make the tree."""
     page = _Load(document, "page")
     by_id: dict[int, _Load] = {}
     for row in loaded:
         load = by_id[row["request_id"]] = _Load(row, *_KINDS.get(row["resource_type"] or "", _OTHER))
         parent = _parent(load, by_id) or page
-        started = row["started_ms"]
-        late = load_ms is not None and started is not None and started > load_ms + _LATE_MS
-        if late and load.kind in entries.CHILDREN["script"]:
-            script = next((one for one in (parent, *page.loads) if one.kind == "script"), None)
+        started_ms = row["started_ms"]
+        is_late = load_ms is not None and started_ms is not None and started_ms > load_ms + _LATE_MS
+        if is_late and load.kind in entries.CHILDREN["script"]:
+            script = next(
+                (load_of_page for load_of_page in (parent, *page.loads) if load_of_page.kind == "script"), None
+            )
             if script is not None:
-                load.late_ms, parent = round(started - load_ms), script
+                load.late_ms, parent = round(started_ms - load_ms), script
         parent.loads.append(load)
     return [page, *by_id.values()]
 
 
 def _parent(load: _Load, by_id: Mapping[int, _Load]) -> _Load | None:
-    """The nearest cause of a request that can load its kind; None: the page. Nothing is caused by what comes later."""
+    """The nearest initiator that can load such a resource; None for the page. An initiator is an earlier request."""
     row = load.row
-    while (above := by_id.get(row["initiator_id"])) is not None and above.row["request_id"] < row["request_id"]:
-        if load.kind in entries.CHILDREN.get(above.kind, ()):
-            return above
-        row = above.row
+    while (initiator := by_id.get(row["initiator_id"])) is not None and initiator.row["request_id"] < row["request_id"]:
+        if load.kind in entries.CHILDREN.get(initiator.kind, ()):
+            return initiator
+        row = initiator.row
     return None
 
 
 def _resources(
     parent: _Load, within: entries.Kind, hosts: Collection[str], round_trip_ms: int
 ) -> Iterator[entries.ResourceEntry]:
-    """What a page or resource loads; in the place of what goes to a host that is not known, what that loads."""
+    """What a page or resource loads; a load whose host is not in ``hosts`` is replaced by what it loads itself."""
     for load in parent.loads:
         host, kind = load.row["host"], load.kind
         if host not in hosts:

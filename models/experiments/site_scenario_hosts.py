@@ -1,4 +1,4 @@
-"""The hosts and certificates of a page, as entries of a testbed's scenario."""
+"""The hosts and certificates of a page as entries of a testbed's scenario."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ORIGIN = re.compile(r"https?://([^:/]+)(:[1-9][0-9]{0,4})?")
 
 
 class SiteHosts:
-    """The entries of hosts and of their certificates; what of them is not known is added to ``left_out``."""
+    """The entries of hosts and of their certificates; sentences on what is not known are added to ``left_out``."""
 
     def __init__(
         self, requests: list[Row], tables: Mapping[str, pl.DataFrame], deployed: Deployment, left_out: list[str]
@@ -41,7 +41,7 @@ class SiteHosts:
         self.certificates: dict[tuple[str | None, ...], tuple[str, CertificateEntry]] = {}
 
     def add(self, name: str) -> None:
-        """Add a host, if it may be in a testbed: it has a name and a public address."""
+        """Add a host, if it can be in a testbed: it must have a name and a public address."""
         addresses = self._addresses(name)
         if not addresses or HOST_NAME.fullmatch(name) is None:
             return
@@ -59,23 +59,23 @@ class SiteHosts:
         )
 
     def add_redirects(self, document: Row, used: Collection[str]) -> list[Row]:
-        """Add the hosts that only redirect to the page; of each its first redirect, in their order."""
+        """Add the hosts that only redirect to the page; returns the first redirect of each, in their order."""
         first: dict[str, Row] = {}
         for row in self._requests:
-            if redirects(row) and row["request_id"] < document["request_id"] and row["host"] not in used:
+            if is_redirect(row) and row["request_id"] < document["request_id"] and row["host"] not in used:
                 first.setdefault(row["host"], row)
         for name in first:
             self.add(name)
-        way = [row for name, row in first.items() if name in self.entries]
-        for name, then in pairwise(row["host"] for row in (*way, document)):
-            self.entries[name] = replace(self.entries[name], redirect=f"https://{then}/")
-        return way
+        answered_redirects = [row for name, row in first.items() if name in self.entries]
+        for name, next_host in pairwise(row["host"] for row in (*answered_redirects, document)):
+            self.entries[name] = replace(self.entries[name], redirect=f"https://{next_host}/")
+        return answered_redirects
 
     def _addresses(self, name: str) -> list[str]:
         answers = self._queries.filter(pl.col("host") == name)["answers"].drop_nulls().explode().to_list()
         # A foreign HAR has no answers, only where each request went.
-        seen = answers or [row["server_ip"] for row in self._requests if row["host"] == name]
-        return [address for address in dict.fromkeys(seen) if address is not None and _is_public(address)]
+        candidates = answers or [row["server_ip"] for row in self._requests if row["host"] == name]
+        return [address for address in dict.fromkeys(candidates) if address is not None and _is_public(address)]
 
     def _origin_set(self, name: str) -> list[str] | None:
         if name in self._deployed.origins:
@@ -85,13 +85,13 @@ class SiteHosts:
         return None if sent is None else list(filter(_is_origin, sent))
 
     def _certificate(self, name: str) -> str:
-        """The key of the certificate that the host's own connections showed, else of one that carried it."""
+        """The key of the certificate that the host's own connections presented, or else of one that carried it."""
         own = [row for row in self._connections if row["first_host"] == name]
         carried = [row for row in self._connections if name in (row["hosts"] or ())]
         for row in (*own, *carried):
             if names := self._names[row["certificate_id"]]:
                 return self._key(name, row["certificate_id"], sorted(names))
-        self._left_out.append(f"the certificate of {shown(name)}, which is not known: it gets one of its own")
+        self._left_out.append(f"the certificate of {printable_name(name)}, which is not known: it gets one of its own")
         return self._key(name, None, [name])
 
     def _key(self, host: str, certificate_id: str | None, names: list[str]) -> str:
@@ -102,13 +102,13 @@ class SiteHosts:
         return key
 
 
-def redirects(row: Row) -> bool:
-    """Whether a request was answered with a redirect."""
+def is_redirect(row: Row) -> bool:
+    """Whether the request was answered with a redirect."""
     return row["status"] is not None and 300 <= row["status"] < 400 and row["status"] != 304
 
 
 def _is_public(address: str) -> bool:
-    """Answers of a name server may be no addresses."""
+    """Whether the text is a public address; answers of a name server may be other texts."""
     try:
         return is_public(address)
     except ValueError:
@@ -116,10 +116,10 @@ def _is_public(address: str) -> bool:
 
 
 def _is_origin(text: str) -> bool:
-    found = _ORIGIN.fullmatch(text)
-    return found is not None and HOST_NAME.fullmatch(found[1]) is not None and int((found[2] or ":0")[1:]) < 1 << 16
+    match = _ORIGIN.fullmatch(text)
+    return match is not None and HOST_NAME.fullmatch(match[1]) is not None and int((match[2] or ":0")[1:]) < 1 << 16
 
 
-def shown(name: str) -> str:
-    """A name as it may stand in a comment or on a terminal."""
+def printable_name(name: str) -> str:
+    """The name in a form that is safe in a comment and on a terminal."""
     return name if re.fullmatch(r"[a-z0-9_.-]+", name) else json.dumps(name)

@@ -49,9 +49,9 @@ def study_scenario(study: Study, site: str) -> SiteScenario:
             )
         visit_id = visit["visit_id"].item()
         tables = {name: rows(statement, *([visit_id] * statement.count("?"))) for name, statement in _TABLES.items()}
-    made = site_scenario(visit.row(0, named=True), tables)
-    if made is None:
+    scenario = site_scenario(visit.row(0, named=True), tables)
+    if scenario is None:
         raise UsageError(
             f"the visit of {site} shows no document over https at a public address", "crawl it, or import another HAR"
         )
-    return made
+    return scenario

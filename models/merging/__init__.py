@@ -1,1 +1,1 @@
-"""How many connections of a page go where evidence connects what is at one server."""
+"""How many connections of a page are saved if hosts at one server merge only where there is evidence for it."""

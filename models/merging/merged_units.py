@@ -1,4 +1,4 @@
-"""How many connections of a page go if what is at one server merges only where evidence connects its hosts."""
+"""How many connections of a page are saved if hosts at one server merge only where there is evidence for it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def merged_units(rows: Rows, parameters: Parameters) -> Rows:
-    """Which of linked_units are carried by the connection of another of the page and server key.
+    """The linked_units that need no connection of their own, because another of the page and server key carries them.
 
-    A connection serves units that evidence of level 3 (``deployable``) between hosts of theirs connects, directly or
-    through others; where coverage is ignored 2 is enough. Then what is so far one connection is a unit, and evidence of
-    level 2 connects these (``at_edge``); then likewise evidence that one owner has both, on whatever machines
-    (``of_owner``). Units between hosts of which a 421 was seen are kept apart: those of a
-    component with such a conflict are assigned in the order of their numbers, each to the first connection without a
-    conflict.
+    Units merge in three steps. Evidence of level 3 between their hosts merges them, directly or through others
+    (``deployable``); if coverage is ignored, level 2 is enough. Then evidence of level 2 merges the connections so far
+    (``at_edge``), and then evidence that one owner has both, on any machines (``of_owner``). Units with a 421 between
+    their hosts never merge: the units of a component with such a conflict are assigned in the order of their numbers,
+    each to the first connection without a conflict.
     """
     links, units = rows["unit_links"], np.arange(rows["linked_units"].height)
     one, other = links["unit_a"].to_numpy(), links["unit_b"].to_numpy()
@@ -40,17 +39,17 @@ def merged_units(rows: Rows, parameters: Parameters) -> Rows:
         ("of_owner", (level >= SAME_EDGE) | links["one_owner"].to_numpy()),
     ):
         chosen = ~conflicting & linked
-        connection = _merged(connection, one[chosen], other[chosen], conflicts)
+        connection = _merge(connection, one[chosen], other[chosen], conflicts)
         carried[rung] = connection != units
     return {"merged_units": pl.DataFrame({"number": units, **carried}).select(MERGED_UNITS.names())}
 
 
-def _merged(connection: _Ints, one: _Ints, other: _Ints, conflicts: _Ints) -> _Ints:
-    """Of each unit the least one that it is on one connection with, after the connections of linked units merge.
+def _merge(connection: _Ints, one: _Ints, other: _Ints, conflicts: _Ints) -> _Ints:
+    """The connection of each unit, after the connections of linked units merge; named by its least unit.
 
-    ``connection``: the same as far as it is known. ``one`` and ``other``: units that are linked.
+    ``connection``: the connection of each unit before. ``one`` and ``other``: the pairs of linked units.
     """
-    component = _components(connection.size, connection[one], connection[other])[connection]
+    component = _connected_components(connection.size, connection[one], connection[other])[connection]
     within = component[conflicts[:, 0]] == component[conflicts[:, 1]]
     conflicts_of: dict[int, set[int]] = {}
     for first, second in connection[conflicts[within]].tolist():
@@ -58,32 +57,34 @@ def _merged(connection: _Ints, one: _Ints, other: _Ints, conflicts: _Ints) -> _I
         conflicts_of.setdefault(second, set()).add(first)
     if not conflicts_of:
         return component
-    torn = np.isin(component, component[list(conflicts_of)])
+    has_conflict = np.isin(component, component[list(conflicts_of)])
     assigned = component.copy()
     connections: dict[int, list[list[int]]] = {}
-    for unit in np.flatnonzero(torn & (connection == np.arange(connection.size))).tolist():
-        so_far = connections.setdefault(int(component[unit]), [])
-        apart_from = conflicts_of.get(unit, set())
-        free = next((units for units in so_far if apart_from.isdisjoint(units)), None)
-        if free is None:
-            so_far.append([unit])
+    for unit in np.flatnonzero(has_conflict & (connection == np.arange(connection.size))).tolist():
+        connections_of_component = connections.setdefault(int(component[unit]), [])
+        conflicts_of_unit = conflicts_of.get(unit, set())
+        without_conflict = next(
+            (units for units in connections_of_component if conflicts_of_unit.isdisjoint(units)), None
+        )
+        if without_conflict is None:
+            connections_of_component.append([unit])
         else:
-            free.append(unit)
-    for so_far in connections.values():
-        for units in so_far:
+            without_conflict.append(unit)
+    for connections_of_component in connections.values():
+        for units in connections_of_component:
             assigned[units] = units[0]
     return np.asarray(assigned[connection])
 
 
-def _components(size: int, one: _Ints, other: _Ints) -> _Ints:
-    """The least unit that each is connected with: labels spread along links until nothing changes."""
+def _connected_components(size: int, one: _Ints, other: _Ints) -> _Ints:
+    """The connected component of each unit, named by its least unit: labels spread until nothing changes."""
     label = np.arange(size)
     while True:
-        before = label.copy()
+        previous = label.copy()
         least = np.minimum(label[one], label[other])
         # Hooking the roots, not only the units, lets labels cross long chains in few rounds.
         for ends in (label[one], label[other], one, other):
             np.minimum.at(label, ends, least)
         label = label[label]
-        if (label == before).all():
+        if (label == previous).all():
             return label

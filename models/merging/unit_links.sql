@@ -1,10 +1,10 @@
--- The host_links as links between linked_units.
+-- The pairs of linked_units whose hosts are in host_links.
 -- scope: by page
 -- unit_a: number of a unit
 -- unit_b: number of another
 -- level: the highest level of evidence between a host of one and a host of the other
--- one_owner: one owner has both hosts
--- contradicts: a server of one of these hosts answered 421 for the other
+-- one_owner: one owner has two such hosts
+-- contradicts: a server of one such host answered 421 for the other
 WITH hosts_of_units AS (
   SELECT n.counted, n.server, n.number, n.first_host AS host_id
   FROM linked_units AS n

@@ -1,4 +1,4 @@
--- The pairs of a page's document's host and another host of one of its cohosted_groups.
+-- The pairs of the host of a page's document with each other host of the same cohosted_groups row.
 -- scope: by page
 -- host_a: the host that comes first in the alphabet
 -- host_b: the other

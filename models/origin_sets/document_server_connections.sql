@@ -1,12 +1,13 @@
--- The host-connection pairs over https and wss that have the server key of their page's document, whose facts are added.
+-- The host-connection pairs over https and wss that have the same server key as the document of their page, with columns of
+-- that document.
 -- scope: by page
 -- paper: section 4.3
 -- page: the page
 -- connection_id: the connection
 -- host: the host
 -- port: its port
--- server_key: the server key of both
--- request_id: the least request_id
+-- server_key: the server key of the pair and of the document
+-- request_id: the least request_id of the pair
 -- requests: how many requests
 -- visit_id: the visit
 -- site: the visit's site

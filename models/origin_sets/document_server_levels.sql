@@ -1,9 +1,9 @@
--- How sure it is that the server of a document can answer for a host that some of the site's pages asked for there.
+-- The level of evidence that the server of a site's document can answer for a host with the same server key on its pages.
 -- scope: over the study
 -- server: the document's host
 -- host: the other host
--- level: of the best evidence; 0 where there is none or something contradicts, 5 for a host and itself
--- same_owner: both have one registrable domain; NULL where one of them has none
+-- level: the highest level of evidence; 0 if there is none or if one contradicts, 5 if both are the same host
+-- same_owner: both have the same registrable domain; NULL if one of them has none
 WITH
 pairs AS (
   SELECT DISTINCT server, host FROM colocated_hosts WHERE server IS NOT NULL AND host IS NOT NULL

@@ -1,16 +1,16 @@
--- The hosts that each site's server could announce in an ORIGIN frame (RFC 8336): one row for each site, server and host that
--- have the document's server key, the server itself included.
+-- The hosts that each site's server could announce in an ORIGIN frame (RFC 8336): one row for each site, server and host with
+-- the same server key as the document, the server itself included.
 -- scope: over the study
 -- site: the site; all columns are those of the table origin_sets
 WITH
-located AS (
+located_documents AS (
   SELECT * FROM site_documents WHERE secure AND server_key IS NOT NULL
 ),
 server_certificates AS (
   SELECT site, server, first(certificate_id ORDER BY visits DESC, certificate_id) AS certificate_id
   FROM (
     SELECT site, server, certificate_id, count(*) AS visits
-    FROM located
+    FROM located_documents
     WHERE certificate_id IS NOT NULL
     GROUP BY site, server, certificate_id
   )
@@ -18,24 +18,24 @@ server_certificates AS (
 ),
 server_asns AS (
   SELECT site, server, first(asn ORDER BY visits DESC, asn) FILTER (WHERE asn IS NOT NULL) AS asn
-  FROM (SELECT site, server, asn, count(*) AS visits FROM located GROUP BY site, server, asn)
+  FROM (SELECT site, server, asn, count(*) AS visits FROM located_documents GROUP BY site, server, asn)
   GROUP BY site, server
 ),
 site_visits AS (
-  SELECT site, count(*) AS visits FROM located GROUP BY site
+  SELECT site, count(*) AS visits FROM located_documents GROUP BY site
 ),
-ports AS (
+visits_by_port AS (
   SELECT site, server, host, port, count(*) AS visits, sum(requests) AS requests
   FROM colocated_hosts
   GROUP BY site, server, host, port
 ),
-members AS (
+set_members AS (
   SELECT
     site, server, host,
     first(port ORDER BY visits DESC, port NULLS FIRST) AS port,
     sum(requests) AS requests,
     sum(visits) AS visits
-  FROM ports
+  FROM visits_by_port
   GROUP BY site, server, host
 )
 SELECT
@@ -52,13 +52,13 @@ SELECT
   m.visits / t.visits AS seen_share,
   CASE
     WHEN NOT getvariable('browsers') THEN NULL
-    -- Its own connection is what the others save theirs for.
+    -- The other hosts use the connection to the server itself, which is always needed.
     WHEN m.host = m.server THEN 0
-    -- What the certificate does not cover, a client leaves out of the set (RFC 8336 section 2.4).
+    -- A client removes hosts from the set that the certificate does not cover (RFC 8336 section 2.4).
     WHEN NOT covered_by_certificate THEN 0
     WHEN covered_by_certificate THEN s.connections_saved_firefox
   END AS connections_saved_firefox
-FROM members AS m
+FROM set_members AS m
 JOIN server_asns AS a ON a.site = m.site AND a.server = m.server
 JOIN site_visits AS t ON t.site = m.site
 JOIN document_server_levels AS l ON l.server = m.server AND l.host = m.host

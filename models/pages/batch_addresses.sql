@@ -1,8 +1,9 @@
--- Every address of a server that the pages replayed by the browsers' rules name, hosts that are addresses included; each once.
+-- The distinct server addresses in the pages of the batch that are replayed by the browsers' rules; hosts that are IP addresses
+-- included.
 -- scope: by page
 -- ip: the address
--- asn: the AS that it is in; NULL for none, or not known
-WITH occurring AS (
+-- asn: its AS; NULL if it is in no AS, or that is not known
+WITH named_addresses AS (
   SELECT server_ip AS ip FROM browser_requests
   UNION
   SELECT server_ip FROM browser_connections
@@ -12,6 +13,6 @@ WITH occurring AS (
   SELECT host FROM batch_hosts WHERE is_ip_literal
 )
 SELECT o.ip, a.asn
-FROM occurring AS o
+FROM named_addresses AS o
 LEFT JOIN addresses AS a ON a.ip = o.ip
 WHERE o.ip IS NOT NULL

@@ -1,4 +1,4 @@
--- The document of each visit of which one came over the network.
+-- The document of each visit that loaded one over the network.
 -- scope: by page
 -- kept as: view
 -- visit_id: the visit; all columns are those of the table documents, which describes them

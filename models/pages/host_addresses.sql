@@ -1,12 +1,11 @@
--- One row per host and address that some pages asked for it at, and when they last did. Without oversized pages.
+-- One row per host and server address that requests for it went to. Oversized pages are left out.
 -- scope: by page
 -- host: the host
--- server_ip: the address; NULL for a connection to an address that is not known
--- last_seen_at: when the last of these pages was loaded
--- served: the host's server answered there over https at a public address, so that the address is its own: with a 2xx or
---   3xx status, or with any but 421 on a connection that was opened for the host. An address that is not public may be a
---   proxy's.
--- last_served_at: when it last did
+-- server_ip: the address; NULL if the address of the connection is not known
+-- last_seen_at: start of the last visit with such a request
+-- served: the server at this address serves the host: over https it answered with a 2xx or 3xx status, or, on a connection
+--   opened for the host, with any status but 421. False for an address that is not public, which may be a proxy's.
+-- last_served_at: start of the last visit in which it served the host; NULL if served is false
 WITH
 answers AS (
   SELECT
@@ -22,7 +21,7 @@ answers AS (
     AND (h.server_ip IS NOT NULL OR h.connection_id IS NOT NULL)
     AND h.page NOT IN (SELECT page FROM oversized_pages)
 ),
-seen AS (
+addresses_of_hosts AS (
   SELECT
     host,
     server_ip,
@@ -38,5 +37,5 @@ SELECT
   s.last_seen_at,
   s.served AND coalesce(a.ip IS NOT NULL AND coalesce(a.kind NOT IN ('private', 'bogon'), true), false) AS served,
   CASE WHEN served THEN s.last_served_at END AS last_served_at
-FROM seen AS s
+FROM addresses_of_hosts AS s
 LEFT JOIN addresses AS a ON a.ip = s.server_ip

@@ -1,4 +1,4 @@
--- The crawled pages of which the browser's own network log was read, which knows of every lookup and handshake.
+-- The crawled pages with a NetLog, the browser's own network log, which has every lookup and every handshake.
 -- scope: by page
 -- kept as: view
 -- page: the page

@@ -1,9 +1,9 @@
--- Which visits count for which question, and why the others do not. Everything that answers one of these questions counts these
--- visits and no others.
+-- Which visits count for which question, and why the others do not. Every answer to one of these questions counts exactly these
+-- visits.
 -- scope: by page
 -- visit_id: the visit; all columns are those of the table page_basis
--- reason: the first that applies
-WITH judged AS (
+-- reason: the first reason that applies
+WITH limits_of_visits AS (
   SELECT
     l.visit_id,
     l.not_the_page,
@@ -16,7 +16,7 @@ WITH judged AS (
     CASE WHEN c.paired_ideal_origin IS NULL THEN 'with a connection to an unknown address' END AS addresses_unknown,
     CASE WHEN c.chromium_tls_high IS NULL THEN 'modelled without the browsers'' rules' END AS browsers_unknown,
     CASE
-      WHEN l.has_warm_sockets THEN 'with connections from before their first use, and so lookups'
+      WHEN l.has_warm_sockets THEN 'recorded with some connections already open (preconnected or reused)'
       WHEN c.measured_dns IS NULL THEN 'without recorded lookups'
       WHEN c.paired_ideal_origin_dns IS NULL THEN 'with a lookup of a host at an unknown address'
     END AS lookups_unknown,
@@ -36,7 +36,7 @@ WITH judged AS (
   LEFT JOIN page_documents AS d ON d.page = l.page
   LEFT JOIN modelled_load_times AS t ON t.page = l.page
 ),
-reasons AS (
+reasons_by_question AS (
   SELECT
     visit_id,
     unnest(
@@ -51,6 +51,6 @@ reasons AS (
       ],
       recursive := true
     )
-  FROM judged
+  FROM limits_of_visits
 )
-SELECT visit_id, question, reason IS NULL AS counted, reason FROM reasons
+SELECT visit_id, question, reason IS NULL AS counted, reason FROM reasons_by_question

@@ -1,18 +1,18 @@
--- The document of each visit of which one came over the network: the response that made the page. It is the first response that
--- is no redirect and has the visit's final URL; where none has, the first of type document; where none is of that type, the
--- first; where all are redirects, the first of these.
+-- The document of each visit that loaded one over the network. It is the first response that is not a redirect and has the
+-- visit's final URL; if none has it, the first that is not a redirect and is of type document; if there is none, the first that
+-- is not a redirect; if all are redirects, the first response.
 -- scope: by page
 -- visit_id: the visit
 -- page: its page
 -- request_id: the request that it answered
 -- server: the document's host
--- secure: it came over https
+-- secure: it was loaded over https
 -- asn: the AS of its server
 -- server_ip: the server's address
--- server_key: the server's key
+-- server_key: the server key
 -- connection_id: its connection
--- certificate_id: the leaf certificate shown on that connection; NULL where not recorded
-WITH chosen AS (
+-- certificate_id: the leaf certificate presented on that connection; NULL if not recorded
+WITH document_requests AS (
   SELECT
     page,
     coalesce(min(first_at_final_url), min(first_document), min(first_response), min(request_id)) AS request_id
@@ -23,7 +23,7 @@ SELECT
   p.visit_id, d.page, d.request_id,
   h.host AS server,
   h.secure, h.asn, h.server_ip, h.server_key, h.connection_id, c.certificate_id
-FROM chosen AS d
+FROM document_requests AS d
 JOIN pages AS p ON p.page = d.page
 JOIN host_connections AS h
   ON h.page = d.page

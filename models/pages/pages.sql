@@ -1,4 +1,4 @@
--- The visits of the batch, numbered: what the other models join and group pages by, as a number is cheaper than a text.
+-- The visits of the batch, numbered. Other models join and group by the number, which is faster than by the visit_id.
 -- scope: by page
 -- visit_id: the visit
 -- page: its number in the batch

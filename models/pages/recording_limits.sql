@@ -1,12 +1,11 @@
--- What keeps a visit from being counted, as far as the visit itself says: the one place where its status, its quality and bot
--- challenges are read.
+-- The reasons in a visit's own row why it cannot be counted. Only this model reads a visit's status, quality and bot challenge.
 -- scope: by page
 -- visit_id: the visit
 -- page: its page
--- not_the_page: why the connections that were seen are not the page's own; NULL if they are
--- not_whole: why the requests that were seen are not those of the whole page; NULL if they are
+-- not_the_page: why the recorded connections are not those of the page; NULL if they are
+-- not_whole: why the recorded requests are not those of the whole page; NULL if they are
 -- not_fresh: why connections, lookups and times are not those of a fresh browser; NULL if they are
--- has_warm_sockets: a connection was open before its first use
+-- has_warm_sockets: a connection was already open when the page first used it
 SELECT
   v.visit_id,
   p.page,
@@ -21,7 +20,7 @@ SELECT
     WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
   END AS not_whole,
   CASE
-    WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections open from before'
+    WHEN list_has_any(v.quality, ['warm_start', 'preserved_log']) THEN 'recorded with connections that were open before the page'
     WHEN list_contains(v.quality, 'network_changed') THEN 'recorded while the network changed'
   END AS not_fresh,
   list_contains(v.quality, 'warm_sockets') AS has_warm_sockets

@@ -1,4 +1,4 @@
--- The hosts that pages of the batch asked for, numbered in alphabetical order.
+-- The hosts that pages of the batch requested, numbered in alphabetical order.
 -- scope: by page
 -- host_id: its number in the batch
 -- host: the host

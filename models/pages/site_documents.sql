@@ -1,5 +1,5 @@
--- The documents of the visits that tell of their sites' certificates, also those that show a page in part: what they show of
--- certificates and names holds.
+-- The documents of the visits that count for their site's certificate. Partial recordings count too, because the certificates
+-- and names that they have are right.
 -- scope: by page
 -- visit_id: the visit
 -- page: its page
@@ -7,12 +7,12 @@
 -- vantage: the visit's vantage
 -- request_id: the request that it answered
 -- server: the document's host
--- secure: it came over https
+-- secure: it was loaded over https
 -- asn: the AS of its server
 -- server_ip: the server's address
--- server_key: the server's key
+-- server_key: the server key
 -- connection_id: its connection
--- certificate_id: the leaf certificate shown on that connection; NULL where not recorded
+-- certificate_id: the leaf certificate presented on that connection; NULL if not recorded
 SELECT d.*, v.site, v.vantage
 FROM page_documents AS d
 JOIN visits AS v ON v.visit_id = d.visit_id

@@ -1,4 +1,4 @@
-"""The tables of a study as models read them: batches of whole visits, and what belongs to the study as a whole."""
+"""The tables of a study divided into the inputs of models: batches of whole visits, and tables of the whole study."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from originset.data.studies.study import Study
 from originset.models.runner.definitions import PAGE_INPUTS, STUDY_INPUTS
 from originset.models.runner.inputs import FOLDER_SQL, Inputs, Select
 
-#: About how many bytes of shards of requests a batch has: some million rows.
+#: About the size of the shards of requests in a batch: a few million rows.
 BATCH_BYTES = 64 << 20
 
 
 def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
-    """The shards of a study, those of ``requests`` in batches of about so many bytes.
+    """The shards of a study, in batches with about ``batch_bytes`` of shards of ``requests``.
 
-    A visit's rows are in shards of one name, but for what was asked for since (``live``), which is read with every
-    batch.
+    The rows of a visit are in shards of one name. Live answers are in another shard (``live``), which is read with
+    every batch.
 
     Raises:
         StudyError: a shard is damaged, was written by an earlier version and lacks what it needs, or has a visit that
             is in another one too.
     """
     shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
-    whole = {
+    of_study = {
         table: _select(study, table, _resolved(shard_paths(study, table))) for table in (*PAGE_INPUTS, *STUDY_INPUTS)
     }
     _require_each_visit_once(study)
@@ -37,11 +37,11 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
         {table: _batch_select(study, table, names, shards[table]) for table in PAGE_INPUTS}
         for names in _groups(shards, batch_bytes)
     ]
-    return Inputs(study.root.absolute(), whole, dict(enumerate(batches)))
+    return Inputs(study.root.absolute(), of_study, dict(enumerate(batches)))
 
 
 def _resolved(paths: list[Path]) -> list[Path]:
-    """The one shard that ``analyze`` resolves hosts and addresses into, if it is there: it has all of them, once."""
+    """Only the shard with all hosts or addresses that ``analyze`` writes, if there is one; else all shards."""
     return [path for path in paths if path.stem == RESOLVED] or paths
 
 
@@ -50,7 +50,7 @@ def _require_each_visit_once(study: Study) -> None:
     if not paths:
         return
     files = ", ".join(literal(str(path.absolute())) for path in paths)
-    repeated = f"""
+    query = f"""
         SELECT visit_id, list_sort(list(DISTINCT parse_filename(filename)))
         FROM read_parquet([{files}], filename = true, hive_partitioning = false)
         GROUP BY visit_id
@@ -59,17 +59,17 @@ def _require_each_visit_once(study: Study) -> None:
         LIMIT 1
     """  # noqa: S608 - paths are literals
     with duckdb.connect(config=SHUT_IN) as connection:
-        found = connection.execute(repeated).fetchone()
-    if found is not None:
-        visit, names = found
-        problem = f"visit {visit} is there more than once, in {' and '.join(names)} of tables/visits"
+        first_repeated = connection.execute(query).fetchone()
+    if first_repeated is not None:
+        visit, names = first_repeated
+        problem = f"visit {visit} occurs more than once, in {' and '.join(names)} of tables/visits"
         raise StudyError(
             study.root, problem, "remove what was copied there, or join studies with: originset study merge"
         )
 
 
 def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Iterator[list[str]]:
-    """Names of shards that make up a batch; there is at least one batch."""
+    """The names of the shards of each batch; there is at least one batch."""
     group: list[str] = []
     size = 0
     for name in sorted(shards["visits"]):
@@ -83,13 +83,13 @@ def _groups(shards: Mapping[str, Mapping[str, Path]], batch_bytes: int) -> Itera
 
 
 def _batch_select(study: Study, table: str, names: list[str], shards: Mapping[str, Path]) -> Select:
-    own = _select(study, table, [shards[name] for name in names if name in shards])
+    of_batch = _select(study, table, [shards[name] for name in names if name in shards])
     if LIVE not in shards or LIVE in names:
-        return own
-    since = _select(study, table, [shards[LIVE]])
+        return of_batch
+    live = _select(study, table, [shards[LIVE]])
     visits = _select(study, "visits", [shard_path(study, "visits", name) for name in names])
-    of_visits = f"SELECT * FROM ({since.sql}) WHERE visit_id IN (SELECT visit_id FROM ({visits.sql}))"  # noqa: S608
-    return Select(f"({own.sql}) UNION ALL {of_visits}", (*own.files, *since.files, *visits.files))
+    of_visits = f"SELECT * FROM ({live.sql}) WHERE visit_id IN (SELECT visit_id FROM ({visits.sql}))"  # noqa: S608
+    return Select(f"({of_batch.sql}) UNION ALL {of_visits}", (*of_batch.files, *live.files, *visits.files))
 
 
 def _select(study: Study, table: str, paths: Sequence[Path]) -> Select:

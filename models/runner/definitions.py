@@ -1,9 +1,9 @@
-"""What models there are, which reads which, and in which order they run.
+"""All models, the tables that each reads, and the order in which they run.
 
 A model is one ``.sql`` file, described by its header (:mod:`originset.data.schema.sql_header`), or one function from
-rows to rows for what is no query. There are two scopes. A model *by page* sees a batch of whole visits and needs memory
-for these alone; it may also read tables of the whole study. A model *over the study* sees what all batches wrote;
-DuckDB spills what does not fit into memory.
+rows to rows. There are two scopes. A model *by page* reads one batch of whole visits, which fits into memory, and may
+also read tables of the whole study. A model *over the study* reads what all batches wrote; DuckDB spills to disk what
+does not fit into memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STUDY_INPUTS = ("hosts", "addresses", "certificates", "certificate_names")
 
 
 class ModelDefinitionError(Exception):
-    """The models contradict one another: ``model`` says which, ``problem`` what is wrong. A programming error."""
+    """The definition of ``model`` is wrong, as ``problem`` says: a programming error."""
 
     def __init__(self, model: str, problem: str) -> None:
         self.model = model
@@ -46,27 +46,27 @@ def models() -> dict[str, Model]:
     Raises:
         ModelDefinitionError: a model reads what nobody writes, or one that depends on it.
     """
-    found: list[Model] = [
+    unordered: list[Model] = [
         *sorted(_queries(), key=lambda model: model.name),
         *(_read(f"data/schema/views/{name}.sql", view_sql(name)) for name in _SHARED),
         *FUNCTIONS,
     ]
-    return {model.name: model for model in _in_order(found)}
+    return {model.name: model for model in _in_order(unordered)}
 
 
 @cache
 def stages() -> dict[str, int]:
     """The stage of each model: even ones are over the study, odd ones by page; each reads what earlier ones wrote."""
-    of_table: dict[str, int] = {}
-    found = {}
+    stage_of_table: dict[str, int] = {}
+    stage_of_model = {}
     for model in models().values():
         stage = 0 if model.scope is Scope.STUDY else 1
-        for table in model.reads & of_table.keys():
+        for table in model.reads & stage_of_table.keys():
             # What was written in a stage of the other scope is read in the next.
-            stage = max(stage, of_table[table] + (of_table[table] - stage) % 2)
-        found[model.name] = stage
-        of_table |= dict.fromkeys(written_by(model), stage)
-    return found
+            stage = max(stage, stage_of_table[table] + (stage_of_table[table] - stage) % 2)
+        stage_of_model[model.name] = stage
+        stage_of_table |= dict.fromkeys(written_by(model), stage)
+    return stage_of_model
 
 
 def needed_for(tables: Iterable[str], *, browsers: bool = True) -> list[Model]:

@@ -1,4 +1,4 @@
-"""The models that are no queries: sequential or greedy, each a function from rows to rows."""
+"""The models that are functions and not queries, because they are sequential or greedy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from originset.models.timeline.load_times import MODELLED_LOAD_TIMES, modelled_l
 
 
 def browser_rules(rows: Rows, _parameters: Parameters) -> Rows:
-    """What the rules of Chromium and Firefox say of each page.
+    """Each page replayed by the rules of Chromium and Firefox.
 
-    All of it is in :func:`originset.models.browsers.tables.browser_tables`.
+    See :func:`originset.models.browsers.tables.browser_tables`.
     """
     return browser_tables(rows)
 
@@ -46,7 +46,7 @@ FUNCTIONS: tuple[FunctionModel, ...] = (
         "greedy_names",
         Scope.STUDY,
         greedy_names,
-        frozenset({"provider_lacking_names"}),
+        frozenset({"provider_missing_names"}),
         {"greedy_names": GREEDY_NAMES},
     ),
 )

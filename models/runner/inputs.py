@@ -1,4 +1,4 @@
-"""Where the tables are that models read: Parquet files below a study's folder, or a copy of some."""
+"""The tables that models read, as queries of Parquet files below a study's folder, or below a copy of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from originset.data.studies.shards import literal
 
-#: The variable of a connection that has the folder which files are below.
+#: The variable of a connection with the folder of the files.
 FOLDER_VARIABLE = "study_folder"
 
 #: SQL of that folder.
@@ -18,7 +18,7 @@ FOLDER_SQL = f"getvariable({literal(FOLDER_VARIABLE)})"
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query of the rows of Parquet ``files``, paths below a folder; ``sql`` has that folder as FOLDER_SQL."""
+    """A query of Parquet ``files``, as paths below a folder that ``sql`` names as FOLDER_SQL."""
 
     sql: str
     files: tuple[Path, ...]
@@ -29,15 +29,15 @@ class Select:
         return cls(f"FROM read_parquet({FOLDER_SQL} || {literal(f'/{path}')}, hive_partitioning = false)", (path,))
 
 
-#: By table a query of its rows.
+#: Queries of tables' rows, by table.
 Selects: TypeAlias = Mapping[str, Select]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files below ``folder`` that a study's tables are in.
+    """The tables of a study, in files below ``folder``.
 
-    ``study``: all rows. ``batches``: by number, rows of the tables that belong to visits, those of whole visits.
+    ``study``: all rows. ``batches``: by number, the rows of some whole visits, for tables with rows of visits.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""docs/models.md, made from the models: what each says, what it reads, where its definition is."""
+"""docs/models.md, made from the models: the description, inputs and source of each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _HEAD = """\
 
 This page is made from the models: `make docs` writes it.
 
-A model is one SQL file, or one function for what is no query. A model *by page* sees some whole visits, a batch, and
-needs memory for these alone; batches run side by side. A model *over the study* reads what all batches wrote, and
-DuckDB spills what does not fit. Rows go from stage to stage as Parquet files; within a stage they stay in memory.
-`models/runner/runner.py` runs the stages, `models/runner/definitions.py` knows which model reads which. Parameters are
+A model is one SQL file or one function. A model *by page* reads one batch of whole visits, which fits into memory;
+batches run in parallel. A model *over the study* reads what all batches wrote, and DuckDB spills to disk what does not
+fit into memory. Stages pass rows on as Parquet files; within a stage rows stay in memory. `models/runner/runner.py`
+runs the stages, and `models/runner/definitions.py` finds out which model reads which table. Parameters are
 variables of the connection (`getvariable`); macros are in [models/macros.sql](../models/macros.sql).
 
 Tables of the study that users query are in **bold**; all their columns are in [schema.md](schema.md).
@@ -60,7 +60,7 @@ def _described(model: Model) -> Iterator[str]:
     reads = ", ".join(sorted(model.reads))
     if isinstance(model, SqlModel):
         yield model.header.description
-        source = f"Query: [{model.file}](../{model.file})" + (", not kept but queried again." if model.is_view else ".")
+        source = f"Query: [{model.file}](../{model.file})" + (", a view." if model.is_view else ".")
         paper = f" In the paper: {model.header.facts['paper']}." if "paper" in model.header.facts else ""
         yield from ("", f"{source} Reads {reads}.{paper}", "")
         for name, meaning in model.header.parameters.items():

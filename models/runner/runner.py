@@ -34,14 +34,14 @@ _ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one batch, or a stage over the study, may take: threads, and memory beyond which DuckDB spills to disk."""
+    """The threads of one batch or of a stage over the study, and the memory beyond which DuckDB spills to disk."""
 
     threads: int = 1
     memory: str = "512MB"
 
     @classmethod
     def over_study(cls) -> Limits:
-        """Of a stage over the study, which runs by itself: all cores, and for each more memory than a batch has."""
+        """The limits of a stage over the study, which runs alone: all cores, each with more memory than a batch."""
         cores = os.cpu_count() or 1
         return cls(cores, f"{768 * max(cores, 2)}MB")
 
@@ -80,7 +80,7 @@ class Run:
         return sorted({stages()[model.name] for model in self.models})
 
     def files(self, table: str) -> list[Path]:
-        """Where the rows of a table are that a stage wrote, those of all batches."""
+        """The files with the rows of a table that a stage wrote, for all batches."""
         names = [_ALL] if _writer(table).scope is Scope.STUDY else map(_batch_name, self.inputs.batches)
         return [_result(self, table, name) for name in names]
 
@@ -90,7 +90,7 @@ RunBatches: TypeAlias = Callable[[Sequence[tuple[Run, int, int]]], None]
 
 
 def run_models(run: Run, run_batches: RunBatches) -> None:
-    """Run all stages; afterwards ``run.files`` has the rows of each wanted table.
+    """Run all stages; then :meth:`Run.files` are the rows of each wanted table.
 
     Raises:
         duckdb.Error: the disk is full or failed.
@@ -102,14 +102,14 @@ def run_models(run: Run, run_batches: RunBatches) -> None:
             _run_stage(run, stage, run.inputs.study, _ALL)
 
 
-def one_after_another(calls: Sequence[tuple[Run, int, int]]) -> None:
-    """The simplest :data:`RunBatches`."""
+def run_sequentially(calls: Sequence[tuple[Run, int, int]]) -> None:
+    """Run batches one after another in this process: the simplest :data:`RunBatches`."""
     for call in calls:
         run_batch(*call)
 
 
 def run_batch(run: Run, stage: int, batch: int) -> None:
-    """Run the models of a stage by page on one batch; done again, it writes the same files.
+    """Run the models of a stage by page on one batch; a repeated run writes the same files.
 
     Raises:
         duckdb.Error: the disk is full or failed.
@@ -124,22 +124,22 @@ def shards_read(run: Run, stage: int, batch: int) -> list[Path]:
 
 
 def results_read(run: Run, stage: int, batch: int) -> list[Path]:
-    """The files below ``run.folder`` that :func:`run_batch` reads, whole paths; stages before wrote them."""
+    """The files below ``run.folder`` that :func:`run_batch` reads, as whole paths; earlier stages wrote them."""
     tables = sorted(_tables_read(run, stage) - _selects(run, batch).keys())
     return [path for table in tables for path in _written_before(run, table, stage, _batch_name(batch))]
 
 
 def results_written(run: Run, stage: int, batch: int) -> list[Path]:
-    """The files below ``run.folder`` that :func:`run_batch` writes, whole paths."""
+    """The files below ``run.folder`` that :func:`run_batch` writes, as whole paths."""
     return [_result(run, table, _batch_name(batch)) for table in sorted(_tables_to_write(run, stage))]
 
 
 def batch_rows(
     tables: Mapping[str, pl.LazyFrame | pl.DataFrame], names: Iterable[str], parameters: Parameters | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Rows of models by page, and of those that they read, over ``tables`` as one batch in memory.
+    """The rows of models by page over ``tables`` as one batch.
 
-    For some visits: all that is read and made stays in memory.
+    Only for a few visits, because all tables are kept in memory.
     """
     names = tuple(names)
     run = Run(Inputs(Path(), {}, {}), parameters or Parameters(), Path(), names)
@@ -152,7 +152,7 @@ def batch_rows(
 
 
 def _run_of_batch(run: Run, stage: int, batch: int) -> Run:
-    """The run as far as one batch of a stage needs it: a study may have more files than can be sent with each."""
+    """The run with only the inputs of one batch of a stage: a study can have too many files to send them all."""
     own = {table: select for table, select in _selects(run, batch).items() if table in _tables_read(run, stage)}
     return replace(run, inputs=Inputs(run.inputs.folder, {}, {batch: own}))
 
@@ -182,7 +182,7 @@ def _result(run: Run, table: str, name: str) -> Path:
 
 
 def _written_before(run: Run, table: str, stage: int, into: str) -> list[Path]:
-    """Where a stage finds the rows of a table that an earlier one wrote: a stage by page reads those of its batch."""
+    """The files of a table that an earlier stage wrote; a stage by page reads only those of its batch."""
     of_batch = stage % 2 == 1 and _writer(table).scope is Scope.PAGE
     return [_result(run, table, into)] if of_batch else run.files(table)
 
@@ -222,14 +222,14 @@ def _results(connection: duckdb.DuckDBPyConnection, model: FunctionModel, run: R
 
 
 def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    """Write a table beside its place and rename it: a file that is there is whole."""
+    """Write a table to a temporary file and rename it, so that a file is never half written."""
     path.parent.mkdir(exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     select = _typed(TABLES[table]) if table in TABLES else f'FROM "{table}"'
     connection.execute(
-        f"COPY ({select}) TO {literal(str(beside))} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
+        f"COPY ({select}) TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
     )
-    beside.replace(path)
+    temporary.replace(path)
 
 
 def _typed(table: Table) -> str:
@@ -242,7 +242,7 @@ def _typed(table: Table) -> str:
 @contextmanager
 def _connected(run: Run, limits: Limits, *, spill: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory with the macros, and the parameters as variables."""
-    # No model depends on the order of rows, and to keep it takes memory.
+    # No model depends on the order of rows, and keeping it takes memory.
     config = {
         **SHUT_IN,
         "threads": limits.threads,
@@ -250,11 +250,11 @@ def _connected(run: Run, limits: Limits, *, spill: bool = True) -> Iterator[duck
         "preserve_insertion_order": False,
     }
     if spill:
-        # Not its parents: who made them removes them when the run ends, which a worker may outlive.
+        # Not its parents, which are removed when the run ends: a worker may live longer.
         run.folder.mkdir(exist_ok=True)
         config["temp_directory"] = str(run.folder / f".spill-{os.getpid()}")
     with duckdb.connect(config=config) as connection:
-        # In a process that was started for batches DuckDB takes the terminal for one of its own, and draws on it.
+        # In a worker process DuckDB would draw a progress bar on the terminal.
         connection.execute("SET enable_progress_bar = false")
         connection.execute(macros())
         connection.execute(f"SET VARIABLE {FOLDER_VARIABLE} = {literal(str(run.inputs.folder.absolute()))}")

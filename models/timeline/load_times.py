@@ -1,23 +1,23 @@
 """Page load times if connections had been coalesced, by two timelines: a causal one, and the paper's (section 4).
 
-Models, not measurements: the authors' own live test found no effect on load time. What both have in common, read off
-the paper's Figure 2:
+These are models, not measurements: the paper's authors found no effect on load time in their live test. Both timelines
+have these rules, which are read off the paper's Figure 2:
 
-- A request that opened a connection although the page had already asked a server with the same key loses its DNS and
-  connect phases. It keeps what it sent, waited for and received.
-- A request that queued behind such a handshake of its own origin (or connection, where ids are known) stops queueing
-  for the part of its blocked time that overlapped it.
-- A request starts earlier by all that its predecessor saved and was shifted, but never before its predecessor. By time,
-  the predecessor is the request whose first byte came last before this one's start: in Figure 2 dependents start while
-  their predecessors are still being received.
-- The page loads earlier by as much as the last of the requests that had ended by the load event now ends earlier.
-  So no modelled time is below the end of any request that the load event waited for, nor above the measured one.
+- A request that opened a connection, although the page had an earlier request to a server with the same key, loses its
+  DNS and connect phases. Its send, wait and receive phases stay.
+- A request that queued behind such a handshake of its own origin (or connection, if ids are known) no longer queues for
+  the part of its blocked time that overlapped the handshake.
+- A request starts earlier by what its predecessor saved and by how much that one was shifted, but never before its
+  predecessor. The predecessor by time is the request whose first byte came last before this one's start: in Figure 2
+  dependents start while their predecessors are still being received.
+- The load event is earlier by as much as the last of the requests that had ended by then now ends earlier. So no
+  modelled time is before the end of a request that the load event waited for, or after the measured time.
 
-The paper's rule asks only whether the server was asked before, over TLS or not, and lets a request travel on a
-connection that is still being opened; it is there to compare with the paper. The causal timeline is what can be had:
+The paper's timeline only requires an earlier request to the server, over TLS or not, and lets a request use a
+connection that is still being opened. It is here for comparison with the paper. The causal timeline can be achieved:
 
-- Only a request over TLS opens a connection that others travel on, and only such requests do.
-- Nothing is sent before the connection that it travels on is established: the first to the server, or the one that it
+- Only requests over TLS open connections that others use, and only requests over TLS use them.
+- Nothing is sent before its connection is established: the first connection to the server, or the one that the request
   used. A request that would wait longer for it than for a connection of its own opens its own.
 """
 
@@ -42,10 +42,10 @@ from originset.models.timeline.timeline_rules import (
     paper_timeline,
 )
 
-#: What request_times reads.
+#: The tables that request_times reads.
 REQUEST_TIMES_READS = ("pages", "numbered_pairs", "timeline_requests", "network_requests")
 
-# About how many requests are worked on at a time: their columns fit into a processor's cache.
+# About how many requests are processed at a time, so that their columns fit into the processor's cache.
 _REQUESTS = 1 << 18
 
 _PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
@@ -68,32 +68,35 @@ MODELLED_LOAD_TIMES = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Columns of numbered_pairs by ``pair``, ``NONE`` for NULL.
+    """Columns of numbered_pairs, indexed by ``pair``; ``NONE`` for NULL.
 
-    ``server``: by column of the causal timeline, the server that a pair's requests go to over TLS. ``first_asked``: by
-    column of the paper's timeline, the first request of the page to the same server.
+    ``server``: for each column of the causal timeline the server that a pair's requests go to over TLS.
+    ``first_request``: for each column of the paper's timeline the first request of the page to the same server.
     """
 
     lane: Ints
     has_address: Flags
     server: dict[str, Ints]
-    first_asked: dict[str, Ints]
+    first_request: dict[str, Ints]
 
 
 def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
-    """One row per page with a request whose start is known: its load event as the model has it.
+    """The modelled load event of each page with a request whose start is known.
 
     ``rows``: pages, numbered_pairs and timeline_requests. ``ip_ms``: hosts at one address share connections;
     ``origin_ms``: hosts with one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL
-    without any; ``paper_``: the same by the paper's rule. [ms]
+    without any; ``paper_``: the same by the paper's timeline. [ms]
     """
     requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
-    pages = [_modelled(some, pairs, rows["pages"], parameters) for some in _whole_pages(requests)]
+    pages = [
+        _modelled_pages(requests_of_pages, pairs, rows["pages"], parameters)
+        for requests_of_pages in _whole_pages(requests)
+    ]
     return {"modelled_load_times": pl.concat([MODELLED_LOAD_TIMES.to_frame(), *pages])}
 
 
 def _whole_pages(requests: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The requests of some pages at a time."""
+    """The requests in parts of whole pages, about _REQUESTS each."""
     page = requests["page"].to_numpy()
     first = 0
     while first < page.size:
@@ -103,10 +106,12 @@ def _whole_pages(requests: pl.DataFrame) -> Iterator[pl.DataFrame]:
         first = end
 
 
-def _modelled(requests: pl.DataFrame, pairs: _Pairs, pages: pl.DataFrame, parameters: Parameters) -> pl.DataFrame:
-    """Rows of MODELLED_LOAD_TIMES from requests in order."""
-    found = requests.select(pl.col("page").unique(maintain_order=True))
-    load_ms = found.join(pages.select("page", "load_ms"), on="page", how="left", maintain_order="left")["load_ms"]
+def _modelled_pages(requests: pl.DataFrame, pairs: _Pairs, pages: pl.DataFrame, parameters: Parameters) -> pl.DataFrame:
+    """Rows of MODELLED_LOAD_TIMES, from requests sorted by :func:`_in_order`."""
+    page_numbers = requests.select(pl.col("page").unique(maintain_order=True))
+    load_ms = page_numbers.join(pages.select("page", "load_ms"), on="page", how="left", maintain_order="left")[
+        "load_ms"
+    ]
     measured = _requests(requests, pairs, load_ms.fill_null(np.nan).to_numpy(), parameters)
     times = measured_timeline(measured, parameters.predecessor)
     first, pair = measured.starts[:-1], requests["pair"].to_numpy()
@@ -117,22 +122,22 @@ def _modelled(requests: pl.DataFrame, pairs: _Pairs, pages: pl.DataFrame, parame
     }
     for column, server in pairs.server.items():
         columns[column] = causal_timeline(measured, times, server[pair], parameters).loaded
-    for column, first_asked in pairs.first_asked.items():
-        asked_before = (first_asked[pair] != NONE) & (first_asked[pair] != measured.number)
-        columns[column] = paper_timeline(measured, times, asked_before, parameters).loaded
+    for column, first_request in pairs.first_request.items():
+        has_earlier_request = (first_request[pair] != NONE) & (first_request[pair] != measured.number)
+        columns[column] = paper_timeline(measured, times, has_earlier_request, parameters).loaded
     series = [
         pl.Series(name, columns[name]) if name in columns else pl.lit(None).alias(name)
         for name in MODELLED_LOAD_TIMES.names()[1:]
     ]
-    return found.with_columns(series).cast(MODELLED_LOAD_TIMES)
+    return page_numbers.with_columns(series).cast(MODELLED_LOAD_TIMES)
 
 
 def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
-    """Each request of few visits, as measured and under ORIGIN coalescing by the causal timeline.
+    """The times of each request, measured and under ORIGIN coalescing by the causal timeline, as in Figure 2.
 
-    This is what the paper's Figure 2 draws of a page. ``rows``: those of REQUEST_TIMES_READS. Columns: visit_id,
-    request_id, host, coalesced (it travels on another's connection), and started, blocked, dns, connect, send, wait and
-    receive in ms, each also with ``_after``; by page and start.
+    ``rows``: the tables of REQUEST_TIMES_READS, of a few visits. Columns: visit_id, request_id, host, coalesced (it
+    uses another request's connection), and started, blocked, dns, connect, send, wait and receive in ms, each also with
+    ``_after``; sorted by page and start.
     """
     requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
     measured = _requests(requests, pairs, np.full(requests["page"].n_unique(), np.nan), parameters)
@@ -158,10 +163,10 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
 def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
     rows = rows.sort("pair")
     over_tls = {"ip_ms": ("address", pl.col("secure")), "origin_ms": ("server", pl.col("secure"))}
-    first_asked = {"paper_ip_ms": "first_to_address", "paper_origin_ms": "first_to_server"}
+    first_request = {"paper_ip_ms": "first_to_address", "paper_origin_ms": "first_to_server"}
     if parameters.provider_asns:
         over_tls["provider_ms"] = ("server", pl.col("secure") & pl.col("of_provider"))
-        first_asked["paper_provider_ms"] = "first_to_provider"
+        first_request["paper_provider_ms"] = "first_to_provider"
 
     def numbers(column: pl.Expr) -> Ints:
         return rows.select(column.fill_null(NONE).cast(pl.Int64)).to_series().to_numpy()
@@ -170,23 +175,23 @@ def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
         numbers(pl.col("lane")),
         rows["address"].is_not_null().to_numpy(),
         {column: numbers(pl.when(condition).then(name)) for column, (name, condition) in over_tls.items()},
-        {column: numbers(pl.col(name)) for column, name in first_asked.items()},
+        {column: numbers(pl.col(name)) for column, name in first_request.items()},
     )
 
 
 def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
-    """By page, start and number."""
-    # Rows mostly are in order, and to see it takes a tenth of the time of sorting them.
+    """The requests sorted by page, start and number."""
+    # Rows are mostly in order, and to check this takes a tenth of the time of sorting.
     step = [np.diff(requests[name].to_numpy()) for name in ("page", "started_ms", "request_id")]
     later = (step[0] > 0) | (step[0] == 0) & ((step[1] > 0) | ((step[1] == 0) & (step[2] > 0)))
     return requests if later.all() else requests.sort("page", "started_ms", "request_id")
 
 
 def _requests(rows: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Parameters) -> Requests:
-    # A phase that is not known takes no time that could be saved.
-    known = {name: rows[f"{name}_ms"].fill_null(0.0).to_numpy() for name in _PHASES}
+    # A phase that is not known has no time that could be saved.
+    phases = {name: rows[f"{name}_ms"].fill_null(0.0).to_numpy() for name in _PHASES}
     if parameters.ssl == "beside":
-        known["connect"] = np.fmax(known["connect"], 0.0) + np.fmax(rows["ssl_ms"].fill_null(0.0).to_numpy(), 0.0)
+        phases["connect"] = np.fmax(phases["connect"], 0.0) + np.fmax(rows["ssl_ms"].fill_null(0.0).to_numpy(), 0.0)
     return Requests(
         starts=np.searchsorted(rows["page"].rle_id().to_numpy(), np.arange(loaded.size + 1)),
         loaded=loaded,
@@ -194,5 +199,5 @@ def _requests(rows: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Par
         initiator=rows["initiator_id"].fill_null(NONE).to_numpy(),
         lane=pairs.lane[rows["pair"].to_numpy()],
         started=rows["started_ms"].to_numpy(),
-        **known,
+        **phases,
     )

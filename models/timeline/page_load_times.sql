@@ -1,9 +1,9 @@
--- The timelines of each visit, a causal one and the paper's; models, not measurements. The modelled times are all there or all
--- NULL, so that they compare the same pages.
+-- The modelled load times of each visit, by the causal timeline and by the paper's. These are models, not measurements. Either
+-- all modelled times of a visit are known or none, so that averages are of the same pages.
 -- scope: by page
 -- paper: section 4, figures 2 and 9a
 -- visit_id: the visit; all columns are those of the table page_load_times
--- left_out_reason: why the visit does not count for load times, as in page_basis
+-- left_out_reason: why the visit does not count for load times (page_basis.reason)
 SELECT
   p.visit_id,
   p.load_ms AS measured_ms,

@@ -1,9 +1,9 @@
--- The requests whose start is known, as the timeline reads them.
+-- The requests whose start is known, with the columns that the timelines need.
 -- scope: by page
 -- paper: section 4, figure 2
 -- kept as: view
 -- page: the page
--- request_id: the request; phases and times are those of the table requests
+-- request_id: the request; its phases and times are those of the table requests
 -- pair: its host-connection pair (numbered_pairs)
 SELECT
   p.page, r.request_id, r.initiator_id, h.pair,

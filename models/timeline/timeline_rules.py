@@ -1,4 +1,4 @@
-"""What coalescing does to each request of many pages at once: the rules of two timelines over columns.
+"""The rules of both timelines, over columns with the requests of many pages: how coalescing changes each request.
 
 The rules are those of :mod:`originset.models.timeline.load_times`, which says where they are from.
 """
@@ -58,9 +58,9 @@ class Requests:
 class MeasuredTimeline:
     """What is the same whoever coalesces; ``predecessor`` and ``opener`` are rows, ``NONE`` where there is none.
 
-    ``handshake``: the DNS and connect phases together. ``established``: when these had ended, so that it could be sent.
-    ``opener``: the last request before one in its lane with a
-    handshake, if the one queued during it, for ``overlap`` ms.
+    ``handshake``: the DNS and connect phases together. ``established``: their end, when the request could be sent.
+    ``opener``: the last earlier request of the lane with a handshake, if this request queued during that handshake;
+    ``overlap``: for how many ms.
     """
 
     handshake: Floats
@@ -73,11 +73,11 @@ class MeasuredTimeline:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a timeline does, in ms: each request starts ``shift`` earlier, and queues for ``blocked`` less.
+    """How a timeline changes the requests, in ms: each starts ``shift`` earlier, and queues for ``blocked`` less.
 
-    ``blocked`` is negative where a request waits for another's connection. ``dns`` and ``connect``: what it loses of
-    these phases, nothing unless it travels on another's connection. ``loaded``: of each page its load event then, as it
-    was where no request had ended by it.
+    ``blocked`` is negative if a request waits for another's connection. ``dns`` and ``connect``: how much shorter these
+    phases are; 0 unless the request uses another's connection. ``loaded``: the modelled load event of each page; the
+    measured one if no request had ended by then.
     """
 
     shift: Floats
@@ -88,64 +88,64 @@ class Changes:
 
 
 def measured_timeline(requests: Requests, predecessor: Predecessor) -> MeasuredTimeline:
-    """The measured times that the model rests on."""
+    """The measured times that both timelines start from."""
     if requests.number.max(initial=NONE) >= _PLACES * requests.number.size:
         requests = _renumbered(requests)
     return MeasuredTimeline(*timeline_loop.measured_timeline(requests, predecessor == "time"))
 
 
 def paper_timeline(requests: Requests, times: MeasuredTimeline, coalesced: Flags, parameters: Parameters) -> Changes:
-    """What coalescing does to each request by the paper's rule.
+    """How coalescing changes each request by the paper's timeline.
 
-    ``coalesced``: the requests whose page had asked the same server before; it changes those that opened a connection
-    nevertheless.
+    ``coalesced``: the requests whose page had an earlier request to the same server. Only those that opened a
+    connection change.
     """
-    dns, handshake = _saved_at_most(requests, times, coalesced, parameters)
+    dns, handshake = _largest_savings(requests, times, coalesced, parameters)
     freed = parameters.blocked_time == "freed"
     shift, blocked, loaded = timeline_loop.paper_timeline(requests, times, coalesced, handshake, freed)
-    return Changes(shift, blocked, *_lost(requests, dns, coalesced), loaded)
+    return Changes(shift, blocked, *_lost_phases(requests, dns, coalesced), loaded)
 
 
 def causal_timeline(requests: Requests, times: MeasuredTimeline, server: Ints, parameters: Parameters) -> Changes:
-    """What coalescing does to each request if nothing is sent before the connection that it travels on is established.
+    """How coalescing changes each request by the causal timeline: nothing is sent before its connection is established.
 
     ``server``: a number for the page and the server that a request went to over TLS, ``NONE`` for any other request.
     """
-    earlier = _seen_before(server)
-    dns, handshake = _saved_at_most(requests, times, earlier, parameters)
+    earlier = _with_earlier_request(server)
+    dns, handshake = _largest_savings(requests, times, earlier, parameters)
     freed = parameters.blocked_time == "freed"
-    shift, saved, rides, loaded = timeline_loop.causal_timeline(requests, times, server, earlier, handshake, freed)
-    lost_dns, lost_connect = _lost(requests, dns, rides)
+    shift, saved, coalesced, loaded = timeline_loop.causal_timeline(requests, times, server, earlier, handshake, freed)
+    lost_dns, lost_connect = _lost_phases(requests, dns, coalesced)
     return Changes(shift, saved - lost_dns - lost_connect, lost_dns, lost_connect, loaded)
 
 
-def _seen_before(server: Ints) -> Flags:
-    """The requests whose server an earlier one went to."""
-    known = np.flatnonzero(server != NONE)[::-1]
+def _with_earlier_request(server: Ints) -> Flags:
+    """The requests that have an earlier request to the same server."""
+    rows = np.flatnonzero(server != NONE)[::-1]
     first = np.empty(server.max(initial=NONE) + 1, np.int64)
-    first[server[known]] = known  # of several the last that is assigned, the first row
+    first[server[rows]] = rows  # of several the last that is assigned, the first row
     earlier: Flags = server != NONE
-    earlier[known] = first[server[known]] != known
+    earlier[rows] = first[server[rows]] != rows
     return earlier
 
 
-def _saved_at_most(
+def _largest_savings(
     requests: Requests, times: MeasuredTimeline, coalesced: Flags, parameters: Parameters
 ) -> tuple[Floats, Floats]:
-    """How much of its lookup, and of lookup and handshake, a request at most saves that is ``coalesced``."""
+    """The most that ``coalesced`` requests can save of their lookups, and of lookups and handshakes together."""
     if parameters.parallel_dns == "own":
         return requests.dns, times.handshake
-    dns = _shortest(requests, coalesced)
+    dns = _shortest_lookups(requests, coalesced)
     return dns, np.fmax(dns, 0.0) + np.fmax(requests.connect, 0.0)
 
 
-def _lost(requests: Requests, dns: Floats, rides: Flags) -> tuple[Floats, Floats]:
-    """What requests that ride on another's connection lose of their lookups and handshakes."""
-    return np.where(rides, np.fmax(dns, 0.0), 0.0), np.where(rides, np.fmax(requests.connect, 0.0), 0.0)
+def _lost_phases(requests: Requests, dns: Floats, coalesced: Flags) -> tuple[Floats, Floats]:
+    """How much shorter the lookups and handshakes get of requests that use another's connection."""
+    return np.where(coalesced, np.fmax(dns, 0.0), 0.0), np.where(coalesced, np.fmax(requests.connect, 0.0), 0.0)
 
 
 def _renumbered(requests: Requests) -> Requests:
-    """The same requests with numbers below how many they are."""
+    """The same requests with numbers from 0 to their count."""
     page = requests.page << 32
     numbers, number = np.unique(page + requests.number, return_inverse=True)
     named = page + requests.initiator
@@ -154,8 +154,8 @@ def _renumbered(requests: Requests) -> Requests:
     return replace(requests, number=number.astype(np.int32), initiator=initiator.astype(np.int32))
 
 
-def _shortest(requests: Requests, coalesced: Flags) -> Floats:
-    """The lookups; of those ``coalesced`` that overlapped, directly or through others, the shortest of them."""
+def _shortest_lookups(requests: Requests, coalesced: Flags) -> Floats:
+    """The lookup times; ``coalesced`` lookups that overlap, directly or through others, have that of the shortest."""
     rows = np.flatnonzero(coalesced & (requests.dns > 0))
     dns = requests.dns[rows]
     begun = requests.started[rows] + np.fmax(requests.blocked[rows], 0.0)

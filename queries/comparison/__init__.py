@@ -1,1 +1,1 @@
-"""What differs between two studies, or between the vantages or rounds of one."""
+"""Comparison of two studies, or of the vantages or rounds of one."""

@@ -1,4 +1,4 @@
-"""What got better or worse between two studies, or between the vantages or rounds of one: per page and in total."""
+"""Counts and load times compared between two studies, or two vantages or rounds of one: by page and in total."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 from originset.data.errors import UsageError
 from originset.queries.intervals import saved_pct_interval
 
-# Fewer, or faster, is better in each of them.
+# In each of them the smaller number is better.
 METRICS = (
     "hosts",
     "measured_dns",
@@ -39,13 +39,13 @@ _PAGE_KEYS = ["site", "page", "metric"]
 
 
 def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) -> pl.DataFrame:
-    """What was counted on each page: site, page, group, metric, visits, mean, low, high over its visits.
+    """The values of each page: site, page, group, metric, visits, and mean, low, high over its visits.
 
-    ``by``: ``vantage`` or ``round``, which becomes the group. Of each metric those visits count that count for its
+    ``by``: ``vantage`` or ``round``, which becomes the group. A visit counts for a metric if it counts for the metric's
     question (page_basis): connections, unless _QUESTIONS has another.
 
     Raises:
-        UsageError: there are visits of several vantages (unless ``by`` them) or browsers, which are never pooled.
+        UsageError: there are visits of several browsers, or of several vantages that are not the group.
     """
     wide: pl.DataFrame = connection.sql(_VALUES.format(group=GROUPS[by])).pl()
     compared = wide if by is None else wide.drop_nulls("group")
@@ -53,9 +53,9 @@ def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) ->
         if column != by:
             _require_one(compared[column])
     long = wide.unpivot(METRICS, index=["site", "page", "group", "question", "visit_id"], variable_name="metric")
-    asked = pl.col("metric").replace_strict(_QUESTIONS, default="connections")
+    question = pl.col("metric").replace_strict(_QUESTIONS, default="connections")
     return (
-        long.filter(pl.col("question") == asked)
+        long.filter(pl.col("question") == question)
         .drop_nulls("value")
         .group_by("site", "page", "group", "metric")
         .agg(
@@ -82,7 +82,7 @@ def only_page(values: pl.DataFrame) -> bool:
 
 
 def renamed_alike(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """``before`` with site and page of ``after`` where each has a single page, whatever it is called."""
+    """``before`` with the site and page of ``after``, if each has a single page."""
     if only_page(before) and only_page(after):
         return before.with_columns(site=pl.lit(after["site"][0]), page=pl.lit(after["page"][0]))
     return before
@@ -91,17 +91,17 @@ def renamed_alike(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Page by page: site, page, metric, visits on both sides, before, after, change, change_pct and verdict.
 
-    ``before`` and ``after``: as :func:`page_values` gives them, of one group each. Pages are the same where site and
-    address are; a single page on each side is compared whatever it is called. The verdict is ``better`` or ``worse``
-    where both sides have several visits and no visit of one reaches those of the other, ``same`` where they agree, else
-    ``unclear``: of two loads of one page nobody knows how much of a difference is chance.
+    ``before`` and ``after``: the results of :func:`page_values`, of one group each. Pages are paired by site and URL; a
+    single page on each side is paired in any case. The verdict is ``better`` or ``worse`` if both sides have several
+    visits and their ranges do not overlap, ``same`` if all visits agree, and else ``unclear``, because a difference
+    between two loads of one page can be chance.
 
     Raises:
         UsageError: the sides have no page in common.
     """
     joined = renamed_alike(before, after).join(after, on=_PAGE_KEYS, how="inner", suffix="_after", nulls_equal=True)
     if joined.is_empty():
-        raise UsageError("the two have no page in common", "pages are the same where site and address are")
+        raise UsageError("the two have no page in common", "pages are compared if they have the same site and URL")
     several = (pl.col("visits") > 1) & (pl.col("visits_after") > 1)
     flat = (pl.col("low") == pl.col("high")) & (pl.col("low_after") == pl.col("high_after"))
     return joined.select(
@@ -124,10 +124,10 @@ def compare_pages(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def compare_totals(pages: pl.DataFrame) -> pl.DataFrame:
-    """All sites together, each with its average page: metric, pages, before, after, change, change_pct, its interval.
+    """Totals over all sites, each with its average page: metric, pages, before, after, change, change_pct and bounds.
 
-    ``pages``: as :func:`compare_pages` gives them. The interval is over sites (saved_pct_interval), or NULL.
-    ``better`` to ``unclear`` count pages by their verdict.
+    ``pages``: the result of :func:`compare_pages`. ``change_pct_low`` and ``change_pct_high`` are the 95 % interval
+    over sites (saved_pct_interval), or NULL. ``better``, ``worse``, ``same`` and ``unclear`` count pages by verdict.
     """
     rows = []
     for metric in METRICS:

@@ -1,4 +1,4 @@
-"""Which connections went and which came between two sides of a comparison: host by host, on each page."""
+"""The connections that two sides of a comparison do not have in common: by page and host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WITH compared AS (
     FROM counted_visits AS v JOIN visits AS p USING (visit_id)
     WHERE v.question = 'connections'
 ),
-asked AS (
+requested AS (
     SELECT p.site, p.page, p."group", p.visit_id, r.host, r.connection_id, coalesce(n.first_host, r.host) AS opened_for
     FROM compared AS p
     JOIN network_requests AS r USING (visit_id)
@@ -28,7 +28,7 @@ SELECT
     count(DISTINCT (a.visit_id, a.connection_id)) FILTER (a.opened_for = a.host) / any_value(l.visits) AS connections,
     list(DISTINCT a.opened_for ORDER BY a.opened_for) FILTER (a.opened_for <> a.host) AS carriers
 FROM loads AS l
-LEFT JOIN asked AS a
+LEFT JOIN requested AS a
     ON a.site = l.site AND a.page IS NOT DISTINCT FROM l.page AND a."group" IS NOT DISTINCT FROM l."group"
 GROUP BY l.site, l.page, l."group", a.host
 """
@@ -37,10 +37,10 @@ _KEYS = ["site", "page", "host"]
 
 
 def host_connections(connection: duckdb.DuckDBPyConnection, by: str | None = None) -> pl.DataFrame:
-    """The hosts of each page: site, page, group, host, connections, carriers; one row, host NULL, for a page without.
+    """The hosts of each page: site, page, group, host, connections, carriers; a page without hosts has a row with NULL.
 
-    ``connections``: those opened for the host with a request on them, per visit of the page. ``carriers``: other hosts
-    whose connections carried requests to it. Only TLS; of visits that count for their connections. ``by``: as in
+    ``connections``: used TLS connections that were opened for the host, per visit of the page. ``carriers``: other
+    hosts whose connections carried requests to it. Only visits that count for connections. ``by``: see
     :func:`originset.queries.comparison.compared_values.page_values`.
     """
     rows: pl.DataFrame = connection.sql(_SQL.format(group=GROUPS[by])).pl()
@@ -48,24 +48,24 @@ def host_connections(connection: duckdb.DuckDBPyConnection, by: str | None = Non
 
 
 def connection_changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Hosts with more or fewer connections after: site, page, host, before, after, change, why; those that went first.
+    """Hosts with more or fewer connections after: site, page, host, before, after, change, why; by page and change.
 
-    ``before`` and ``after``: as :func:`host_connections` gives them, of one group each. Pages are paired as in
-    :func:`originset.queries.comparison.compared_values.compare_pages`. ``why``: the host is not asked for on one side,
-    or its requests travel on the connection to another.
+    ``before`` and ``after``: the results of :func:`host_connections`, of one group each. Pages are paired as in
+    :func:`originset.queries.comparison.compared_values.compare_pages`. ``why``: one side has no requests to the host,
+    or they use a connection to another host.
     """
     before = renamed_alike(before, after)
     pages = [side.select("site", "page").unique() for side in (before, after)]
-    both = pages[0].join(pages[1], on=["site", "page"], how="semi", nulls_equal=True)
+    common_pages = pages[0].join(pages[1], on=["site", "page"], how="semi", nulls_equal=True)
     sides = [
-        side.join(both, on=["site", "page"], how="semi", nulls_equal=True).drop("group").drop_nulls("host")
+        side.join(common_pages, on=["site", "page"], how="semi", nulls_equal=True).drop("group").drop_nulls("host")
         for side in (before, after)
     ]
     joined = sides[0].join(sides[1], on=_KEYS, how="full", coalesce=True, suffix="_after", nulls_equal=True)
-    asked, asked_after = pl.col("connections").is_not_null(), pl.col("connections_after").is_not_null()
+    requested, requested_after = pl.col("connections").is_not_null(), pl.col("connections_after").is_not_null()
     changed = joined.with_columns(
-        pl.when(~asked_after).then(pl.lit("not asked for after"))
-        .when(~asked).then(pl.lit("not asked for before"))
+        pl.when(~requested_after).then(pl.lit("no requests after"))
+        .when(~requested).then(pl.lit("no requests before"))
         .when((pl.col("connections_after") == 0) & (pl.col("carriers_after").list.len() > 0))
         .then(pl.format("after on the connection to {}", pl.col("carriers_after").list.join(", ")))
         .when((pl.col("connections") == 0) & (pl.col("carriers").list.len() > 0))

@@ -1,4 +1,4 @@
-"""What differs in how two sides of a comparison were recorded, which may be all that a difference in numbers shows."""
+"""How the recordings of two sides of a comparison differ, which can explain a difference in numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import polars as pl
 
 from originset.queries.comparison.compared_values import GROUPS
 
-# In the order in which they are said. What a browser calls itself tells the device that it passes for.
+# In the order of the sentences. The user agent shows the device that a browser emulates.
 _FACTS = {
     "recorder": "p.recorder",
     "browser": "concat_ws(' ', p.browser, p.browser_version)",
@@ -31,9 +31,9 @@ FROM (
 
 
 def recording_facts(connection: duckdb.DuckDBPyConnection, by: str | None = None) -> pl.DataFrame:
-    """How the compared visits were recorded: distinct group, what, value; ``not known`` where a recorder does not tell.
+    """How the compared visits were recorded: distinct group, what, value; ``not known`` if that is not recorded.
 
-    ``by``: as for :func:`originset.queries.comparison.compared_values.page_values`, and the same visits.
+    ``by``: see :func:`originset.queries.comparison.compared_values.page_values`; the visits are the same.
     """
     names = ", ".join(f"'{name}'" for name in _FACTS)
     values = ", ".join(f"({value})::VARCHAR" for value in _FACTS.values())
@@ -44,15 +44,15 @@ def recording_facts(connection: duckdb.DuckDBPyConnection, by: str | None = None
 
 
 def recording_differences(before: pl.DataFrame, after: pl.DataFrame, by: str | None = None) -> list[str]:
-    """``browser: chromium 1 and firefox 2`` for each that differs; ``before``, ``after``: of :func:`recording_facts`.
+    """``browser: chromium 1 and firefox 2`` for each fact that differs.
 
-    ``by``: what the sides differ in by intention.
+    ``before``, ``after``: the results of :func:`recording_facts`. ``by``: the fact that differs by intention.
     """
-    said = {}
+    differences = {}
     for name in _FACTS:
         sides = [sorted(side.filter(pl.col("what") == name)["value"].unique()) for side in (before, after)]
         if sides[0] != sides[1] and name != by:
-            said[name] = " and ".join(", ".join(side) for side in sides)
-    if "browser" in said:
-        said.pop("user agent", None)
-    return [f"{name}: {values}" for name, values in said.items()]
+            differences[name] = " and ".join(", ".join(side) for side in sides)
+    if "browser" in differences:
+        differences.pop("user agent", None)
+    return [f"{name}: {values}" for name, values in differences.items()]

@@ -21,10 +21,10 @@ from originset.queries.ladder import GROUP, Group, colocation, group_name, group
 
 FIGURES = tuple(sorted((*page_figures.FIGURES, *experiment_figures.FIGURES), key=lambda figure: figure.name))
 
-# What DuckDB may take to draw a study of any size: with Python and its libraries it stays below 1 GiB.
+# DuckDB's memory limit for drawing: with Python and its libraries the process stays below 1 GiB.
 MEMORY = "500MB"
 
-# What the model took for one server, by `study model --colocation`.
+# The server key, by `study model --colocation`.
 _KEYS = {"asn": "ASes", "org": "organisations", "edge": "edges", "tenant": "tenants", "ip": "addresses"}
 
 _THEM, _US = "the authors", "this study"
@@ -48,7 +48,7 @@ NUMBERS = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was written, a sentence for each figure that has no data or is less sure, and what the figures stand for.
+    """The written files, remarks on figures without data or with uncertain data, and the numbers of the figures.
 
     ``numbers``: columns as in NUMBERS, one row a number; ``difference`` is ours less theirs; NULL where not known.
     """
@@ -71,7 +71,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
         UsageError: the folder holds none of the authors' files.
         InputError: one of them cannot be read.
     """
-    theirs = {} if paper is None else _theirs(paper)
+    theirs = {} if paper is None else _authors_data(paper)
     keys = "ASes" if connection is None else _KEYS.get(colocation(connection), "servers")
     folders = {} if connection is None else {group: out / name for group, name in folder_names(connection).items()}
     paths: list[Path] = []
@@ -81,7 +81,7 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
         of_authors: dict[str, Data] = {}
         if figure.name in theirs:
             of_authors[_THEM] = theirs[figure.name]
-            paths.append(_write_theirs(figure, of_authors[_THEM], out))
+            paths.append(_write_authors_data(figure, of_authors[_THEM], out))
             if isinstance(of_authors[_THEM], dict) and any(c.counts is None for c in of_authors[_THEM].values()):
                 remarks.append(f"{figure.name}: the authors' curves were read back from their published figure")
         rows = None if connection is None or figure.query is None else rows_of(connection, figure.query)
@@ -107,28 +107,28 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
 
 
 def _make(folder: Path, out: Path) -> None:
-    """Make a folder below ``out``; a link in its place is replaced, not followed."""
+    """Make a folder below ``out``; a link of its name is replaced and not followed."""
     if folder != out and folder.is_symlink():
         folder.unlink()
     folder.mkdir(exist_ok=True)
 
 
 def folder_names(connection: duckdb.DuckDBPyConnection) -> dict[Group, str]:
-    """The folder of the figures of each vantage and browser that counts: "." unless there are several."""
+    """The folder of figures for each vantage and browser with visits that count: "." if there is only one."""
     sql = "SELECT DISTINCT vantage, browser FROM basis_summary WHERE sites > 0 ORDER BY ALL NULLS LAST"
-    found = groups(run(connection, sql))
-    if len(found) < 2:
-        return dict.fromkeys(found, ".")
-    # Names of vantages are the user's, and may be anything.
-    names = [re.sub(r"[^A-Za-z0-9-]+", "-", group_name(group)).strip("-")[:60] for group in found]
+    all_groups = groups(run(connection, sql))
+    if len(all_groups) < 2:
+        return dict.fromkeys(all_groups, ".")
+    # Names of vantages are chosen by users and can be any text.
+    names = [re.sub(r"[^A-Za-z0-9-]+", "-", group_name(group)).strip("-")[:60] for group in all_groups]
     unique = [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
-    return dict(zip(found, unique, strict=True))
+    return dict(zip(all_groups, unique, strict=True))
 
 
 def _rows_by_group(
     rows: pl.DataFrame, folders: Mapping[Group, Path], out: Path
 ) -> list[tuple[Group, Path, pl.DataFrame]]:
-    """A query's rows for each vantage and browser, and where these are drawn; those that are of none in ``out``."""
+    """A query's rows for each vantage and browser, with their folder; rows without these columns belong to ``out``."""
     if not set(GROUP) <= set(rows.columns):
         return [(_NO_GROUP, out, rows)]
     parts = [(group, folder, rows_of_group(rows, group)) for group, folder in folders.items()]
@@ -136,7 +136,7 @@ def _rows_by_group(
 
 
 def draw_own(data: Sequence[tuple[PaperFigure, Data]], out: Path) -> Drawn:
-    """Figures of one's own rows, which no study holds, into the folder ``out``; else as :func:`draw`."""
+    """Draw figures of rows that are not from a study into the folder ``out``, as :func:`draw` does."""
     paths: list[Path] = []
     numbers = NUMBERS.to_frame()
     for figure, rows in data:
@@ -153,14 +153,14 @@ def tables() -> dict[str, str]:
     return {paper.replace(" ", "-"): papers[paper] for paper in sorted(papers) if re.fullmatch(r"table \d", paper)}
 
 
-def _theirs(folder: Path) -> dict[str, Data]:
-    found = {figure.name: data for figure in FIGURES if (data := figure.theirs(folder)) is not None}
-    if not found:
+def _authors_data(folder: Path) -> dict[str, Data]:
+    data_by_figure = {figure.name: data for figure in FIGURES if (data := figure.theirs(folder)) is not None}
+    if not data_by_figure:
         raise UsageError(
             f"{folder} holds none of the authors' files",
             "name the folder data of github.com/cloudflare/connection-coalescing-imc22",
         )
-    return found
+    return data_by_figure
 
 
 def _draw(figure: PaperFigure, sides: dict[str, Data], out: Path, keys: str) -> list[Path]:
@@ -185,16 +185,18 @@ def _heading(figure: PaperFigure, who: str, data: Data) -> str:
 def _compare(figure: PaperFigure, sides: dict[str, Data], group: Group) -> pl.DataFrame:
     of_side = {who: {(n.what, n.unit): n for n in figure.numbers(data)} for who, data in sides.items()}
     rows = []
-    for key, digits in {key: n.digits for found in of_side.values() for key, n in found.items()}.items():
-        both = (of_side.get(who, {}).get(key) for who in (_THEM, _US))
-        theirs, ours = (None if number is None else number.rounded for number in both)
+    for key, digits in {
+        key: n.digits for numbers_of_side in of_side.values() for key, n in numbers_of_side.items()
+    }.items():
+        two_values = (of_side.get(who, {}).get(key) for who in (_THEM, _US))
+        theirs, ours = (None if number is None else number.rounded for number in two_values)
         difference = None if theirs is None or ours is None else round(ours - theirs, digits)
         rows.append((figure.name, *group, *key, theirs, ours, difference))
     return pl.DataFrame(rows, schema=NUMBERS, orient="row")
 
 
-def _write_theirs(figure: PaperFigure, data: Data, out: Path) -> Path:
-    """What is drawn of the authors' data: rows as they are, or a row for each step of a curve."""
+def _write_authors_data(figure: PaperFigure, data: Data, out: Path) -> Path:
+    """Write the authors' data of a figure as CSV: rows as they are, or a row for each step of a curve."""
     if isinstance(data, dict):
         steps = [_steps(column, curve) for column, curve in data.items()]
         data = pl.concat(steps)

@@ -1,4 +1,4 @@
-"""The authors' own data: the CSV files of their release, read from a folder that the user names, never carried here.
+"""The paper authors' data: the CSV files of their release, read from a folder of the user's; not included here.
 
 Release: github.com/cloudflare/connection-coalescing-imc22, folder ``data``. Where a file of theirs is absent, a curve
 that was read back from their published figure may stand in for it (``recovered-*.csv``).
@@ -16,7 +16,7 @@ from originset.queries.figures.distribution import Distribution
 
 Curves = dict[str, Distribution]
 
-# As the recovered files call what the release has as columns.
+# The columns of the release, by their names in the recovered files.
 _FIGURE_3 = {
     "measured_dns": "dns",
     "measured_tls": "tls",
@@ -32,15 +32,15 @@ _FIGURE_9A = {
 
 
 def figure_1(folder: Path) -> Curves | None:
-    """Pages by number of ASes. Shares are of all pages, so the least of them, one page, tells how many pages."""
+    """Pages by number of ASes. The file has only shares; the smallest is one page, which gives the number of pages."""
     rows = _read(folder, "figure-1-dataframe-asn-share.csv", ("ASes", "Count"))
     if rows is None:
         return None
     shares = rows["Count"].to_numpy()
     pages = np.rint(100.0 / shares.min())
-    known = rows.drop_nulls().sort("ASes")
-    counts = np.rint(known["Count"].to_numpy() / 100.0 * pages)
-    return {"ASes": Distribution.counted(known["ASes"].to_numpy(), counts)}
+    known_rows = rows.drop_nulls().sort("ASes")
+    counts = np.rint(known_rows["Count"].to_numpy() / 100.0 * pages)
+    return {"ASes": Distribution.counted(known_rows["ASes"].to_numpy(), counts)}
 
 
 def figure_3(folder: Path) -> Curves | None:
@@ -51,13 +51,13 @@ def figure_3(folder: Path) -> Curves | None:
     rows = _read(folder, "recovered-figure-3-curves.csv", ("value", "approx_cum_count_of_315797"), "curve")
     if rows is None:
         return None
-    found = {}
+    distributions = {}
     for curve, column in _FIGURE_3.items():
         points = rows.filter(pl.col("curve") == curve).sort("value")
         counts = points["approx_cum_count_of_315797"].diff(null_behavior="ignore")
         counts[0] = points["approx_cum_count_of_315797"][0]
-        found[column] = Distribution.counted(points["value"].to_numpy(), counts.to_numpy())
-    return found
+        distributions[column] = Distribution.counted(points["value"].to_numpy(), counts.to_numpy())
+    return distributions
 
 
 def figure_5(folder: Path) -> pl.DataFrame | None:
@@ -101,11 +101,11 @@ def figure_9a(folder: Path) -> Curves | None:
     rows = _read(folder, "recovered-figure-9a-curves.csv", ("plt_ms", "cdf"), "curve")
     if rows is None:
         return None
-    found = {}
+    distributions = {}
     for curve, column in _FIGURE_9A.items():
         points = rows.filter(pl.col("curve") == curve)
-        found[column] = Distribution(points["plt_ms"].to_numpy(), points["cdf"].to_numpy(), None)
-    return found
+        distributions[column] = Distribution(points["plt_ms"].to_numpy(), points["cdf"].to_numpy(), None)
+    return distributions
 
 
 def figure_9b(folder: Path) -> pl.DataFrame | None:
@@ -115,12 +115,16 @@ def figure_9b(folder: Path) -> pl.DataFrame | None:
 
 def curves(rows: pl.DataFrame, columns: tuple[str, ...]) -> Curves:
     """A distribution of each column that holds a number."""
-    known = {column: rows[column].drop_nulls().drop_nans() for column in columns}
-    return {column: Distribution.of(numbers.to_numpy()) for column, numbers in known.items() if not numbers.is_empty()}
+    known_values = {column: rows[column].drop_nulls().drop_nans() for column in columns}
+    return {
+        column: Distribution.of(numbers.to_numpy())
+        for column, numbers in known_values.items()
+        if not numbers.is_empty()
+    }
 
 
 def _read(folder: Path, name: str, numbers: tuple[str, ...], text: str | None = None) -> pl.DataFrame | None:
-    """The named columns of a file, numbers as floats; None where there is no such file.
+    """The named columns of a file, numbers as floats; None if there is no such file.
 
     Raises:
         InputError: it cannot be read, or lacks a column.

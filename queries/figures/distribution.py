@@ -1,4 +1,4 @@
-"""Distributions of one number over pages, sites or visits: what curves are drawn from and medians taken of."""
+"""Distributions of one number over pages, sites or visits, for curves and quantiles."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """``values``: distinct, ascending. ``cumulative``: the share of all that has that value or less, 0 to 1.
+    """``values``: distinct, ascending. ``cumulative``: the share of all observations up to each value, 0 to 1.
 
-    ``counts``: how often each value is there; None where only a curve is known, as of a published figure.
+    ``counts``: how often each value occurs; None if only a curve is known, as from a published figure.
     """
 
     values: Floats
@@ -24,19 +24,19 @@ class Distribution:
 
     @classmethod
     def of(cls, numbers: np.ndarray[Any, Any]) -> Distribution:
-        """Of numbers, one an observation; at least one, none of them NaN."""
+        """The distribution of numbers, one for each observation; at least one, none of them NaN."""
         values, counts = np.unique(numbers.astype(np.float64), return_counts=True)
         return cls.counted(values, counts)
 
     @classmethod
     def counted(cls, values: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]) -> Distribution:
-        """Of distinct values, ascending, each with how often it is there."""
-        whole = counts.astype(np.int64)
-        return cls(values.astype(np.float64), np.cumsum(whole) / whole.sum(), whole)
+        """The distribution of distinct values, ascending, with their counts."""
+        whole_counts = counts.astype(np.int64)
+        return cls(values.astype(np.float64), np.cumsum(whole_counts) / whole_counts.sum(), whole_counts)
 
     @property
     def total(self) -> int | None:
-        """How many observations; None where only a curve is known."""
+        """The number of observations; None if only a curve is known."""
         return None if self.counts is None else int(self.counts.sum())
 
     def quantile(self, q: float) -> float:
@@ -60,5 +60,5 @@ class Distribution:
 
     @property
     def mean(self) -> float | None:
-        """The mean; None where only a curve is known."""
+        """The mean; None if only a curve is known."""
         return None if self.counts is None else float((self.values * self.counts).sum() / self.counts.sum())

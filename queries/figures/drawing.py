@@ -1,4 +1,4 @@
-"""How figures look: legible in print, told apart with any colour vision and in black and white, the same every time."""
+"""The look of the figures: legible in print, distinct with any colour vision and in black and white, reproducible."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _METADATA: dict[str, dict[str, None]] = {
 
 _FEWEST_TICKS, _TICKS = 3, 10
 
-# Above this a curve's points are more than print can show.
+# A curve with more points shows no more in print.
 _POINTS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve of a panel: the data's name of it, what the legend calls it, its place in STYLES."""
+    """One curve of a panel: its column in the data, its label in the legend, its index in STYLES."""
 
     column: str
     label: str
@@ -63,34 +63,34 @@ class Line:
 
 def save(figure: Figure, out: Path, name: str) -> list[Path]:
     """Write PDF, SVG and PNG; call within ``rc_context(SETTINGS)``."""
-    # Places are worked out once, not once a format.
+    # The layout is computed once for all formats.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     paths = []
     for kind, metadata in _METADATA.items():
         path = out / f"{name}.{kind}"
-        # Not straight into the file: what matplotlib says where the disk is full is not that.
-        made = io.BytesIO()
-        figure.savefig(made, format=kind, dpi=200, metadata=metadata)
-        with replacing(path) as beside:
-            beside.write_bytes(made.getbuffer())
+        # Not directly into the file: matplotlib reports a full disk as another error.
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+        with replacing(path) as temporary:
+            temporary.write_bytes(buffer.getbuffer())
         paths.append(path)
     return paths
 
 
 def save_rows(rows: pl.DataFrame, path: Path) -> None:
-    """Write rows as CSV, whole or not at all."""
-    with replacing(path) as beside:
-        beside.write_text(csv_text(rows), encoding="utf-8")
+    """Write rows as a CSV file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(csv_text(rows), encoding="utf-8")
 
 
 def context() -> Any:  # noqa: ANN401 - matplotlib does not name the type of its context
-    """What figures are made and saved in."""
+    """The matplotlib context that figures are made and saved in."""
     return mpl.rc_context(SETTINGS)
 
 
 def cumulative(axes: Axes, curves: dict[str, Distribution], lines: Sequence[Line], pages: int | None) -> None:
-    """Cumulative curves; where they rest on different numbers of observations, each says on how many."""
+    """Draw cumulative curves; if their numbers of observations differ, each label has its own."""
     for line in lines:
         colour, style = STYLES[line.place]
         if line.column not in curves:
@@ -103,7 +103,7 @@ def cumulative(axes: Axes, curves: dict[str, Distribution], lines: Sequence[Line
 
 
 def short(number: float) -> str:
-    """A number for a legend: milliseconds without decimals, small counts with theirs."""
+    """A number for a legend: large ones without decimals, small ones with decimals."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
@@ -112,13 +112,13 @@ def steps(axes: Axes, curve: Distribution, place: int, label: str | None = None)
     colour, style = STYLES[place]
     values, shares = curve.values, curve.cumulative
     if values.size > _POINTS:
-        # Of neighbours that fall on one line of print, the last.
-        kept = np.append(np.flatnonzero(np.diff(np.floor(shares * _POINTS))), values.size - 1)
-        values, shares = values[kept], shares[kept]
+        # Of neighbours that print cannot distinguish, the last.
+        step_ends = np.append(np.flatnonzero(np.diff(np.floor(shares * _POINTS))), values.size - 1)
+        values, shares = values[step_ends], shares[step_ends]
     # Up from 0 at the first value, so that a study of one page is a line too.
     x = np.concatenate([values[:1], values])
     y = np.concatenate([[0.0], 100.0 * shares])
-    # Between what was read back from a published curve nothing says that it was level.
+    # Between points that were read back from a published curve, the curve need not be level.
     rises = "steps-post" if curve.counts is not None else "default"
     axes.plot(x, y, drawstyle=rises, color=colour, linestyle=style, linewidth=1.6, label=label)
     percent(axes)
@@ -131,12 +131,12 @@ def percent(axes: Axes) -> None:
 
 
 def below(axes: Axes, columns: int = 1) -> None:
-    """The legend, below the panel: no place within it is free of curves in every study."""
+    """Draw the legend below the panel, because no place within it is free of curves in every study."""
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=columns, handlelength=2.8)
 
 
 def from_zero(axes: Axes, largest: float) -> None:
-    """Counts have zeros, which a logarithm has not: linear from 0 to 1, logarithmic above."""
+    """Scale an axis for counts, which can be zero: linear from 0 to 1, logarithmic above."""
     axes.set_xscale("symlog", linthresh=1, linscale=0.35)
     axes.set_xlim(0, max(largest, 2) * 1.15)
     axes.set_xticks([0, *_ticks(1, largest)])

@@ -1,4 +1,4 @@
-"""The figures of a live experiment: 7a, 7b, 8 and 9b, from rows as the authors', whoever ran the experiment.
+"""The figures of a live experiment: 7a, 7b, 8 and 9b, from rows in the authors' format.
 
 7a and 7b: ``Type`` (Control, Experiment) and ``CDNJS-Not-Coalesced``, new connections of a visit to the shared host; 8:
 ``Time``, ``Control``, ``Experiment``, connections in each period; 9b: ``Mode`` and ``Time``, load times in ms.
@@ -39,7 +39,7 @@ PAPER_WINDOW = (datetime(2022, 1, 11), datetime(2022, 1, 24))  # noqa: DTZ001 - 
 
 _PLACES = {CONTROL: 0, EXPERIMENT: 1}
 
-# Numbers that the figures' legends tell, too.
+# Numbers that the figures' legends have too.
 _LESS_7 = "experiment less control, without a new connection"
 _AGAINST_8 = "during against before"
 _LESS_9B = "experiment less control, at the median"
@@ -55,10 +55,10 @@ def _groups(rows: pl.DataFrame, group: str, number: str) -> Curves:
 
 
 def _draw_7(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
-    found = _groups(data, "Type", "CDNJS-Not-Coalesced")
+    distributions = _groups(data, "Type", "CDNJS-Not-Coalesced")
     for name, place in _PLACES.items():
-        if name in found:
-            curve = found[name]
+        if name in distributions:
+            curve = distributions[name]
             colour, style = STYLES[place]
             label = f"{name.lower()}, n = {curve.total:,}, {100 * curve.share(0):.1f} % without"
             axes.plot(
@@ -72,7 +72,7 @@ def _draw_7(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
                 label=label,
             )
     axes.set_ylim(0, 103)
-    axes.set_xlim(-0.15, max(float(curve.values[-1]) for curve in found.values()) + 0.5)
+    axes.set_xlim(-0.15, max(float(curve.values[-1]) for curve in distributions.values()) + 0.5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}%")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("new connections to the shared host (0: coalesced)")
@@ -140,7 +140,7 @@ def _draw_8(
 
 
 def _numbers_8(rows: pl.DataFrame, *, window: tuple[datetime, datetime]) -> list[Number]:
-    found = difference_in_differences(rows, *window)
+    comparison = difference_in_differences(rows, *window)
     start, end = window
     time = pl.col("Time")
     parts = {"before": time < start, "during": time.is_between(start, end), "after": time > end}
@@ -151,14 +151,14 @@ def _numbers_8(rows: pl.DataFrame, *, window: tuple[datetime, datetime]) -> list
             for part, within in parts.items()
             for group in (CONTROL, EXPERIMENT)
         ),
-        Number("before, experiment against control", "%", found.before, 1),
-        *_estimate("during, experiment against control", "%", found.during, 1),
-        Number("during, in the median period", "%", found.middle, 1),
-        Number("during, in the period with the least change", "%", found.least, 1),
-        Number("during, in the period with the most change", "%", found.most, 1),
-        Number("after, experiment against control", "%", found.after, 1),
-        *_estimate(_AGAINST_8, "%", found.against_before, 1),
-        *_estimate("during against after", "%", found.against_after, 1),
+        Number("before, experiment against control", "%", comparison.before, 1),
+        *_estimate("during, experiment against control", "%", comparison.during, 1),
+        Number("during, in the median period", "%", comparison.middle, 1),
+        Number("during, in the period with the least change", "%", comparison.least, 1),
+        Number("during, in the period with the most change", "%", comparison.most, 1),
+        Number("after, experiment against control", "%", comparison.after, 1),
+        *_estimate(_AGAINST_8, "%", comparison.against_before, 1),
+        *_estimate("during against after", "%", comparison.against_after, 1),
     ]
 
 
@@ -167,12 +167,12 @@ def _mean(numbers: pl.Series) -> float | None:
 
 
 def _draw_9b(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
-    found = _groups(data, "Mode", "Time")
-    cumulative(axes, found, [Line(name, name.lower(), place) for name, place in _PLACES.items()], None)
+    distributions = _groups(data, "Mode", "Time")
+    cumulative(axes, distributions, [Line(name, name.lower(), place) for name, place in _PLACES.items()], None)
     _tell(axes, "experiment less control", _numbers_9b(data), _LESS_9B)
     below(axes)
-    shown = [curve.quantile(q) for curve in found.values() for q in (0.002, 0.998)]
-    logarithmic(axes, max(1.0, min(shown)), max(shown))
+    range_ends = [curve.quantile(q) for curve in distributions.values() for q in (0.002, 0.998)]
+    logarithmic(axes, max(1.0, min(range_ends)), max(range_ends))
     axes.set_xlabel("page load time in ms (logarithmic)")
     axes.set_ylabel("share of visits (cumulative)")
 
@@ -183,10 +183,10 @@ def _numbers_9b(rows: pl.DataFrame) -> list[Number]:
     )
     if not control.size or not experiment.size:
         return []
-    found = []
+    numbers = []
     for name, group in ((CONTROL, control), (EXPERIMENT, experiment)):
         curve = Distribution.of(group)
-        found.append(Number(f"{name.lower()}, visits", "visits", group.size))
+        numbers.append(Number(f"{name.lower()}, visits", "visits", group.size))
         quantiles = {
             "p5": 0.05,
             "p10": 0.1,
@@ -197,9 +197,9 @@ def _numbers_9b(rows: pl.DataFrame) -> list[Number]:
             "p95": 0.95,
             "p99": 0.99,
         }
-        found += [Number(f"{name.lower()}, {label}", "ms", curve.quantile(q)) for label, q in quantiles.items()]
+        numbers += [Number(f"{name.lower()}, {label}", "ms", curve.quantile(q)) for label, q in quantiles.items()]
     return [
-        *found,
+        *numbers,
         *_estimate(_LESS_9B, "ms", median_difference(experiment, control), 0),
         Number("rank test, control against experiment", "z", rank_test(control, experiment), 2),
     ]
@@ -212,12 +212,14 @@ def _estimate(what: str, unit: str, estimate: Estimate | None, digits: int) -> l
 
 
 def _tell(axes: Axes, label: str, numbers: list[Number], what: str) -> None:
-    """An estimate as a line of the legend; nothing where it is not known."""
+    """Add an estimate as a line of the legend, if it is known."""
     of = {number.what: number for number in numbers}
-    told = [of[name] for name in (what, f"{what}{_FROM}", f"{what}{_TO}") if name in of]
-    if told and all(number.value is not None for number in told):
-        value, low, high = (f"{number.rounded:,.{number.digits}f}".replace("-", "\N{MINUS SIGN}") for number in told)
-        axes.plot([], [], linestyle="none", label=f"{label}: {value} {told[0].unit} (95 %: {low} to {high})")
+    known_numbers = [of[name] for name in (what, f"{what}{_FROM}", f"{what}{_TO}") if name in of]
+    if known_numbers and all(number.value is not None for number in known_numbers):
+        value, low, high = (
+            f"{number.rounded:,.{number.digits}f}".replace("-", "\N{MINUS SIGN}") for number in known_numbers
+        )
+        axes.plot([], [], linestyle="none", label=f"{label}: {value} {known_numbers[0].unit} (95 %: {low} to {high})")
 
 
 def _visits(rows: pl.DataFrame) -> str:

@@ -57,9 +57,9 @@ def _draw_3(axes: Axes, data: Curves, keys: str) -> None:
 
 
 def _draw_4(axes: Axes, data: pl.DataFrame, keys: str) -> None:
-    found = curves(data, ("original_san_list", "updated_san_list"))
+    distributions = curves(data, ("original_san_list", "updated_san_list"))
     lines = (Line("original_san_list", "as seen", 0), Line("updated_san_list", f"with additions by {keys}", 3))
-    cumulative(axes, found, lines, data.height)
+    cumulative(axes, distributions, lines, data.height)
     axes.set_xlabel("names in a site's certificate (logarithmic above 1)")
     axes.set_ylabel("share of sites (cumulative)")
 
@@ -89,9 +89,9 @@ def _draw_5(axes: Axes, data: pl.DataFrame, keys: str) -> None:
     ):
         names = data[column].sort(descending=True).to_numpy()
         # Where the number changes, so that 300,000 sites are some hundred points.
-        kept = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(names)) + 1, [names.size - 1]]))
+        step_ends = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(names)) + 1, [names.size - 1]]))
         colour, style = STYLES[place_]
-        axes.plot(rank[kept], names[kept], drawstyle="steps-post", color=colour, linestyle=style, label=label)
+        axes.plot(rank[step_ends], names[step_ends], drawstyle="steps-post", color=colour, linestyle=style, label=label)
     below(axes)
     axes.set_xlabel("sites, ranked by names in their certificate")
     axes.set_ylabel("names (logarithmic above 1)")
@@ -129,8 +129,8 @@ def _size_9a(data: Curves) -> str:
 
 
 def _scale_9a(axes: Axes, sides: list[Curves]) -> None:
-    shown = [curve.quantile(q) for side in sides for curve in side.values() for q in (0.002, 0.998)]
-    logarithmic(axes, max(1.0, min(shown)), max(shown))
+    range_ends = [curve.quantile(q) for side in sides for curve in side.values() for q in (0.002, 0.998)]
+    logarithmic(axes, max(1.0, min(range_ends)), max(range_ends))
 
 
 # The authors' columns, and lookups at best, which theirs count as connections.

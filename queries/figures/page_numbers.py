@@ -1,4 +1,4 @@
-"""The numbers that the figures of a crawl stand for, the same for a study and for the authors' data."""
+"""The numbers of the figures of a crawl, computed in the same way for a study and for the authors' data."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def figure_1(data: Curves) -> list[Number]:
 
 
 def figure_3(data: Curves) -> list[Number]:
-    """Quantiles of the four counts, and by how much the ideals are below at the median.
+    """Quantiles of the four counts, and how far the ideals are below the measured counts at the median.
 
     Lookups are held against lookups at best, of the same pages; the authors' data have one ideal for both.
     """
-    found = [
+    numbers = [
         Number(f"sites counted, {label}", "sites", data[column].total)
         for column, label in _MEASURED.items()
         if column in data
     ]
-    found += [
+    numbers += [
         Number(f"{label}, {name}", "per page", data[column].quantile(q) if column in data else None, 1)
         for column, label in _COUNTED.items()
         for name, q in _QUARTILES.items()
@@ -55,13 +55,13 @@ def figure_3(data: Curves) -> list[Number]:
         connections = data.get(ideal)
         for measured, of, at_best in (("dns", "DNS", data.get(lookups, connections)), ("tls", "TLS", connections)):
             change = _change(data.get(measured), at_best)
-            found.append(Number(f"{_COUNTED[ideal]} against measured {of}, at the median", "%", change, 1))
-    return found
+            numbers.append(Number(f"{_COUNTED[ideal]} against measured {of}, at the median", "%", change, 1))
+    return numbers
 
 
 def figure_4(data: pl.DataFrame) -> list[Number]:
-    """Names in certificates, and how many sites need none more."""
-    seen, ideal = (Distribution.of(data[name].to_numpy()) for name in ("original_san_list", "updated_san_list"))
+    """Names in certificates, and the share of sites that need no more."""
+    measured, ideal = (Distribution.of(data[name].to_numpy()) for name in ("original_san_list", "updated_san_list"))
     # The authors have one row that loses a name; no addition is what it needs too.
     needed = Distribution.of(data["mapped_san_additions"].clip(lower_bound=0).to_numpy())
     return [
@@ -69,29 +69,29 @@ def figure_4(data: pl.DataFrame) -> list[Number]:
         Number("certificates without any addition", "sites", round(data.height * needed.share(0))),
         Number("certificates without any addition", "%", 100 * needed.share(0), 2),
         *(Number(f"certificates with {n} additions or fewer", "%", 100 * needed.share_up_to(n), 2) for n in (5, 10)),
-        Number("names, median", "names", seen.quantile(0.5), 1),
+        Number("names, median", "names", measured.quantile(0.5), 1),
         Number("names with additions, median", "names", ideal.quantile(0.5), 1),
         *(
             Number(f"certificates with {n} name{'s' * (n != 1)}{when}", "sites", round(data.height * curve.share(n)))
-            for when, curve in (("", seen), (", with additions", ideal))
+            for when, curve in (("", measured), (", with additions", ideal))
             for n in range(4)
         ),
-        Number("names, p99", "names", seen.quantile(0.99)),
+        Number("names, p99", "names", measured.quantile(0.99)),
         Number("names with additions, p99", "names", ideal.quantile(0.99)),
     ]
 
 
 def unchanged(data: pl.DataFrame) -> str:
-    """What the figure's title says of it."""
+    """The part of the figure's title on this."""
     share = 100 * float((data["mapped_san_additions"].to_numpy() <= 0).mean())
     return f"n = {data.height:,} sites; {share:.1f} % unchanged"
 
 
 def figure_5(data: pl.DataFrame) -> list[Number]:
-    """The tail: how much is added where anything is, and how many certificates grow large."""
+    """The tail: how many names are added where any are, and how many certificates get large."""
     added = data["mapped_san_additions"].filter(data["mapped_san_additions"] > 0).to_numpy()
     more = (data["updated_san_list"] - data["original_san_list"]).to_numpy()
-    found = [
+    numbers = [
         Number("certificates with additions", "sites", added.size),
         Number("additions to them, median", "names", float(np.median(added)) if added.size else None, 1),
         Number("names more over all sites", "names", int(more.sum())),
@@ -99,13 +99,13 @@ def figure_5(data: pl.DataFrame) -> list[Number]:
     for limit in (100, 250):
         for column, when in (("original_san_list", ""), ("updated_san_list", ", with additions")):
             what = f"certificates with more than {limit} names{when}"
-            found.append(Number(what, "sites", data.filter(pl.col(column) > limit).height))
-    return found
+            numbers.append(Number(what, "sites", data.filter(pl.col(column) > limit).height))
+    return numbers
 
 
 def figure_9a(data: Curves) -> list[Number]:
-    """Quantiles of load times, and what the models save at the median."""
-    found = [
+    """Quantiles of load times, and how much the models save at the median."""
+    numbers = [
         Number(f"{label}, {name}", "ms", data[column].quantile(q) if column in data else None)
         for column, label in _LOADS.items()
         for name, q in _QUARTILES.items()
@@ -113,12 +113,12 @@ def figure_9a(data: Curves) -> list[Number]:
     ]
     for column, label in list(_LOADS.items())[1:]:
         change = _change(data.get("page_load_times"), data.get(column))
-        found.append(Number(f"{label} against measured, at the median", "%", change, 1))
-    return found
+        numbers.append(Number(f"{label} against measured, at the median", "%", change, 1))
+    return numbers
 
 
 def _change(before: Distribution | None, after: Distribution | None) -> float | None:
-    """Percent by which the median is more; None where it is not known or was zero."""
+    """The change of the median in percent; None if it is not known or was zero."""
     if before is None or after is None or not before.quantile(0.5):
         return None
     return 100 * (after.quantile(0.5) / before.quantile(0.5) - 1)

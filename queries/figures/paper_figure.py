@@ -1,4 +1,4 @@
-"""What one of the paper's figures is, whatever it is drawn from."""
+"""The definition of one of the paper's figures, for any source of data."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-# What a figure is made from: curves by the authors' names of columns, or rows.
+# The data of a figure: distributions by the authors' names of columns, or rows.
 Data = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number that a figure stands for, rounded to ``digits``; None where it is not known."""
+    """One number of a figure, rounded to ``digits``; None if it is not known."""
 
     what: str
     unit: str
@@ -25,7 +25,7 @@ class Number:
 
     @property
     def rounded(self) -> float | None:
-        """The value as it is shown, without a zero's sign."""
+        """The rounded value, without the sign of a negative zero."""
         return None if self.value is None else round(self.value, self.digits) + 0.0
 
 

@@ -1,4 +1,4 @@
-"""The paper's Figure 2 for a page: its requests as measured, and as they would come under ORIGIN coalescing."""
+"""The paper's Figure 2 for a page: its requests as measured, and as modelled under ORIGIN coalescing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAME = 34
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is said of the page beside its requests; load events in ms, None where not known."""
+    """The page's title and load events, in ms; None if not known."""
 
     title: str
     load: float | None
@@ -51,28 +51,28 @@ def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
     """
     path = out / "figure-2.csv"
     save_rows(rows, path)
-    shown = _chosen(rows, page.load)
+    shown_rows = _drawn_requests(rows, page.load)
     with context():
-        figure = Figure(figsize=(7.6, 1.5 + 0.155 * shown.height), layout="constrained")
+        figure = Figure(figsize=(7.6, 1.5 + 0.155 * shown_rows.height), layout="constrained")
         before, after = figure.subplots(1, 2, sharex=True, sharey=True)
-        _bars(before, shown, "")
-        _bars(after, shown, "_after")
+        _bars(before, shown_rows, "")
+        _bars(after, shown_rows, "_after")
         _event(before, page.load)
         _event(after, page.load_after, page.load)
         before.set_title(_heading("measured", page.load), loc="left")
         after.set_title(_heading("with ORIGIN (model)", page.load_after), loc="left")
-        before.set_yticks(range(shown.height), [_label(host) for host in shown["host"]], fontsize=6.5)
-        before.set_ylim(shown.height - 0.4, -0.6)
-        left_out = rows.height - shown.height
+        before.set_yticks(range(shown_rows.height), [_label(host) for host in shown_rows["host"]], fontsize=6.5)
+        before.set_ylim(shown_rows.height - 0.4, -0.6)
+        left_out = rows.height - shown_rows.height
         figure.suptitle(
-            _clean(page.title) + (f" ({shown.height} of {rows.height} requests)" if left_out else ""), fontsize=9
+            _clean(page.title) + (f" ({shown_rows.height} of {rows.height} requests)" if left_out else ""), fontsize=9
         )
         handles = [Patch(facecolor=colour, edgecolor="#555555", linewidth=0.4) for colour in _PHASES.values()]
         figure.legend(handles, list(_PHASES), loc="outside lower center", ncols=len(_PHASES), fontsize=7.5)
         return [path, *save(figure, out, "figure-2")]
 
 
-def _chosen(rows: pl.DataFrame, load: float | None) -> pl.DataFrame:
+def _drawn_requests(rows: pl.DataFrame, load: float | None) -> pl.DataFrame:
     """The requests that are drawn, in the order of their start."""
     took = pl.sum_horizontal(*_PHASES)
     ends_last = (pl.col("started") + took) == (pl.col("started") + took).max()
@@ -94,7 +94,7 @@ def _bars(axes: Axes, rows: pl.DataFrame, side: str) -> None:
 
 
 def _event(axes: Axes, load: float | None, measured: float | None = None) -> None:
-    """The load event, and for comparison where it was."""
+    """Draw the load event, and for comparison the measured one."""
     if load is not None:
         axes.axvline(load, color="#000000", linewidth=1.0)
     if measured is not None:
@@ -111,5 +111,5 @@ def _label(host: str | None) -> str:
 
 
 def _clean(text: str) -> str:
-    """A stranger's text, which matplotlib would otherwise read as mathematics."""
+    """A stranger's text with its dollar signs escaped, which matplotlib would read as mathematics."""
     return printable(text).replace("$", r"\$")

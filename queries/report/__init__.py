@@ -1,1 +1,1 @@
-"""The report: one HTML file that holds what it shows, for people who have no study and no network."""
+"""The report: one self-contained HTML file, for readers who have neither the study nor a network."""

@@ -1,4 +1,4 @@
-"""What could be changed so that connections are shared, by whom: of the rows of ``redundant_connections``."""
+"""Advice: the changes by which redundant connections would be shared, and who can make them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from originset.queries.report.shown_text import shown, whole
 
 _WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 
-#: Rows of ``redundant_connections`` with ``given``: the fix is advised. It is not where the site's plan has it that no
-#: browser would save a connection by it, or that the name is not to be added.
+#: Rows of ``redundant_connections``; ``given``: the fix is advised. It is not if by the site's plan no browser would
+#: save a connection by it, or the name should not be added (``in_vain``).
 ADVISED = """
 WITH planned AS (
     SELECT
@@ -46,11 +46,10 @@ GROUP BY fixable_by, fix ORDER BY connections DESC, fix
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One fix: who would make it, what it is, and how many connections and pages it is about.
+    """One fix: who can make it, what it is, and how many connections and pages it is for.
 
-    Connections are counted over all sites, each with its average page.
-    ``live``: it rests on what was asked for after a recording; ``more``: connections that something else keeps apart
-    too; ``unsure``: those of which the recording leaves that open.
+    Connections are counted over all sites, each with its average page. ``live``: it is based on live answers;
+    ``more``: connections that have another cause too; ``unsure``: connections that may have another cause.
     """
 
     who: str
@@ -64,8 +63,8 @@ class Advice:
 
 
 def advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
-    """The fixes of a study's pages by ``fixable_by``, the site's own first, those of most connections first."""
-    found: dict[str, list[Advice]] = {}
+    """The fixes by ``fixable_by``, the site's own first; of each those with most connections first."""
+    by_owner: dict[str, list[Advice]] = {}
     for by, fix, *facts in connection.execute(_ADVICE).fetchall():
-        found.setdefault(by, []).append(Advice(who(by) or by, shown(fix, 400), *map(whole, facts)))
-    return {by: found[by] for by in sorted(found, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}
+        by_owner.setdefault(by, []).append(Advice(who(by) or by, shown(fix, 400), *map(whole, facts)))
+    return {by: by_owner[by] for by in sorted(by_owner, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}

@@ -1,4 +1,4 @@
-"""Everything that a report says, taken from a study's database in one go: numbers, advice, tables, pages."""
+"""The contents of a report, read from a study's database: numbers, advice, tables, pages."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ FROM live_handshakes AS h
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What was asked for after the recordings: ``as_of`` which days (None: nothing was), and how much came.
+    """Live answers: ``as_of`` which days (None: there are none), and how many ``names`` and ``certificates``.
 
-    ``moved``: hosts of pages whose name led elsewhere than to the recorded address by then.
+    ``moved``: hosts whose recorded address was no longer among their DNS answers.
     """
 
     as_of: str | None
@@ -117,7 +117,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One visit: its counts, its connections with what is said of each, and (from ``timeline``) its requests."""
+    """One visit: its counts, its connections with a sentence on each, and the requests of its waterfall."""
 
     facts: dict[str, Any]
     connections: list[dict[str, Any]]
@@ -126,9 +126,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A report's contents; all texts of strangers are fit to be shown, but not yet escaped.
+    """A report's contents. Texts of strangers are safe to print (:func:`shown`), but not yet escaped for HTML.
 
-    ``backtest``: by the name of a ladder and the rung what is said of how well that browser is predicted.
+    ``backtest``: by the name of a ladder and the rung, how well that browser is predicted, as a sentence.
     """
 
     title: str
@@ -209,13 +209,10 @@ def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live
 
 
 def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, list[tuple[float, float, float]]]]:
-    """Of each vantage and browser quantiles of measured and best TLS connections: share, measured, ORIGIN.
-
-    None below five sites.
-    """
+    """For each vantage and browser with five sites or more the quantiles of TLS connections: share, measured, ideal."""
     rows = run(connection, named("connections_page_dist").sql).filter(pl.col("tls").is_not_null())
     shares = [step / 50 for step in range(51)]
-    found = []
+    distributions = []
     for group in groups(rows):
         of_one = rows_of_group(rows, group)
         if of_one.height >= 5:
@@ -223,8 +220,8 @@ def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, lis
                 (share, float(of_one["tls"].quantile(share) or 0), float(of_one["origin_dns_tls"].quantile(share) or 0))
                 for share in shares
             ]
-            found.append((shown(group_name(group)), points))
-    return found
+            distributions.append((shown(group_name(group)), points))
+    return distributions
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, by: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The page itself: contents into one HTML file without a reference to anything outside it."""
+"""The HTML of a report, without a reference to anything outside the file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.shown_text import between, counted, less_or_more
-from originset.queries.report.undecided_sharing import found_nothing, not_advised, not_counted
+from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
 
 
 def render(contents: Contents) -> str:
-    """The report as HTML. A strict content policy lets nothing run or load but the page's own script and style."""
+    """The report as HTML. Its content security policy allows only the page's own script and style."""
     style, script = _file("report.css"), _file("report.js")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -31,8 +31,8 @@ def render(contents: Contents) -> str:
     environment.filters.update(
         number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, counted=counted, less_or_more=less_or_more,
         between=between, back_test=page_sentence,
-        recorded=recorded, remaining=remaining, found_nothing=found_nothing, not_advised=not_advised,
-        not_counted=not_counted,
+        recorded=recorded, remaining=remaining, without_findings=without_findings, without_advice=without_advice,
+        without_counts=without_counts,
     )  # fmt: skip
     template = environment.from_string(_file("report.html.j2"))
     return template.render(
@@ -59,7 +59,7 @@ def request_rows(times: pl.DataFrame) -> list[list[Any]]:
 
 
 def _data(contents: Contents) -> str:
-    """What the script draws, as JSON that no HTML parser can take for markup."""
+    """The data that the script draws, as JSON in which no HTML parser sees markup."""
     pages = [_page_data(page) for page in contents.pages]
     text = json.dumps(pages, separators=(",", ":"), ensure_ascii=True)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -70,8 +70,8 @@ def _page_data(page: Page) -> dict[str, Any]:
     hosts: dict[str, int] = {}
     rows = []
     for host, connection, *times in page.requests:
-        known = hosts.setdefault(host or "?", len(hosts))
-        rows.append([known, numbers.get(connection), *(_short(one) for one in times)])
+        host_number = hosts.setdefault(host or "?", len(hosts))
+        rows.append([host_number, numbers.get(connection), *(_short(one) for one in times)])
     lanes = [
         [
             entry["number"],
@@ -88,7 +88,7 @@ def _page_data(page: Page) -> dict[str, Any]:
 
 
 def _short(value: float | None) -> float | int | None:
-    """Tenths of a millisecond are more than anybody sees, and zeros are bytes."""
+    """A number rounded to tenths, without a needless fraction: the page gets smaller."""
     if value is None:
         return None
     rounded = round(value, 1)

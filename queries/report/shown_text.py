@@ -1,18 +1,21 @@
-"""Strangers' texts made fit to be shown: hosts, addresses and titles hold whatever their owners like."""
+"""Texts for the report: strangers' texts made safe to print, numbers with nouns, lists."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Any
 
-_MOST = 120
+_LONGEST = 120
 
-# Marks that change the direction of what stands around them (Unicode Standard Annex 9).
+# Characters that change the direction of the text around them (Unicode Standard Annex 9).
 _BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
-def shown(text: str, most: int = _MOST) -> str:
-    """At most ``most`` characters, shortened in the middle; what is not printable or turns the line is replaced."""
+def shown(text: str, most: int = _LONGEST) -> str:
+    """A stranger's text in at most ``most`` characters, shortened in the middle; unsafe characters are replaced.
+
+    Unsafe are characters that are not printable, and those that change the direction of text.
+    """
     if len(text) > most:
         half = (most - 1) // 2
         text = f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
@@ -24,14 +27,14 @@ def _harmless(character: str) -> bool:
 
 
 def counted(number: float, noun: str, several: str | None = None) -> str:
-    """``1 visit``, ``2 visits``, ``1,000 visits``; ``several``: the plural where it is not the noun and an s."""
+    """``1 visit``, ``2 visits``, ``1,000 visits``; ``several``: the plural, if it is not the noun with an s."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
 
 
 def enumerated(texts: list[str], most: int) -> str:
     """``a, b and 3 more``: the first ``most`` of the texts."""
-    named = ", ".join(texts[:most])
-    return named if len(texts) <= most else f"{named} and {len(texts) - most:,} more"
+    first_texts = ", ".join(texts[:most])
+    return first_texts if len(texts) <= most else f"{first_texts} and {len(texts) - most:,} more"
 
 
 def less_or_more(saved_pct: float, digits: int = 0) -> str:
@@ -41,12 +44,12 @@ def less_or_more(saved_pct: float, digits: int = 0) -> str:
 
 
 def whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
-    """A number without a fraction as an integer: a mean has one only where visits or pages differ."""
+    """A number without a fraction as an integer, anything else as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def between(low_pct: float, high_pct: float) -> str:
-    """The bounds of what :func:`less_or_more` says: the smaller first, or ``5 more to 9 less``."""
+    """Two bounds for the number of :func:`less_or_more`: the smaller first, or ``5 more to 9 less``."""
     low, high = (f"{abs(bound):.0f}" for bound in (low_pct, high_pct))
     if low_pct < 0 < high_pct:
         return f"{low} more to {high} less"

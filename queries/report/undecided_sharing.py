@@ -1,4 +1,4 @@
-"""What a study's recordings leave open about sharing, what nobody can change, and what the counts do not hold."""
+"""Redundant connections without advice, and why; connections that the counts do not include."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from originset.queries.report.cause_sentences import ASKABLE
+from originset.queries.report.cause_sentences import OBTAINABLE_LIVE
 from originset.queries.report.report_advice import ADVISED
 from originset.queries.report.shown_text import counted, enumerated, shown, whole
 
@@ -54,7 +54,7 @@ WHERE NOT r.secure
     AND NOT coalesce(r.status = 307 AND r.connection_id IS NULL AND r.server_ip IS NULL, false)
 """  # noqa: S608 - from here
 
-# Of connections that have others beside them on their page.
+# Of the connections of pages with several connections.
 _UNSEEN = """
 SELECT count(*), count(*) FILTER (c.san_count IS NULL AND h.visit_id IS NULL), count(*) FILTER (n.server_ip IS NULL)
 FROM connections AS n
@@ -68,7 +68,7 @@ WHERE p.measured_tls > 1 AND (n.visit_id, n.connection_id) IN (
 )
 """
 
-# By RFC 9525: the name itself, or one label more than what follows the star.
+# RFC 9525: a name covers itself; a wildcard covers what has one label in place of the star.
 _UNCOVERED = """
 WITH presented AS (
     SELECT DISTINCT n.first_host AS host, n.certificate_id, regexp_replace(n.first_host, '\\.$', '') AS name
@@ -90,22 +90,23 @@ ORDER BY p.host
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Of ``redundant`` connections those without advice, and what is not among them.
+    """The ``redundant`` connections without advice, by reason, and connections that are not counted.
 
-    ``undecidable``: the recording lacks what decides (``lacking``, for how many); ``unknown``: no known rule was
-    broken; ``strangers``: under other registrable domains; ``sockets``: WebSockets over HTTP/1.1; ``in_vain``: the plan
-    of the site has it that nothing would be saved; ``unattributed``: the obstacle is known, not whose it is.
+    Redundant connections: ``undecidable``: the recording lacks what decides the cause (``lacking``: what, and for how
+    many); ``unknown``: no known rule forbade the reuse; ``other_owners``: the hosts have other registrable domains;
+    ``sockets``: WebSockets over HTTP/1.1; ``in_vain``: by the site's plan the fix saves nothing, or is not to be made;
+    ``unattributed``: the cause is known, but not who can remove it.
 
-    Of ``pages``, ``without_connections`` do not tell which request used which connection, and ``crowded`` have too many
-    to compare. ``phases``: by host, requests of the former that have a connect phase. ``unseen``: of how many
-    connections with others beside them the names of the certificate are not known, and the address. ``cleartext``:
-    requests without TLS, their connections and hosts. ``uncovered``: hosts, and the names of the certificate that they
-    presented, which does not cover them.
+    Pages: of ``pages``, ``without_connections`` have no connection ids, and ``oversized`` have too many hosts or
+    connections. ``phases``: hosts of pages without connection ids, and how many requests to them have a connect phase.
+    ``unseen``: of pages with several connections, how many connections there are, of how many the certificate's names
+    are not known, and of how many the address. ``cleartext``: requests without TLS, their connections and hosts.
+    ``uncovered``: hosts whose certificate does not cover them, and the names of that certificate.
     """
 
     undecidable: float
     unknown: float
-    strangers: float
+    other_owners: float
     sockets: float
     in_vain: float
     unattributed: float
@@ -113,7 +114,7 @@ class Undecided:
     lacking: list[tuple[str, float]]
     pages: int
     without_connections: int
-    crowded: int
+    oversized: int
     phases: list[tuple[str, int]]
     unseen: tuple[int, ...]
     cleartext: tuple[int, ...]
@@ -121,17 +122,17 @@ class Undecided:
 
 
 def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
-    """What a study's database leaves open."""
+    """Read all of this from a study's database."""
     phases = connection.execute(_PHASES).fetchall()
     uncovered = connection.execute(_UNCOVERED).fetchall()
-    undecidable, unknown, strangers, sockets, in_vain, unattributed, redundant = map(
-        whole, _one(connection, _REDUNDANT)
+    undecidable, unknown, other_owners, sockets, in_vain, unattributed, redundant = map(
+        whole, _single_row(connection, _REDUNDANT)
     )
-    pages, without_connections, crowded = _one(connection, _PAGES)
+    pages, without_connections, oversized = _single_row(connection, _PAGES)
     return Undecided(
         undecidable=undecidable,
         unknown=unknown,
-        strangers=strangers,
+        other_owners=other_owners,
         sockets=sockets,
         in_vain=in_vain,
         unattributed=unattributed,
@@ -139,117 +140,120 @@ def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
         lacking=[(what, whole(count)) for what, count in connection.execute(_LACKING).fetchall()],
         pages=pages,
         without_connections=without_connections,
-        crowded=crowded,
+        oversized=oversized,
         phases=[(shown(host or "?"), count) for host, count in phases],
-        unseen=_one(connection, _UNSEEN),
-        cleartext=_one(connection, _CLEARTEXT),
+        unseen=_single_row(connection, _UNSEEN),
+        cleartext=_single_row(connection, _CLEARTEXT),
         uncovered=[(shown(host), names and [shown(name) for name in names]) for host, names in uncovered],
     )
 
 
-def _one(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, ...]:
+def _single_row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, ...]:
     (row,) = connection.execute(sql).fetchall()
     return tuple(row)
 
 
-def found_nothing(found: Undecided) -> list[str]:
-    """Why nothing is said of connections that could have been shared, or that there are none, as far as is known."""
-    sentences = []
-    if found.without_connections:
-        told = "The recording does not tell"
-        if found.pages > 1:
-            told = f"The recordings of {found.without_connections:,} of {found.pages:,} pages do not tell"
+def without_findings(open_questions: Undecided) -> list[str]:
+    """Sentences on pages without redundant connections, and on pages for which that is not known."""
+    pages, sentences = open_questions.pages, []
+    if open_questions.without_connections:
+        recordings = "The recording does not show"
+        if pages > 1:
+            recordings = f"The recordings of {open_questions.without_connections:,} of {pages:,} pages do not show"
         sentences.append(
-            f"{told} which connection each request used, so that nothing can be said of "
-            f"connections that could have been shared. {_phases(found.phases, one_page=found.pages == 1)}"
+            f"{recordings} which connection each request used, so it is not known which connections could have been "
+            f"shared. {_phases(open_questions.phases, one_page=pages == 1)}"
         )
-    if found.crowded:
-        pages = "This page has" if found.pages == 1 else f"{counted(found.crowded, 'page')} have"
+    if open_questions.oversized:
+        pages_have = "This page has" if pages == 1 else f"{counted(open_questions.oversized, 'page')} have"
         sentences.append(
-            f"{pages} more hosts or connections than are compared, so that nothing can be said of connections that "
-            "could have been shared."
+            f"{pages_have} more than 1,000 hosts or connections, so these were not compared: it is not known which "
+            "connections could have been shared."
         )
-    if not sentences and not found.redundant:
-        sentences.append(f"No connection was found that an earlier one could have served.{_as_far(found.unseen)}")
+    if not sentences and not open_questions.redundant:
+        sentences.append(f"No earlier connection could have served another.{_limits(open_questions.unseen)}")
     return sentences
 
 
-def not_advised(found: Undecided, *, asked_live: bool) -> list[str]:
-    """Of redundant connections that no advice is given about, why; ``asked_live``: enrich has asked for what it can."""
+def without_advice(open_questions: Undecided, *, asked_live: bool) -> list[str]:
+    """Why there is no advice on some redundant connections; ``asked_live``: study enrich --live has run."""
     sentences = []
-    if found.undecidable:
-        lacking = ", ".join(f"{what} ({count:,})" for what, count in found.lacking)
+    if open_questions.undecidable:
+        needs = ", ".join(f"{what} ({count:,})" for what, count in open_questions.lacking)
         offer = ""
-        if not asked_live and not ASKABLE.isdisjoint(what for what, _ in found.lacking):
+        if not asked_live and not OBTAINABLE_LIVE.isdisjoint(what for what, _ in open_questions.lacking):
             offer = (
-                " DNS answers and certificates can be asked for: explain --live, or study enrich --live for a study."
+                " DNS answers and certificates can be obtained from live servers: explain --live, or study enrich "
+                "--live for a study."
             )
-        of = counted(found.undecidable, "connection")
-        sentences.append(f"{of}: the recording does not say why, or what comes first; it lacks {lacking}.{offer}")
-    if found.strangers:
+        of = counted(open_questions.undecidable, "connection")
+        sentences.append(f"{of}: the recording does not show the cause, or the first cause; it lacks {needs}.{offer}")
+    if open_questions.other_owners:
         sentences.append(
-            f"{counted(found.strangers, 'connection')}: on one network with an earlier one, under other registrable "
-            "domains; the recording does not say whether one owner has both."
+            f"{counted(open_questions.other_owners, 'connection')}: on the same network as an earlier one, but under "
+            "other registrable domains; the recording does not show whether one owner has both."
         )
-    if found.in_vain:
+    if open_questions.in_vain:
         sentences.append(
-            f"{counted(found.in_vain, 'connection')}: the page's server could name the host in its certificate and its "
-            "ORIGIN frame, but by the site's plan no browser would save a connection, or the name is not to be added."
+            f"{counted(open_questions.in_vain, 'connection')}: the page's server could name the host in its "
+            "certificate and its ORIGIN frame, but by the site's plan no browser would save a connection, or the name "
+            "should not be added."
         )
-    if found.sockets:
-        sentences.append(f"{counted(found.sockets, 'connection')}: a WebSocket over HTTP/1.1 keeps its own.")
-    if found.unattributed:
+    if open_questions.sockets:
+        of = counted(open_questions.sockets, "connection")
+        sentences.append(f"{of}: a WebSocket over HTTP/1.1 needs a connection of its own.")
+    if open_questions.unattributed:
         sentences.append(
-            f"{counted(found.unattributed, 'connection')}: browsers kept them apart for credentials or cookies; the "
-            "recording does not say which of the two."
+            f"{counted(open_questions.unattributed, 'connection')}: browsers kept them apart because of credentials or "
+            "because of cookies; the recording does not show which."
         )
-    if found.unknown:
-        sentences.append(f"{counted(found.unknown, 'connection')}: no rule that is known here forbade sharing.")
+    if open_questions.unknown:
+        sentences.append(f"{counted(open_questions.unknown, 'connection')}: no known rule forbade sharing.")
     return sentences
 
 
-def not_counted(found: Undecided) -> list[str]:
-    """Connections that the counts leave out, and hosts whose certificate is not theirs."""
+def without_counts(open_questions: Undecided) -> list[str]:
+    """Sentences on connections that the counts do not include, and on hosts with a certificate that is not theirs."""
     sentences = []
-    requests, connections, hosts = found.cleartext
+    requests, connections, hosts = open_questions.cleartext
     if requests:
         what = counted(connections, "connection") if connections else counted(requests, "request")
         sentences.append(
-            f"{what} to {counted(hosts, 'host')} carried cleartext HTTP: without TLS no certificate says what else a "
-            "connection could serve, so that no count here includes them."
+            f"{what} to {counted(hosts, 'host')} carried cleartext HTTP. Without TLS no certificate shows which other "
+            "hosts a connection could serve, so no count includes them."
         )
-    if found.uncovered:
-        hosts_of = enumerated([f"{host} ({_names(names)})" for host, names in found.uncovered], 3)
+    if open_questions.uncovered:
+        hosts_of = enumerated([f"{host} ({_names(names)})" for host, names in open_questions.uncovered], 3)
         sentences.append(
-            f"Presented a certificate that does not cover the host: {hosts_of}. A browser refuses that unless it is "
-            "told not to, and shares no such connection; whoever serves the host has to present one that covers it."
+            f"Presented a certificate that does not cover the host: {hosts_of}. Browsers refuse such a certificate "
+            "unless they are told not to, and do not share the connection. The host needs a certificate that covers it."
         )
     return sentences
 
 
 def _names(names: list[str] | None) -> str:
-    return f"it names {enumerated(names, 2)}" if names else "it names nothing"
+    return f"it names {enumerated(names, 2)}" if names else "it has no names"
 
 
 def _phases(phases: list[tuple[str, int]], *, one_page: bool) -> str:
     if not phases:
-        return "Nor does any request have a connect phase."
+        return "No request has a connect phase."
     total = sum(count for _, count in phases)
     most: dict[str, int] = {}
     for host, count in phases:
         most[host] = max(count, most.get(host, 0))
     several = [f"{host} ({'' if one_page else 'up to '}{count})" for host, count in most.items() if count > 1]
     on = "" if one_page else " on any page"
-    repeated = f"of these more than one{on}: {enumerated(several, 5)}" if several else f"no host has more than one{on}"
+    repeated = f"more than one{on}: {enumerated(several, 5)}" if several else f"no host has more than one{on}"
     opened = f"{counted(total, 'request')} opened a connection, to {counted(len(most), 'host')}"
     return f"By their connect phases, {opened}; {repeated}."
 
 
-def _as_far(unseen: tuple[int, ...]) -> str:
+def _limits(unseen: tuple[int, ...]) -> str:
     connections, names, addresses = unseen
-    lacking = [
+    missing = [
         f"{what} of {count:,}" for what, count in (("certificate names", names), ("addresses", addresses)) if count
     ]
-    if not lacking:
+    if not missing:
         return ""
-    return f" That is as far as the recording tells: it lacks {' and '.join(lacking)} of {connections:,} connections."
+    return f" The recording cannot show more: it lacks {' and '.join(missing)} of {connections:,} connections."

@@ -26,9 +26,9 @@ def said(run, *arguments: str | Path) -> str:
 @pytest.mark.parametrize("name", ["firefox/daily-cold.har", "playwright/daily-cold.har"])
 def test_without_connections_nothing_is_said_of_them(run, name: str) -> None:
     text = said(run, HARS / name)
-    assert "does not tell which connection each request used" in text
-    assert "TLS connections: no totals, as the page was without connection ids." in text
-    assert "No connection was found" not in text
+    assert "does not show which connection each request used" in text
+    assert "TLS connections: not counted, because the page was without connection ids." in text
+    assert "No earlier connection could have served" not in text
 
 
 def test_devtools(run) -> None:
@@ -39,7 +39,7 @@ def test_devtools(run) -> None:
     assert f"What the site's owner can change: - ({len(used) - 1}) serve wiki.test over HTTP/2" in text
     text = said(run, HARS / "chrome-devtools" / "gazette-origin-frame.har")
     assert "lacks DNS answers (1), certificate names (1), credentials (1)" in text
-    assert "can be asked for: explain --live" in text
+    assert "can be obtained from live servers: explain --live" in text
 
 
 def test_the_prediction_is_tested_on_the_page_itself(run) -> None:
@@ -56,7 +56,7 @@ def test_the_prediction_is_tested_on_the_page_itself(run) -> None:
 def test_a_whole_page_of_the_web(run, shared: Path) -> None:
     path = shared / "data/hars/real/CDP__lighthouse__fixtures_artifacts_cnn_devtoolslog.san.har"
     text = said(run, path)
-    assert "TLS connections: no totals, as the page was recorded in part." in text
+    assert "TLS connections: not counted, because the page was recorded in part." in text
     connections: dict[str, set[str]] = defaultdict(set)
     protocols: dict[str, set[str]] = defaultdict(set)
     for entry in json.loads(path.read_text())["log"]["entries"]:
@@ -75,7 +75,7 @@ def test_a_whole_page_of_the_web(run, shared: Path) -> None:
 def test_webpagetest(run, shared: Path) -> None:
     text = said(run, shared / "data/hars/real/sitespeedio__compare__test__har__en.wikipedia.org-webpagetest-chrome.har")
     assert "recorded by webpagetest" in text
-    assert "no totals, as the page was with a connection to an unknown address" in text
+    assert "not counted, because the page was with a connection to an unknown address" in text
 
 
 @pytest.mark.promise("terminals-obey-nobody")
@@ -90,14 +90,14 @@ def test_strangers_texts_stay_texts(run, tmp_path: Path) -> None:
 
 def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -> None:
     urls = [(f"https://h{number}.site.test/", HOME, str(number)) for number in range(1, 1002)]
-    assert "more hosts or connections" not in said(run, write_har(tmp_path / "few.har", urls[:4]))
+    assert "more than 1,000 hosts" not in said(run, write_har(tmp_path / "few.har", urls[:4]))
     har = write_har(tmp_path / "page.har", urls)
     text = said(run, har, "--out", tmp_path / "page.html")
-    assert "TLS connections: no totals, as the page was with more than 1,000 hosts or connections." in text
-    assert "This page has more hosts or connections than are compared" in text
+    assert "TLS connections: not counted, because the page was with more than 1,000 hosts or connections." in text
+    assert "This page has more than 1,000 hosts or connections, so these were not compared" in text
     page = (tmp_path / "page.html").read_text()
-    assert "This page has more hosts or connections than are compared" in page
-    assert "No connection was found" not in text + page
+    assert "This page has more than 1,000 hosts or connections, so these were not compared" in page
+    assert "No earlier connection could have served" not in text + page
     (tmp_path / "budget.toml").write_text("[budget]\nconnections = 2000\nredundant_connections = 9\n")
     judged = run("check", "budget", tmp_path / "budget.toml", har, "--format", "csv")
     assert [row.split(",")[5] for row in judged.stdout.splitlines()[1:]] == ["1001", ""]
@@ -136,19 +136,19 @@ def test_a_file_without_connections_or_addresses_has_its_connect_phases(run, tmp
             entry["timings"] |= {"connect": -1, "ssl": -1}
 
     text = said(run, entries_changed(write_har(tmp_path / "page.har", urls), change, "Playwright"))
-    assert "does not tell which connection each request used" in text
-    assert "By their connect phases, 4 requests opened a connection, to 3 hosts; of these more than one: " in text
+    assert "does not show which connection each request used" in text
+    assert "By their connect phases, 4 requests opened a connection, to 3 hosts; more than one: " in text
     assert "more than one: a.site.test (2)." in text
-    assert "No connection was found" not in text
+    assert "No earlier connection could have served" not in text
 
 
 def test_what_certificates_would_show_is_not_denied(run, tmp_path: Path) -> None:
     """Two networks; whether one's certificate covers the other's host, only one of the two files tells."""
     har = write_har(tmp_path / "page.har", [("https://www.a.test/", HOME, "1"), ("https://b.test/", "8.8.8.8", "2")])
-    lacking = "That is as far as the recording tells: it lacks certificate names of 2 of 2 connections."
-    assert f"No connection was found that an earlier one could have served. {lacking}" in said(run, har)
+    lacking = "The recording cannot show more: it lacks certificate names of 2 of 2 connections."
+    assert f"No earlier connection could have served another. {lacking}" in said(run, har)
     text = said(run, entries_changed(har, names_of(c1=["www.a.test"], c2=["b.test"])))
-    assert text.endswith("No connection was found that an earlier one could have served.")
+    assert text.endswith("No earlier connection could have served another.")
 
 
 def test_a_certificate_that_does_not_cover_its_host_is_named(run, tmp_path: Path) -> None:
@@ -164,7 +164,10 @@ def test_two_strangers_asked_for_at_once_are_neither_told_to_serve_each_other(ru
     """They are on one network, and the file has neither certificates nor DNS answers."""
     urls = [("https://www.a.test/", HOME, "1"), ("https://pixel.b.test/", "172.217.15.115", "2")]
     text = said(run, write_har(tmp_path / "page.har", [*urls, ("https://ads.c.test/", "172.217.7.226", "3")]))
-    assert "1 connection: the recording does not say why, or what comes first; it lacks DNS answers (1), certif" in text
+    assert (
+        "1 connection: the recording does not show the cause, or the first cause; it lacks DNS answers (1), certif"
+        in text
+    )
     assert "ask pixel.b.test" not in text
     assert "the browser's makers" not in text
 
@@ -173,8 +176,11 @@ def test_strangers_on_one_network_may_have_one_owner(run, tmp_path: Path) -> Non
     urls = [("https://fonts.a.test/", "172.217.15.115", "1"), ("https://ads.c.test/", "172.217.7.226", "2")]
     har = write_har(tmp_path / "page.har", urls)
     text = said(run, entries_changed(har, names_of(c1=["fonts.a.test"], c2=["ads.c.test"])))
-    assert "1 connection: on one network with an earlier one, under other registrable domains; the recording" in text
-    assert "does not say whether one owner has both" in text
+    assert (
+        "1 connection: on the same network as an earlier one, but under other registrable domains; the recording"
+        in text
+    )
+    assert "does not show whether one owner has both" in text
 
 
 def test_cleartext_connections_are_counted_apart(run, tmp_path: Path) -> None:

@@ -114,8 +114,8 @@ def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_stu
         "truncated": "in a file that was cut off",
         "partial": "recorded in part",
         "proxied": "recorded through a proxy",
-        "warm_start": "recorded with connections open from before",
-        "preserved_log": "recorded with connections open from before",
+        "warm_start": "recorded with connections that were open before the page",
+        "preserved_log": "recorded with connections that were open before the page",
         "cached_hosts": "with hosts answered from the cache alone",
     }
     for word, reason in reasons.items():
@@ -177,7 +177,7 @@ def test_where_no_page_counts_it_says_why(build_study, one_place) -> None:
     assert all(": none of 4 pages; left out: 4 recorded in part" in one for one in rests_on(rows))
     one = visits[:1]
     with open_database(build_study({**one_place, "visits": one}, Parameters())) as connection:
-        assert "TLS connections: no totals, as the page was recorded in part" in rests_on(ladder(connection))
+        assert "TLS connections: not counted, because the page was recorded in part" in rests_on(ladder(connection))
 
 
 def test_what_is_no_range_is_one_rung(build_study, one_place) -> None:

@@ -17,7 +17,7 @@ MAX_VALUES = 32_000_000
 LARGE = 64 << 20
 """Bytes of a text below which it cannot hold too many values."""
 
-# Where all of them are decoded, as to find a mistake in a text: up to 250 bytes each.
+# If all of them are decoded, such as to find an error in a text: up to 250 bytes each.
 _MAX_VALUES_LENIENTLY = 8_000_000
 
 
@@ -39,7 +39,7 @@ def count_part() -> None:
 
 @contextmanager
 def bounded_parts() -> Iterator[None]:
-    """Count from here on. The parser tells a struct nothing of the text that it is in, so the count is the module's."""
+    """Count the parts of the text that is decoded within. A struct does not know its text, so the count is global."""
     global _parts  # noqa: PLW0603
     _parts = _limited()
     try:
@@ -54,12 +54,12 @@ def _limited() -> Iterator[None]:
 
 
 def too_many_parts(source: str) -> InputError:
-    """What a file is refused with."""
+    """The error for a file with too many parts."""
     return InputError(source, "too-large", f"more than {MAX_PARTS:,} entries and pages")
 
 
 def require_values(text: bytes, source: str, most: int = _MAX_VALUES_LENIENTLY) -> None:
-    """Bound what decoding a text can make us allocate.
+    """Limit the memory that decoding a text can take.
 
     Raises:
         InputError: it has more than ``most`` values.

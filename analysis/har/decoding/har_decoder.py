@@ -26,9 +26,9 @@ _S = TypeVar("_S", bound=msgspec.Struct)
 
 
 def _decoder_without(*absent: str) -> msgspec.json.Decoder[Har]:
-    """A decoder whose entries have None for these fields, and do not look for them.
+    """A decoder that skips these fields of entries and leaves them None.
 
-    Every field that is not read is compared with the names of all that are.
+    Each field of a text is compared with the names of all fields that are read, so fewer fields decode faster.
     """
     fields: list[Any] = [
         (field.name, field.type, _same_default(field))
@@ -48,7 +48,7 @@ def _same_default(field: msgspec.structs.FieldInfo) -> object:
 
 
 _decoder = msgspec.json.Decoder(Har)
-# The beginning of HARs whose recorders leave out many fields; the decoders below do not look for those.
+# The beginnings of HARs whose recorders leave out many fields, which the decoders below skip.
 _CREATOR_PREFIX = re.compile(
     rb'\s*\{\s*"log"\s*:\s*\{\s*(?:"version"\s*:\s*"[0-9.]*"\s*,\s*)?"creator"\s*:\s*\{\s*"name"\s*:\s*'
     rb'"(?:(WebPagetest)|WebInspector|Chrome HAR Capturer|chrome-har|[bB]rowsertime|Firefox|[sS]plash)[^"\\]*"'
@@ -92,7 +92,7 @@ def decode(text: bytes, source: str) -> Log:
     except TooManyPartsError:
         raise too_many_parts(source) from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        # Either malformed JSON, or a value of an unexpected type: the lenient decoder tells them apart.
+        # Either malformed JSON, or a value of an unexpected type: the lenient decoder distinguishes them.
         return _decode_leniently(text, source)
 
 
@@ -129,13 +129,13 @@ def _decode_leniently(text: bytes, source: str) -> Log:
         pages=[_lenient_struct(page, Page) for page in pages] if isinstance(pages, list) else None,
         creator=_program(log.get("creator")),
         browser=_program(log.get("browser")),
-        # Unlike msgspec it writes what is not finite as such, so that the extension's own reader refuses it.
+        # Unlike msgspec it writes NaN and infinity as they are, so that the extension's own reader refuses them.
         extension=None if extension is None else msgspec.Raw(json.dumps(extension).encode()),
     )
 
 
 def _integer(digits: str) -> int:
-    """Python refuses a number of thousands of digits, and the file with it; its first hundred fit no field either."""
+    """An integer from its first hundred digits, which fit no field: Python refuses to read thousands of digits."""
     return int(digits[:_MAX_DIGITS])
 
 
@@ -176,22 +176,22 @@ def _entry(value: object) -> Entry:
 
 
 def _lenient_struct(value: object, kind: type[_S]) -> _S:
-    """A struct of the fields that can be read as their types, at any depth; the others keep their defaults."""
+    """A struct of the fields with values of the right types, at any depth; the others keep their defaults."""
     if not isinstance(value, dict):
         return kind()
-    known: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, struct in _fields(kind):
-        given = value.get(field.encode_name)
-        if given is None:
+        raw = value.get(field.encode_name)
+        if raw is None:
             continue
         try:
-            known[field.name] = msgspec.convert(given, field.type, strict=False)
+            values[field.name] = msgspec.convert(raw, field.type, strict=False)
         except (msgspec.ValidationError, RecursionError):
-            if struct is None or not isinstance(given, dict):
+            if struct is None or not isinstance(raw, dict):
                 continue
             with suppress(RecursionError):
-                known[field.name] = _lenient_struct(given, struct)
-    return kind(**known)
+                values[field.name] = _lenient_struct(raw, struct)
+    return kind(**values)
 
 
 @cache

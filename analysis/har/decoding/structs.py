@@ -14,11 +14,11 @@ from originset.analysis.har.decoding.numbers import Milliseconds, Number, Place,
 
 
 class HarStruct(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
-    """The base of all structs. None is part of a reference cycle, so the garbage collector does not track them."""
+    """The base of all structs, which are never part of a reference cycle: the garbage collector does not track them."""
 
 
 class CountedStruct(HarStruct):
-    """An object of which a file may hold any number. Decoding counts each, and stops before there are too many."""
+    """An object that a file can have any number of. Decoding counts them, and stops if there are too many."""
 
     def __post_init__(self) -> None:
         count_part()
@@ -29,7 +29,7 @@ class Frame(HarStruct):
 
 
 class Frames(HarStruct, array_like=True):
-    """The innermost of dozens of frames. The first nearly always has a URL; the parser skips the rest quickly."""
+    """The innermost four frames. The first nearly always has a URL; the parser skips the rest quickly."""
 
     first: Frame | None = None
     second: Frame | None = None
@@ -43,7 +43,7 @@ class Stack(HarStruct):
 
 
 class Initiator(HarStruct):
-    """CDP's Network.Initiator, which DevTools and chrome-har-capturer write as it is."""
+    """CDP's Network.Initiator, as DevTools and chrome-har-capturer write it."""
 
     url: str | None = None
     stack: Stack | None = None
@@ -85,7 +85,7 @@ class Response(HarStruct):
 
 
 class Timings(HarStruct):
-    """Milliseconds; -1 means that there was no such phase."""
+    """The phases of an entry in milliseconds; -1 for a phase that it does not have."""
 
     blocked: Milliseconds | None = None
     dns: Milliseconds | None = None
@@ -118,7 +118,7 @@ class DnsTransaction(HarStruct):
 
 
 class DnsInfo(HarStruct):
-    """What WebPageTest found in Chrome's NetLog on the lookup of an entry's host."""
+    """The lookup of an entry's host, which WebPageTest takes from Chrome's NetLog."""
 
     transactions: list[DnsTransaction] | None = msgspec.field(name="transactions_needed", default=None)
     results: DnsResults | None = None
@@ -158,7 +158,7 @@ class Entry(CountedStruct):
     tls_version: str | None = msgspec.field(name="_tls_version", default=None)
     tls_resumed: str | bool | None = msgspec.field(name="_tls_resumed", default=None)
     dns_info: DnsInfo | None = msgspec.field(name="_dns_info", default=None)
-    # From the page's start; 0 or -1 where there was none. Texts before 2020.
+    # From the page's start; 0 or -1 if there was none. Texts before 2020.
     load_start: Milliseconds | str | None = msgspec.field(name="_load_start", default=None)
     connect_start: Milliseconds | str | None = msgspec.field(name="_connect_start", default=None)
     connect_end: Milliseconds | str | None = msgspec.field(name="_connect_end", default=None)

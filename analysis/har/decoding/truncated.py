@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-# Strings are matched whole, so that brackets in them count for nothing; one that never ends is matched to the end.
-# Possessive, so that a long one takes no memory for ways back.
+# Strings are matched whole, so that brackets in them are ignored; an unterminated one is matched to the end.
+# Possessive, so that a long one takes no memory for backtracking.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)?|[{}\[\],:]', re.DOTALL)
 _CLOSED_BY = {ord("{"): b"}", ord("["): b"]"}
 _WITHIN = [ord("{"), ord("{"), ord("[")]
 
 
 def whole_entries(text: bytes) -> tuple[bytes, int] | None:
-    """A complete JSON text of the entries that are whole, and the byte from which on the rest is lost.
+    """A complete JSON text of the whole entries of a truncated file, and the byte offset where the rest is lost.
 
-    None where not one entry is whole: then nothing of the file can be used. Only ``log.entries`` is looked for.
+    None if no entry is whole, so that nothing of the file can be used. Only ``log.entries`` is searched.
     """
     open_brackets: list[int] = []
     keys: list[bytes] = []  # the last key at each depth
@@ -37,5 +37,5 @@ def whole_entries(text: bytes) -> tuple[bytes, int] | None:
             keys[-1] = last
         if len(open_brackets) > 1000:
             return None
-    # The cut may lie behind the entries: whatever else was whole before it would need the rest to be read.
+    # The file can be cut off after the entries: other whole parts before the cut cannot be read without the rest.
     return None if end is None else (text[:end] + b"]}}", end)

@@ -1,6 +1,7 @@
--- The 95 % interval, as [low, high], of a median, whatever the distribution: of n sorted numbers those of the ranks
--- n / 2 - 1.96 * sqrt(n) / 2, rounded, and as far from the other end. It holds in at least 95 % of samples of independent
--- numbers. NULL for fewer than six numbers: no two of them hold so often. NULL is not counted.
+-- The 95 % confidence interval of a median, as [low, high], for any distribution: of n sorted numbers the one with the rank
+-- n / 2 - 1.96 * sqrt(n) / 2, rounded, and the one as far from the other end. It contains the median in at least 95 % of
+-- samples of independent numbers. NULL for fewer than six numbers, because no interval between two of them does. NULLs are
+-- ignored.
 -- numbers: list, in any order
 CREATE MACRO median_interval(numbers) AS [
   [its_rank.sorted[its_rank.low], its_rank.sorted[len(its_rank.sorted) + 1 - its_rank.low]]

@@ -1,9 +1,9 @@
--- The 95 % interval, as [low, high], of the percentage saved: 100 * (sum(measured) - sum(remaining)) / sum(measured). It is
--- the linearised interval of a ratio whose clusters are sites (Cochran, Sampling Techniques, 3rd edition, 6.3 and 6.4), as
--- pages of one site are much alike. No more than 100 % is saved. NULL for fewer than two sites, as nothing is known of how
--- sites differ then, and where nothing was measured.
--- measured: list of one total a site
--- remaining: list of what remains of each, in the same order
+-- The 95 % confidence interval, as [low, high], of the percentage saved: 100 * (sum(measured) - sum(remaining)) /
+-- sum(measured). It is the linearised interval of a ratio whose clusters are sites (Cochran, Sampling Techniques, 3rd
+-- edition, 6.3 and 6.4), because pages of one site are similar. Its upper end is at most 100 %. NULL for fewer than two
+-- sites, which do not show how sites differ, and if the sum of measured is 0.
+-- measured: list of one total for each site
+-- remaining: list of what remains of each total, in the same order
 CREATE MACRO saved_pct_interval(measured, remaining) AS CASE WHEN len(measured) >= 2 AND list_sum(measured) > 0 THEN [
   [100 * (1 - its_ratio.ratio) - 196 * its_ratio.error, least(100 * (1 - its_ratio.ratio) + 196 * its_ratio.error, 100)]
   FOR its_ratio IN [

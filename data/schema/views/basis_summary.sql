@@ -1,13 +1,13 @@
--- On how many sites, pages and visits the answer to each question rests, and which pages were left out and why. A page counts
--- if one of its visits does.
+-- How many sites, pages and visits count for each question, how many pages were left out, and why. A page counts if one of its
+-- visits counts.
 -- question: connections, browsers, causes, lookups, servers, load_times or certificates
 -- vantage: the vantage
 -- browser: the browser
 -- sites: sites with a page that counts
 -- pages: pages that count
 -- visits: visits that count
--- left_out: pages of which no visit counts
--- left_out_why: how many of these for which reason; NULL for none
+-- left_out: pages without a visit that counts
+-- left_out_why: the number of these pages for each reason; NULL if there are none
 WITH
 of_pages AS (
   SELECT

@@ -1,6 +1,7 @@
--- For each question (page_basis) the selected visits that count for it, with their weights. Vantages and browsers stand by
--- themselves. The visits of one page share the weight of the page, the pages of one site share that of the site, which is 1. So
--- sum(weight * n) over a site is the mean of its pages, and over a study the sum over sites, each with its average page.
+-- For each question (page_basis) the selected visits that count for it, with their weights. Vantages and browsers are not
+-- pooled. A site has weight 1, which its pages share equally, and the visits of a page share the weight of the page. So
+-- sum(weight * n) over a site is the mean of its pages, and over a study it is the sum over sites, each with its average
+-- page.
 -- scope: over the study
 -- kept as: view
 -- question: connections, browsers, causes, lookups, servers, load_times or certificates

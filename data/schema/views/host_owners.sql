@@ -1,5 +1,4 @@
--- Whom each host belongs to, as far as names tell: its registrable domain, or the host itself where it has none, as an IP
--- address.
+-- The owner of each host, by its name: its registrable domain, or the host itself if it has none, such as an IP address.
 -- host: the host
--- owner_domain: the domain that stands for its owner
+-- owner_domain: the domain that identifies the owner
 SELECT host, coalesce(registrable_domain, host) AS owner_domain FROM hosts

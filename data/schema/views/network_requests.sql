@@ -1,12 +1,12 @@
--- The requests that reached the network: those that a server answered or that got a connection. Answers from a cache or a
--- service worker, data: URLs, and requests without connection and response are not among them.
+-- The requests that reached the network: those that a server answered, or that have a connection. Answers from a cache or a
+-- service worker, data: URLs, and requests with neither connection nor response are left out.
 -- paper: section 3.1
 -- scope: by page
 -- kept as: view
 -- visit_id: the visit
 -- request_id: the request; the other columns are those of the table requests
 -- secure: over https or wss
--- connection_known: the recorder gave the connection's id, which was not inferred
+-- connection_known: the recorder gave the connection's id; it is not inferred
 SELECT
   *,
   scheme IN ('https', 'wss') AS secure,

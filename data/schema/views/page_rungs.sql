@@ -1,13 +1,13 @@
--- What each visit needs at each rung of the ladder: TLS connections and DNS lookups as measured, without what is needed
--- twice, by the browsers' rules with servers as they are (Chromium's with third-party cookies as recorded, and blocked), and at
--- best. All rungs for TLS count the same requests: https and wss
--- requests with a known connection. All rungs for DNS count the same hosts: those of the page's requests that were looked up.
--- question: connections or lookups: the visits that count for it (page_basis) are those of which all rungs are known
--- step: the order of rungs
--- rung: the step in words
--- aside: true for a rung that is no step between its neighbours, but shown for comparison
+-- The TLS connections and DNS lookups of each visit at each rung of the ladder: measured, without duplicates, by the browsers'
+-- rules with servers as they are (Chromium also with third-party cookies blocked), and under each ideal. All rungs of the
+-- connections are of the same requests: https and wss requests with a known connection. All rungs of the lookups are of the
+-- same hosts, which are those of the page's requests that were looked up.
+-- question: connections or lookups; visits that count for it (page_basis) have all rungs
+-- step: the order of the rungs
+-- rung: the rung's name
+-- aside: the rung is for comparison only: it is not a step between its neighbours
 -- visit_id: the visit
--- n: how many; NULL where not known, as for the browsers' rungs if the models ran without the browsers' rules
+-- n: how many connections or lookups; NULL where not known, such as a browser's if the models ran without the browsers' rules
 WITH
 colocation AS (
   SELECT coalesce(

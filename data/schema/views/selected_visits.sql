@@ -1,13 +1,13 @@
--- The visits that a question is asked of: those that the connection's variable selected_visits lists, else landing pages.
--- SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...) selects others; NULL is as if it were not
--- set. Whether a selected visit counts is another matter.
+-- The visits that queries are about: those in the connection's variable selected_visits, or all visits of landing pages if
+-- it is NULL or not set. SET VARIABLE selected_visits = ARRAY(SELECT visit_id FROM visits WHERE ...) selects others. Which
+-- selected visits count for a question is in counted_visits.
 -- scope: over the study
 -- kept as: view
 -- visit_id: the visit
 -- vantage: the name of the place the crawl ran from
 -- browser: chromium, firefox, safari, ...
--- site: the site list's entry, or the host of the page's document; the visit where neither is known
--- page: the URL that was asked for, else the document's; the visit where neither is known
+-- site: the site list's entry, or the host of the page's document; the visit_id if neither is known
+-- page: the requested URL, or the document's; the visit_id if neither is known
 -- page_kind: landing or internal
 -- rank: the site's rank in its list
 SELECT

@@ -1,16 +1,16 @@
--- What each site's average page needs at each rung of the ladder (page_rungs): the mean over its pages, each the mean over its
--- visits that count. Vantages and browsers stand by themselves.
+-- The connections and lookups of each site's average page at each rung of the ladder (page_rungs): the mean over its pages of
+-- the mean over their visits that count. Vantages and browsers are not pooled.
 -- question: connections or lookups
 -- vantage: the vantage
 -- browser: the browser
--- step: the order of rungs
--- rung: the step in words
--- aside: true for a rung that is no step between its neighbours, but shown for comparison
+-- step: the order of the rungs
+-- rung: the rung's name
+-- aside: the rung is for comparison only: it is not a step between its neighbours
 -- site: the site
 -- rank: its rank
 -- pages: its pages that count
--- n: how many; NULL where it is not known of one of the visits
--- measured: how many were measured
+-- n: how many connections or lookups; NULL if that is not known for one of the visits
+-- measured: n of the measured rung
 WITH
 sites AS (
   SELECT

@@ -36,7 +36,7 @@ from originset.data.studies.study_sweep import MODELS_BUILDING
 from originset.models.parameters import Parameters
 from originset.models.runner.batches import inputs_of
 from originset.models.runner.definitions import modelled_tables
-from originset.models.runner.runner import Run, one_after_another, run_models, shards_read
+from originset.models.runner.runner import Run, run_models, run_sequentially, shards_read
 
 PAGES = 300
 _LAST = "saved_connections"  # of what a batch writes, in its order
@@ -62,7 +62,7 @@ def _rows(run: Run) -> dict[str, pl.DataFrame]:
 @pytest.fixture(scope="module")
 def expected(generated: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
     run = _run(generated, tmp_path_factory.mktemp("one") / "models")
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     return _rows(run)
 
 
@@ -298,7 +298,7 @@ def test_a_batch_is_sent_with_its_own_files_alone(generated: Study, tmp_path: Pa
 
     def run_batches(calls: Sequence[tuple[Run, int, int]]) -> None:
         sent.extend(calls)
-        one_after_another(calls)
+        run_sequentially(calls)
 
     run_models(_run(generated, tmp_path / "models"), run_batches)
     shards = {path.relative_to(generated.root) for path in (generated.tables / "requests").iterdir()}

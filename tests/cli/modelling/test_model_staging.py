@@ -22,11 +22,11 @@ from originset.models.runner.batches import inputs_of
 from originset.models.runner.definitions import modelled_tables
 from originset.models.runner.runner import (
     Run,
-    one_after_another,
     results_read,
     results_written,
     run_batch,
     run_models,
+    run_sequentially,
     shards_read,
 )
 
@@ -45,7 +45,7 @@ def run(tmp_path: Path) -> Run:
 @pytest.fixture
 def staged(run: Run, endpoint: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
     """A bucket that has what the first batch reads, as the command puts it there."""
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     name = f"staging-{abs(hash(request.node.name))}"
     with bucket(endpoint, name, monkeypatch) as place:
         store = StagingBucket(place)

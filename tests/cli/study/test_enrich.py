@@ -136,5 +136,7 @@ def test_explained_with_what_is_true_today(run, world: World) -> None:
     assert "as of" not in plain.stdout
     assert not world.dns.asked, "never by default"
     live = run("explain", "--live", *world.options, world.har)
-    assert "Not the file's: 1 certificate and the answers for 4 names, as of 2" in " ".join(live.stdout.split())
+    assert "Obtained live, not from the file: 1 certificate and the DNS answers for 4 names, as of 2" in " ".join(
+        live.stdout.split()
+    )
     assert "1 host had moved to other addresses by then" in " ".join(live.stdout.split())

@@ -126,7 +126,7 @@ def test_against_every_set_of_names(make_tables, rows) -> None:
 def test_bounds_of_shares_hold_where_sets_are_not_tried(make_tables, monkeypatch, rows) -> None:
     tried = changes(make_tables(rows))
     with monkeypatch.context() as patch:
-        patch.setattr(greedy_names, "TRIED", 0)
+        patch.setattr(greedy_names, "MOST_CANDIDATES", 0)
         untried = changes(make_tables(rows))
     assert untried.drop("connections_saved_at_most").equals(tried.drop("connections_saved_at_most"))
     assert (untried["connections_saved_at_most"] >= tried["connections_saved_at_most"]).all()

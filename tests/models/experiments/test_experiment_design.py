@@ -12,8 +12,8 @@ from originset.models.experiments.experiment_design import (
     MIX,
     PHASES,
     SHARED,
-    drawn,
     predictions,
+    random_sites,
     scenario,
 )
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_same_seed_draws_the_same_pages_and_groups_take_turns() -> None:
-    sites = drawn(50, 1)
-    assert sites == drawn(50, 1) != drawn(50, 2)
+    sites = random_sites(50, 1)
+    assert sites == random_sites(50, 1) != random_sites(50, 2)
     assert [site.group for site in sites] == ["experiment", "control"] * 50
     assert len({site.name for site in sites}) == 100
 
 
 def test_36_percent_ask_without_credentials() -> None:
-    kinds = Counter(site.kind for site in drawn(20_000, 3))
+    kinds = Counter(site.kind for site in random_sites(20_000, 3))
     assert kinds.total() == 40_000
     assert (kinds["anonymous"] + kinds["both"]) / kinds.total() == pytest.approx(0.36, abs=0.01)
     assert sum(MIX.values()) == pytest.approx(1)
@@ -37,7 +37,7 @@ def test_36_percent_ask_without_credentials() -> None:
 @pytest.mark.parametrize("mode", ["ip", "origin"])
 @pytest.mark.parametrize("changed", [False, True])
 def test_groups_differ_by_one_name_of_the_same_length(mode, changed) -> None:
-    sites = drawn(4, 5)
+    sites = random_sites(4, 5)
     parsed = scenario_file.parse(toml_text(scenario(sites, mode, changed=changed)), "made")
     assert parsed.sites == tuple(site.name for site in sites)
     added = {"experiment": set(), "control": set()}
@@ -82,7 +82,7 @@ def test_predictions_follow_from_the_mix(mode, browser, fall) -> None:
 def change_in_draw(sites, mode, seed):
     """The experiment's change against the control in the pages that a seed draws, each as its kind has it."""
     still = {"plain": 0, "anonymous": 1, "both": 1 if mode == "ip" else 0}
-    chosen = drawn(sites, seed)
+    chosen = random_sites(sites, seed)
     experiment = sum(still[site.kind] for site in chosen if site.group == "experiment")
     control = sum(1 + (site.kind == "both") for site in chosen if site.group == "control")
     return 100 * (experiment / control - 1)

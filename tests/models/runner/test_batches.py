@@ -31,5 +31,5 @@ def test_a_visit_that_is_in_two_shards_is_named_with_both(study: Study) -> None:
 def test_a_visit_that_is_twice_in_one_shard_is_named(study: Study) -> None:
     visits = tables_of({"visits": [*ROWS["visits"], ROWS["visits"][0]]})["visits"].collect()
     write_shard(study, "visits", "example", visits)
-    with pytest.raises(StudyError, match=r"is there more than once, in example\.parquet of"):
+    with pytest.raises(StudyError, match=r"occurs more than once, in example\.parquet of"):
         inputs_of(study)

@@ -28,11 +28,11 @@ from originset.models.runner.definitions import modelled_tables
 from originset.models.runner.runner import (
     Limits,
     Run,
-    one_after_another,
     results_read,
     results_written,
     run_batch,
     run_models,
+    run_sequentially,
     shards_read,
 )
 
@@ -41,10 +41,10 @@ pytestmark = pytest.mark.slow
 WANTED = (*modelled_tables(), "results_summary")
 _RUN = """
 import pickle, sys
-from originset.models.runner.runner import one_after_another, run_models
+from originset.models.runner.runner import run_sequentially, run_models
 with open(sys.argv[1], "rb") as file:
     run = pickle.load(file)
-run_models(run, one_after_another)
+run_models(run, run_sequentially)
 """
 
 
@@ -84,7 +84,7 @@ def expected(study: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     """By one batch."""
     run = run_of(study, tmp_path_factory.mktemp("one"), batch_bytes=1 << 30)
     assert len(run.inputs.batches) == 1
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     return rows(run)
 
 
@@ -98,7 +98,7 @@ def test_the_same_rows_whatever_the_batches_and_their_order(
 ) -> None:
     run = run_of(study, tmp_path)
     assert len(run.inputs.batches) == 6
-    run_models(run, lambda calls: one_after_another(calls[::-1]))
+    run_models(run, lambda calls: run_sequentially(calls[::-1]))
     assert_equal(rows(run), expected)
     assert expected["page_counts"].height == 6
 
@@ -107,7 +107,7 @@ def test_threads_change_nothing(study: Study, expected: dict[str, pl.DataFrame],
     run = replace(
         run_of(study, tmp_path, batch_bytes=1 << 30), limits=Limits(threads=3), study_limits=Limits(threads=3)
     )
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     assert_equal(rows(run), expected)
 
 
@@ -119,15 +119,15 @@ def test_neither_the_order_of_rows_nor_threads_change_anything(tmp_path: Path) -
     for path in study.tables.glob("*/*.parquet"):
         write_shard(other, path.parent.name, path.stem, pl.read_parquet(path).sample(fraction=1, shuffle=True, seed=7))
     one = run_of(study, tmp_path / "one", batch_bytes=1 << 30)
-    run_models(one, one_after_another)
+    run_models(one, run_sequentially)
     shuffled = replace(run_of(other, tmp_path / "two", batch_bytes=1 << 30), limits=Limits(threads=4))
-    run_models(shuffled, one_after_another)
+    run_models(shuffled, run_sequentially)
     assert_equal(rows(shuffled), rows(one))
 
 
 def test_a_batch_that_is_done_again_writes_the_same(study: Study, tmp_path: Path) -> None:
     run = run_of(study, tmp_path)
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     before = files(tmp_path)
     for stage in run.stages:
         if stage % 2:
@@ -176,7 +176,7 @@ def test_files_of_a_batch_are_all_that_it_reads_and_writes(
 
 def test_what_nobody_wants_is_not_written(study: Study, tmp_path: Path) -> None:
     run = run_of(study, tmp_path, wanted=("page_counts",))
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     written = {path.name for path in tmp_path.iterdir()}
     assert "page_counts" in written
     assert not written & (set(modelled_tables()) - {"page_counts"})
@@ -185,7 +185,7 @@ def test_what_nobody_wants_is_not_written(study: Study, tmp_path: Path) -> None:
 
 def test_one_batch_without_the_others_is_of_its_visits_alone(study: Study, tmp_path: Path) -> None:
     run = run_of(study, tmp_path, wanted=("page_counts",))
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     visits = [pl.read_parquet(path)["visit_id"].to_list() for path in run.files("page_counts")]
     assert visits == [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]
 
@@ -226,7 +226,7 @@ def test_a_process_that_is_killed_leaves_whole_files(
     assert elsewhere(run, library, FAULT_DO="kill", FAULT_AT=str(at)).returncode < 0
     written = [path for path in run.folder.rglob("*.parquet") if not path.name.startswith(".")]
     assert all(pl.read_parquet(path) is not None for path in written)
-    run_models(run, one_after_another)
+    run_models(run, run_sequentially)
     assert_equal(rows(run), expected)
 
 
@@ -247,12 +247,12 @@ def test_a_full_disk_is_an_error_and_what_is_there_is_whole(
     run = run_of(study, tmp_path / "disk" / "models")
     with _small_disk(tmp_path / "disk", "96k"):
         with pytest.raises((duckdb.Error, OSError), match="No space left on device"):
-            run_models(run, one_after_another)
+            run_models(run, run_sequentially)
         written = [path for path in run.folder.rglob("*.parquet") if not path.name.startswith(".")]
         assert written
         assert all(pl.read_parquet(path) is not None for path in written)
         subprocess.run(["mount", "-o", "remount,size=64m", str(tmp_path / "disk")], check=True)
-        run_models(run, one_after_another)
+        run_models(run, run_sequentially)
         assert_equal(rows(run), expected)
 
 

@@ -17,7 +17,7 @@ def page_load_times(tables, parameters, batches=1):
     [
         ("truncated", "in a file that was cut off"),
         ("proxied", "recorded through a proxy"),
-        ("preserved_log", "recorded with connections open from before"),
+        ("preserved_log", "recorded with connections that were open before the page"),
         ("network_changed", "recorded while the network changed"),
     ],
 )
@@ -70,8 +70,8 @@ def test_table(make_tables, example_rows) -> None:
         ("truncated", "in a file that was cut off"),
         ("partial", "recorded in part"),
         ("proxied", "recorded through a proxy"),
-        ("warm_start", "recorded with connections open from before"),
-        ("preserved_log", "recorded with connections open from before"),
+        ("warm_start", "recorded with connections that were open before the page"),
+        ("preserved_log", "recorded with connections that were open before the page"),
         ("cached_hosts", "with hosts answered from the cache alone"),
     ],
 )

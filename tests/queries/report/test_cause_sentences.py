@@ -23,7 +23,7 @@ TODAY = as_of(date(2026, 11, 21), date(2026, 11, 21))
 
 def test_what_is_not_the_recordings_is_dated() -> None:
     assert TODAY == "as of 2026-11-21"
-    assert why(ROW, TODAY).endswith(" That is so as of 2026-11-21, not by the recording.")
+    assert why(ROW, TODAY).endswith(" This is based on live answers as of 2026-11-21, not on the recording.")
     assert "as of" not in why({**ROW, "based_on_live": False}, TODAY)
     assert as_of(date(2026, 11, 1), date(2026, 11, 21)) == "as of 2026-11-01 to 2026-11-21"
     assert as_of(None, None) is None
@@ -36,15 +36,15 @@ def test_what_is_not_the_recordings_is_dated() -> None:
 )  # fmt: skip
 def test_what_can_still_be_asked_for_is_offered(needs: list[str], asked: str | None, offered: bool) -> None:
     said = why({**ROW, "cause": "NOT_DECIDABLE", "causes": [], "needs": needs, "based_on_live": False}, asked)
-    assert said.startswith("The recording does not say why: it lacks ")
+    assert said.startswith("The recording does not show why: it lacks ")
     assert ("enrich --live" in said) == offered
 
 
 def test_what_is_certain_is_said_before_what_is_not() -> None:
     row = {**ROW, "cause": "NOT_DECIDABLE", "causes": ["RACE"], "needs": ["credentials"], "based_on_live": False}
     assert why(row) == (
-        "It was opened before the connection to b.test was ready to be shared. Whether it could have been shared"
-        " otherwise the recording does not say: it lacks credentials."
+        "It was started before the connection to b.test was ready. The recording does not show whether it could have"
+        " been shared otherwise: it lacks credentials."
     )
 
 

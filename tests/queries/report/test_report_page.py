@@ -235,7 +235,7 @@ def test_one_is_not_several(study: Study) -> None:
     text = _with_ladder(study, {"measured": 1})
     assert "1 visit of 1 site" in text
     assert "1 connection; 1 would remain (deployable), 1 (one per network)" in text
-    assert "Recorded by netlog with chromium (some connections were open before their first use)</bdi>." in text
+    assert "Recorded by netlog with chromium (some connections were already open)</bdi>." in text
     assert not re.search(r"\b1 (visits|sites|networks|connections|hosts|rows|pages|inputs)\b", text)
 
 
@@ -262,4 +262,4 @@ def test_a_group_that_measured_nothing_has_no_heading(build_study, example_rows)
     with open_database(build_study({**example_rows, "visits": visits}, Parameters())) as connection:
         made = contents(connection, "example", 100)
     assert [name for name, _ in made.ladders] == ["unknown browser", "chromium at here", "chromium at there"]
-    assert any(sentence.startswith("webkit at here, TLS connections: no totals") for sentence in made.rests_on)
+    assert any(sentence.startswith("webkit at here, TLS connections: not counted") for sentence in made.rests_on)

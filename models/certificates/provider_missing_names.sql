@@ -1,5 +1,5 @@
--- The connections of each provider that would go if the certificates of its sites had some names more, by the names that they
--- lack. A provider is a server key, by default an AS. Only of sites whose certificate's names are known.
+-- The connections that would not be needed if a site's certificate had more names, grouped by the names that it lacks. A
+-- provider is a server key, by default an AS. Sites are left out if the names of their certificate are not known.
 -- scope: over the study
 -- paper: section 4.4
 -- parameter wildcards: whether a certificate's wildcard names cover hosts: cover or ignored
@@ -7,23 +7,23 @@
 -- site: the site
 -- server_key: the provider's server key
 -- asn: the AS; NULL where the provider is not one AS
--- names: the names that the connections lack, in alphabetical order
--- connections: how many connections lack just these
+-- names: the names that the certificate would need to have for a connection to be saved, in alphabetical order
+-- connections: how many connections would be saved by exactly these names
 WITH
-certified AS (
+site_connections AS (
   SELECT c.site, c.server_key, c.asn, c.hosts, c.connections, o.certificate_id
   FROM coalescible_connections AS c
   JOIN site_own_certificates AS o ON o.site = c.site
 ),
 providers AS (
-  SELECT server_key, CASE WHEN count(DISTINCT asn) = 1 THEN min(asn) END AS asn FROM certified GROUP BY server_key
+  SELECT server_key, CASE WHEN count(DISTINCT asn) = 1 THEN min(asn) END AS asn FROM site_connections GROUP BY server_key
 ),
-numbered AS (
-  SELECT row_number() OVER () AS id, * FROM certified
+numbered_connections AS (
+  SELECT row_number() OVER () AS id, * FROM site_connections
 ),
-lacked AS (
+uncovered_hosts AS (
   SELECT n.id, list(n.host ORDER BY n.host) AS names
-  FROM (SELECT id, certificate_id, unnest(hosts) AS host FROM numbered) AS n
+  FROM (SELECT id, certificate_id, unnest(hosts) AS host FROM numbered_connections) AS n
   JOIN certificate_facts AS f ON f.certificate_id = n.certificate_id
   WHERE
     f.names_known
@@ -38,7 +38,7 @@ lacked AS (
   GROUP BY n.id
 )
 SELECT n.site, n.server_key, p.asn, l.names, sum(n.connections)::BIGINT AS connections
-FROM numbered AS n
-JOIN lacked AS l ON l.id = n.id
+FROM numbered_connections AS n
+JOIN uncovered_hosts AS l ON l.id = n.id
 JOIN providers AS p ON p.server_key = n.server_key
 GROUP BY n.site, n.server_key, p.asn, l.names

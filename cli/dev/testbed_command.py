@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from originset.cli.common.command_namespace import enter_namespace
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE
-from originset.cli.common.namespace import enter_namespace
 from originset.crawler.testbed.latency import PROFILES, LatencyProfile
 from originset.crawler.testbed.run_command import run_command
 

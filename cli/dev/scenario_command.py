@@ -27,11 +27,11 @@ def command(study: Study, *, site: str, out: Path | None) -> None:
 
     Example: originset --study S dev scenario www.example.com --out example.toml
     """
-    made = study_scenario(study, site)
-    scenario_file.parse(made.text, f"the scenario of {site}")
-    for sentence in made.left_out:
+    scenario = study_scenario(study, site)
+    scenario_file.parse(scenario.text, f"the scenario of {site}")
+    for sentence in scenario.left_out:
         note(f"not in it: {sentence}")
     if out is None:
-        click.echo(made.text, nl=False)
+        click.echo(scenario.text, nl=False)
     else:
-        write_text(out, made.text)
+        write_text(out, scenario.text)

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from originset.cli.dev.testbed import command
+from originset.cli.dev.testbed_command import command
 from originset.cli.pages.commands_page import split_help
 
 pytestmark = pytest.mark.testbed
