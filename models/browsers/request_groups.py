@@ -244,10 +244,7 @@ def _frames(
 
 
 def _numbers(categories: pl.Series) -> Ints:
-    numbers = categories.to_physical()
-    if not numbers.null_count():
-        return numbers.to_numpy().astype(np.int64)
-    return numbers.cast(pl.Int64).fill_null(-1).to_numpy()
+    return categories.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _modes(requests: pl.DataFrame, visit: Ints, kind: _Codes, cross: _Codes, pages: pl.DataFrame) -> _Codes:

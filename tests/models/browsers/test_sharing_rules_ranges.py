@@ -22,8 +22,8 @@ def ranges(make_tables: MakeTables) -> Ranges:
     """The least and the most connections of a page, in Chromium and in Firefox.
 
     ``asked``: host, time in ms, and what differs from an image with credentials. ``answers``: the addresses of each
-    host, of which the first is connected. Each host has a connection for each mode of credentials, of which the page's
-    certificate, and all others, have all names. ``connections``: by host, what differs of its connections.
+    host, of which the first is connected. Each host has a connection for each mode of credentials, over HTTP/1.1 for
+    each request. All certificates have all names. ``connections``: by host, what differs of its connections.
     """
 
     def found(
@@ -35,7 +35,8 @@ def ranges(make_tables: MakeTables) -> Ranges:
         for number, (host, started, more) in enumerate(asked):
             kind = "image" if number else "document"
             row = {"credentials": "include", "protocol": "h2", "resource_type": kind} | more
-            key = (host, row["credentials"])
+            # A connection of HTTP/1.1 carries one request at a time.
+            key = (host, row["credentials"], number if row["protocol"] == "http/1.1" else 0)
             new = key not in opened
             own = opened.setdefault(
                 key,
@@ -63,7 +64,7 @@ def ranges(make_tables: MakeTables) -> Ranges:
                 "connections": [
                     {"visit_id": "v", "first_host": host, "server_ip": answers[host][0], "port": 443, "tls": True,
                      "certificate_id": "all", "source": "netlog", **own, **(connections or {}).get(host, {})}
-                    for (host, _), own in opened.items()
+                    for (host, *_), own in opened.items()
                 ],
                 "dns_queries": [
                     {"visit_id": "v", "lookup_id": number, "host": host, "rtype": "A", "answers": answers[host],
