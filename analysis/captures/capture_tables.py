@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from msgspec.structs import asdict
 
+from originset.analysis.captures.lookup_rows import dns_query_rows
 from originset.analysis.certificates.certificate_rows import Certificate, certificate_from_der, certificate_tables
 from originset.analysis.har.decoding.har_decoder import decode
 from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
@@ -20,7 +22,7 @@ from originset.analysis.har.requests import request_rows
 from originset.analysis.har.tables import finished_requests
 from originset.analysis.har.times import parse_timestamp
 from originset.analysis.har.urls import map_distinct, split_authority
-from originset.data.captures.capture import Connection, DnsQuery, Extension, decode_extension, decode_raw_extension
+from originset.data.captures.capture import Connection, Extension, decode_extension, decode_raw_extension
 from originset.data.captures.capture import Visit as CapturedVisit
 from originset.data.errors import InputError
 from originset.data.host_names import canonical_ip, normalise_host
@@ -80,7 +82,7 @@ class CaptureBatch:
         return {
             "requests": finished_requests(requests),
             "connections": self._connections(requests),
-            "dns_queries": self._dns_queries(),
+            "dns_queries": _frame("dns_queries", dns_query_rows(self._extensions)),
             **certificate_tables(self._certificates()),
             "visits": self._visits(),
         }
@@ -88,7 +90,7 @@ class CaptureBatch:
     def _visits(self) -> pl.DataFrame:
         rows = [
             {
-                **_fields(extension.visit),
+                **asdict(extension.visit),
                 "url": redact_url(extension.visit.url),
                 "final_url": None if extension.visit.final_url is None else redact_url(extension.visit.final_url),
                 "started_at": None if facts.zero is None else facts.zero.replace(tzinfo=None),
@@ -140,7 +142,7 @@ class CaptureBatch:
         )
         rows = [
             {
-                **_fields(connection),
+                **asdict(connection),
                 "visit_id": extension.visit.visit_id,
                 "connection_id": connection.id,
                 "first_host": None if connection.first_host is None else normalise_host(connection.first_host),
@@ -154,19 +156,6 @@ class CaptureBatch:
         frame = _frame("connections", rows).drop("hosts")
         joined = frame.join(carried, on=["visit_id", "connection_id"], how="left", maintain_order="left")
         return joined.with_columns(pl.col("hosts").fill_null(pl.lit([], pl.List(pl.String))))
-
-    def _dns_queries(self) -> pl.DataFrame:
-        rows = [
-            {
-                **_fields(query),
-                "ttl": _ttl(query.ttl),
-                "visit_id": extension.visit.visit_id,
-                "host": normalise_host(query.host) or query.host.lower(),
-            }
-            for extension in self._extensions
-            for query in extension.dns
-        ]
-        return _frame("dns_queries", rows)
 
     def _certificates(self) -> list[Certificate]:
         # Of several chains or texts the first in sort order is kept, so that the order of the visits does not matter.
@@ -193,20 +182,10 @@ def _certificate(certificate_id: str, text: str, chain: tuple[str, ...] | None) 
     return replace(certificate, certificate_id=certificate_id, problem=problem)
 
 
-def _ttl(ttl: int | None) -> int | None:
-    """The TTL; zero if its most significant bit is set (RFC 2181 section 8)."""
-    return 0 if ttl is not None and ttl >= 1 << 31 else ttl
-
-
 def _credentials(connection: Connection, visit: CapturedVisit) -> str:
     if visit.third_party_cookies == "blocked" and connection.privacy_mode != "disabled":
         return "unknown"
     return _CREDENTIALS.get(connection.privacy_mode or "", "unknown")
-
-
-def _fields(struct: CapturedVisit | Connection | DnsQuery) -> dict[str, object]:
-    """A struct's fields by name; nested values as they are."""
-    return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
 
 def _frame(table: str, rows: list[dict[str, object]]) -> pl.DataFrame:
