@@ -14,7 +14,7 @@ from originset.cli.common.command_tree import subgroup
         "diff": "originset.cli.plan.diff",
         "config": "originset.cli.plan.config",
         "certificate": "originset.cli.plan.certificate",
-        "requests": "originset.cli.plan.certificate_requests",
+        "requests": "originset.cli.plan.requests_command",
     }
 )
 def command() -> None:
