@@ -7,7 +7,14 @@ import shutil
 
 from originset.data.errors import MissingDependency
 
-_PACKAGES = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "certutil": "libnss3-tools", "node": "nodejs"}
+_PACKAGES = {
+    "unshare": "util-linux",
+    "setpriv": "util-linux",
+    "mount": "mount",
+    "ip": "iproute2",
+    "certutil": "libnss3-tools",
+    "node": "nodejs",
+}
 
 
 def require_programs(*programs: str) -> None:

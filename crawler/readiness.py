@@ -44,6 +44,7 @@ _PROGRAMS = (
     ("ChromeDriver", ("chromedriver",), ("tests",), "chromium-driver"),
     ("certutil", ("certutil",), ("demo", "tests"), "libnss3-tools"),
     ("ip", ("ip",), ("demo", "tests"), "iproute2"),
+    ("setpriv", ("setpriv",), ("crawl", "demo", "tests"), "util-linux"),
     ("Firefox", ("firefox-esr", "firefox"), ("tests",), "firefox-esr"),
     ("Node.js", ("node",), ("tests",), "nodejs"),
 )

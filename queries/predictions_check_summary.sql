@@ -1,5 +1,5 @@
--- The back-test: how often the browser that was recorded used as many connections as its rules predict from facts alone, never
--- from which requests shared one. Once over all pages, once by protocol, once by the cause of the error. Repeats are averaged in
+-- The back-test: how often the browser that was recorded used as many connections as its rules predict without knowing which
+-- requests shared one. Once over all pages, once by protocol, once by the cause of the error. Repeats are averaged in
 -- a page, pages in a site.
 -- vantage: the vantage; each stands by itself
 -- browser: the browser that was recorded, and whose rules are applied; each stands by itself

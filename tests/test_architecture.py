@@ -78,7 +78,7 @@ ANSWERS = {
     "analysis/captures/lookup_rows.py": "def dns_query_rows(",
     "crawler/probe/origin_frame.py": "def decode(",
     "models/pages/page_basis.sql": "reason IS NULL AS counted",
-    "models/evidence/colocation_evidence.sql": "FROM numbered_evidence",
+    "models/evidence/colocation_evidence_by_number.sql": "END AS level,",
     "models/browsers/causes/connection_causes.py": "NOT_DECIDABLE, UNKNOWN =",
     "data/sanitising/url_redaction.py": "def redact_url(",
     "cli/writers/capabilities.py": "CAPABILITIES",

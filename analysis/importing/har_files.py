@@ -213,6 +213,7 @@ def _members_or_none(opened: BinaryIO, source: str) -> Iterator[HarText | InputE
 def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
     try:
         archive = zipfile.ZipFile(opened)
+    # ValueError: a member's name is no UTF-8. NotImplementedError: a member needs a newer version of zip.
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         yield InputError(source, "damaged", f"a damaged zip archive ({error})")
         return

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from originset.crawler.programs import require_programs
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
 
@@ -41,11 +41,14 @@ def end_with_parent(filtering: tuple[str, ...] = ()) -> tuple[str, ...]:
 
     ``filtering``: the words of :func:`~originset.crawler.browsers.connection_filter.filter_command`, which do the same.
     They go behind those that make a user namespace: a new one makes the kernel forget.
+
+    Raises:
+        MissingDependency: setpriv is not installed.
     """
-    setpriv = shutil.which("setpriv")
-    if filtering or setpriv is None:
+    if filtering:
         return filtering
-    return setpriv, "--pdeathsig", "KILL", "--", *_PARENT_LIVES, str(os.getpid())
+    require_programs("setpriv")
+    return "setpriv", "--pdeathsig", "KILL", "--", *_PARENT_LIVES, str(os.getpid())
 
 
 def start_with_pipes(

@@ -13,8 +13,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 from originset.crawler.programs import require_programs, search_path
 from originset.data.errors import MissingDependency, TestbedError
@@ -104,7 +105,7 @@ class _PassedOn:
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
-        self._before: dict[signal.Signals, object] = {}
+        self._before: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():  # Python allows handlers nowhere else
@@ -119,7 +120,8 @@ class _PassedOn:
 
     def __exit__(self, *_exception: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal gave is what it takes
+            if handler is not None:  # None: it was not set by Python, which so cannot set it again
+                signal.signal(number, handler)
 
 
 def _first_process(control: int, argv: Sequence[str]) -> int:

@@ -112,9 +112,9 @@ PREDICTIONS_CHECK = table(
     "predictions_check",
     Stage.MODELLED,
     "visit_id protocol",
-    "The back-test: the connections that the rules of the browser which was recorded predict for each page, from facts "
-    "alone, against those that it used. Which requests shared a connection is no such fact, and neither is, where the "
-    "recording has DNS answers of a host, the address that its requests were sent to. Requests of unknown connections "
+    "The back-test: the connections that the rules of the browser which was recorded predict for each page, against "
+    "those that it used. The rules do not see which requests shared a connection, nor, where the recording has DNS "
+    "answers of a host, the address that its requests were sent to. Requests of unknown connections "
     "are left out on both sides. There are no rows of pages whose connections are not known, of other browsers, and of "
     "pages with more than 1,000 hosts or connections. The sums over a page's rows are in checked_pages.",
     VISIT_ID,

@@ -11,6 +11,6 @@ SELECT
   max(level) AS level,
   bool_or(kind = 'one_owner') AS one_owner,
   bool_or(contradicts) AS contradicts
-FROM numbered_evidence
+FROM colocation_evidence_by_number
 WHERE level >= 2 OR kind = 'one_owner' OR contradicts
 GROUP BY a, b

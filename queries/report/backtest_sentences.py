@@ -1,4 +1,4 @@
-"""What is said of the back-test: how well the rules of the browser that was recorded predict it from facts alone."""
+"""What is said of the back-test: how well the rules of the browser that was recorded predict its connections."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def page_sentence(facts: Mapping[str, Any]) -> str | None:
     else:
         found += ", as predicted" if low == high else ", which is within"
     return (
-        f"Back-test: from facts alone, not from which requests shared a connection, the rules of "
-        f"{_NAMES[facts['checked_browser']]} predict {predicted}; {found}."
+        f"Back-test: from the recorded addresses, certificates and protocols, not from which requests shared a "
+        f"connection, the rules of {_NAMES[facts['checked_browser']]} predict {predicted}; {found}."
     )
 
 
@@ -80,6 +80,7 @@ def _note(tested: Mapping[str, Any] | None, name: str) -> str:
     if tested is None:
         return f"not back-tested: no page that counts here was recorded with {name}"
     return (
-        f"back-test: of {counted(tested['of_pages'], 'page')} {tested['within_pct']:g} % within the range that facts "
-        f"alone predict, which is {tested['width']:g} wide where {tested['recorded']:g} were recorded (means)"
+        f"back-test: of {counted(tested['of_pages'], 'page')} {tested['within_pct']:g} % within the range predicted "
+        f"without what shared a connection, which is {tested['width']:g} wide where {tested['recorded']:g} were "
+        f"recorded (means)"
     )

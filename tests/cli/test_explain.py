@@ -44,7 +44,7 @@ def test_devtools(run) -> None:
 
 def test_the_prediction_is_tested_on_the_page_itself(run) -> None:
     text = said(run, HARS / "chrome-devtools" / "wiki-http1.har")
-    sentence = re.search(r"Back-test: from facts alone.*? predict (\d+)(?: to (\d+))? TLS connections?; (.*?)\.", text)
+    sentence = re.search(r"Back-test: from the recorded.*? predict (\d+)(?: to (\d+))? TLS connections?; (.*?)\.", text)
     assert sentence is not None
     low, high, found = sentence.groups()
     entries = json.loads((HARS / "chrome-devtools" / "wiki-http1.har").read_text())["log"]["entries"]

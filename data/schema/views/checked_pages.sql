@@ -1,5 +1,5 @@
--- The back-test by page: what the rules of the browser that was recorded predict from facts alone, and what it used, over all
--- protocols. Errors of one protocol can make up for those of another; predictions_check has each.
+-- The back-test by page: what the rules of the browser that was recorded predict, not knowing which requests shared a connection,
+-- and what it used, over all protocols. Errors of one protocol can make up for those of another; predictions_check has each.
 -- visit_id: the visit
 -- browser: chromium or firefox: whose build was recorded, and whose rules are applied
 -- tls_low: predicted, at least [connections]

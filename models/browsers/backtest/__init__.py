@@ -1,1 +1,1 @@
-"""The browsers' rules tried on the recordings themselves: what they predict from facts alone, and what was recorded."""
+"""The browsers' rules tried on the recordings themselves: what they predict, and what was recorded."""

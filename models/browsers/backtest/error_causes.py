@@ -1,4 +1,4 @@
-"""Why a browser opened more connections than its rules predict from facts alone, or fewer."""
+"""Why a browser opened more connections than its rules predict, or fewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of the browser that was recorded predict from facts alone, against what it did."""
+"""What the rules of the browser that was recorded predict without what shared a connection, against what it did."""
 
 from __future__ import annotations
 

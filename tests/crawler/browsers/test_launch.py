@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from originset.crawler.browsers import launch
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.browsers.launch import end_with_parent, merged_features, start_with_pipes
 from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
-from originset.data.errors import BrowserError
+from originset.data.errors import BrowserError, MissingDependency
 
 _POPUP = "window.open('about:blank') === null"
 
@@ -83,7 +82,6 @@ def test_a_browser_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("it started")
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
 def test_a_browser_does_not_outlive_a_parent_that_ended_first() -> None:
     """The kernel tells of a parent's end only who asked before."""
     # The shell is another parent than this process, as whoever takes in the children of a dead one is.
@@ -91,3 +89,9 @@ def test_a_browser_does_not_outlive_a_parent_that_ended_first() -> None:
     command = (*end_with_parent(), "echo", "it runs")
     assert subprocess.run([*by_another, *command], capture_output=True, text=True, check=True).stdout == "code 1\n"
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "it runs\n"
+
+
+def test_no_browser_starts_that_could_outlive_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("originset.crawler.programs.search_path", lambda: "/nonexistent")
+    with pytest.raises(MissingDependency, match="setpriv is missing; run: apt-get install util-linux"):
+        end_with_parent()

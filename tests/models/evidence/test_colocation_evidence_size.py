@@ -45,7 +45,7 @@ _ROWS = {
 
 def test_no_step_grows_with_the_square_of_a_place(tmp_path: Path) -> None:
     """All pairs of one AS would be nine million rows."""
-    sql = models()["numbered_evidence"].sql
+    sql = models()["colocation_evidence_by_number"].sql
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(macros())
         for name, rows in _ROWS.items():
