@@ -9,8 +9,8 @@ import click
 
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.common.page_timeline import draw_page
 from originset.cli.common.selection import apply_selection, selection_options
+from originset.cli.study.page_figure import draw_page
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study

@@ -74,8 +74,7 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
         with duckdb.connect(temporary, config=config) as connection:
             if views:
                 _resolve_paths_below(study, connection)
-            for statement in macro_statements():
-                connection.execute(statement)
+            _define(connection, macro_statements())
             for table in TABLES.values():
                 _add(study, connection, table, modelled.get(table.name, ()), views=views)
             connection.execute("CHECKPOINT")
@@ -86,6 +85,14 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
     return counts
 
 
+def _define(connection: duckdb.DuckDBPyConnection, statements: Iterable[str]) -> None:
+    """Run statements in one transaction: each commit waits for the disk, and a study has 500 of them."""
+    connection.begin()
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+
+
 def _add(
     study: Study, connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path], *, views: bool
 ) -> None:
@@ -93,8 +100,7 @@ def _add(
     viewed = views and bool(shards) and table.name in LARGE
     paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
     select = _select(table, paths, columns_missing(study, table.name, shards)) if shards else None
-    for statement in ddl(table, select if viewed else None):
-        connection.execute(statement)
+    _define(connection, ddl(table, select if viewed else None))
     if table.name == "runs":
         connection.register("_runs", _runs(study))
         connection.execute(f"INSERT INTO {identifier(table.name)} FROM _runs")
