@@ -101,10 +101,10 @@ class Group(_KnowsOldSpellings, click.Group):
 def subgroup(modules: Mapping[str, str]) -> Callable[[Callable[..., None]], Group]:
     """Decorate a function as a group of commands with ``--study``; its docstring is the group's help."""
 
-    def made(function: Callable[..., None]) -> Group:
+    def decorate(function: Callable[..., None]) -> Group:
         return click.group(cls=Group, modules=modules)(study_option(function))
 
-    return made
+    return decorate
 
 
 def _refuse_old_spelling(ctx: click.Context, args: Sequence[str]) -> None:

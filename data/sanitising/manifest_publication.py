@@ -35,7 +35,7 @@ def sanitised_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "reference_data": lambda tables: {what: _reference(_fields(entry)) for what, entry in tables.items()},
         "rounds": lambda rounds: [_round(entry) for entry in rounds],
         "merged": lambda studies: [_study(number, facts) for number, facts in enumerate(studies, 1)],
-        "runs": lambda runs: [_run(run) for run in runs],
+        "runs": lambda runs: [_published_run(run) for run in runs],
     }
     whole = {key: value for key, value in manifest.items() if key in _WHOLE}
     return whole | {key: part(manifest[key]) for key, part in parts.items() if key in manifest}
@@ -55,7 +55,7 @@ def _round(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"vantage": entry["vantage"], "round": entry["round"], "settings": settings}
 
 
-def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+def _published_run(run: Mapping[str, Any]) -> dict[str, Any]:
     parameters = _parameters(run["parameters"], _TEXTS)
     listed = run["parameters"].get("site_list")
     if isinstance(listed, str) and listed.startswith(_DOWNLOADED):
