@@ -30,7 +30,7 @@ def named_changes(folder: Path, changes: list[RingChange]) -> Iterator[tuple[str
     """Each certificate after the name of its file, without an ending; ``folder``, the ring's, is made."""
     make_folder(folder)
     for place, one in enumerate(changes, 1):
-        called = _NO_NAME.sub("-", one.change.certificate.lower())[:_LONGEST_NAME]
+        called = _NO_NAME.sub("-", one.change.certificate.lower()).strip("-")[:_LONGEST_NAME]
         yield f"{place:05}-{called}".rstrip("-"), one
 
 
