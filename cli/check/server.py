@@ -6,19 +6,20 @@ import asyncio
 import ssl
 import time
 from pathlib import Path
+from typing import get_args
 
 import click
 import polars as pl
 
+from originset.cli.check.server_expectation import ServerExpectation, Step, by_plan, by_ring
 from originset.cli.check.server_report import CHECKED, SERVER_FORMATS, Row, write_checked
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE
 from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import note
-from originset.cli.writers.origin_set import choose
+from originset.cli.common.ring_options import inventory_option, ring_option
 from originset.crawler.probe.many_servers import observe_servers
 from originset.crawler.probe.server_facts import facts
-from originset.crawler.probe.server_findings import findings
 from originset.crawler.probe.server_observation import (
     DEADLINE_SECONDS,
     ProbeTarget,
@@ -27,7 +28,8 @@ from originset.crawler.probe.server_observation import (
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
 from originset.data.errors import InputError, ProbeError, UsageError
 from originset.data.host_names import address_and_port
-from originset.models.plans.origin_plan import Plan, counted
+from originset.models.plans.inventory.ring_changes import ring_changes
+from originset.models.plans.origin_plan import counted
 from originset.models.plans.plan_file import read_plan
 
 _NO_FAULT, _FAULT, _NOT_ASKED = 0, 1, 3
@@ -36,7 +38,7 @@ _HTTPS = 443
 
 
 @click.command(cls=Command)
-@click.argument("sites", metavar="HOST...", nargs=-1, required=True)
+@click.argument("sites", metavar="[HOST]...", nargs=-1)
 @click.option(
     "--connect",
     multiple=True,
@@ -51,6 +53,30 @@ _HTTPS = 443
     type=FILE,
     metavar="FILE",
     help="The plan: a file that plan site --out wrote. The server must announce its ORIGIN set.",
+)
+@click.option(
+    "--rollout",
+    type=FILE,
+    metavar="FILE",
+    help="Check hosts of a ring, instead of those named: a file that plan inventory --rollout wrote.",
+)
+@inventory_option
+@ring_option
+@click.option(
+    "--step",
+    type=click.Choice(get_args(Step)),
+    default="origin",
+    show_default=True,
+    help="With --rollout: how far the ring is. today: none of its names is announced; certificates: they also cover "
+    "its names; origin: its experiment group announces them.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="With --rollout: check at most N hosts of either group.",
 )
 @click.option(
     "--expect",
@@ -90,6 +116,11 @@ def command(
     connect: tuple[str, ...],
     path: str,
     plan_path: Path | None,
+    rollout: Path | None,
+    inventory: Path | None,
+    ring: int | None,
+    step: Step,
+    sample: int,
     expect: str,
     ca_file: str | None,
     max_time: float,
@@ -101,6 +132,9 @@ def command(
     first connection and on one that was opened for another host. Requests the same of each host's own server. Private
     addresses are contacted only if the server's own address is private.
 
+    With --rollout, the hosts are drawn from a ring. That its certificates cover the names that it adds, and who
+    announces them, is checked too.
+
     A row is a test: what was seen, a note, a fault, or failed where the server could not be asked. Exit codes: 0 no
     fault found, 1 a fault found, 2 wrong usage, 3 no fault found and a server could not be asked.
 
@@ -111,16 +145,23 @@ def command(
     if expect == "none" and plan_path is not None:
         raise UsageError("--expect none and --plan contradict each other", "leave one of them out")
     _require_certificates(ca_file)
-    plan = None if plan_path is None else read_plan(plan_path)
-    planned = {site: _planned(plan, site) for site in dict.fromkeys(sites)}
+    if rollout is None:
+        if not sites or ring is not None or inventory is not None:
+            raise click.UsageError("Name a HOST, or a ring by --rollout, --inventory and --ring.")
+        plan = None if plan_path is None else read_plan(plan_path)
+        expected = {site: by_plan(plan, site, sends=expect == "set") for site in dict.fromkeys(sites)}
+    elif inventory is None or ring is None or sites or plan_path is not None or expect == "none":
+        raise click.UsageError("--rollout takes --inventory and --ring, and no HOST, --plan or --expect.")
+    else:
+        expected = by_ring(ring_changes(rollout, inventory, ring)[ring], step, sample)
     began = time.monotonic()
-    places = _places(tuple(planned), tuple(dict.fromkeys(connect)), max_time)
+    places = _places(tuple(expected), tuple(dict.fromkeys(connect)), max_time)
     targets = [ProbeTarget(site, *place, path, ca_file) for site, found in places for place in found]
     rows = [_unresolved(site) for site, found in places if not found]
     for target, seen in zip(
         targets, observe_servers(targets, max(0.0, max_time - (time.monotonic() - began))), strict=True
     ):
-        rows += _rows(target, seen, planned[target.site], expects_set=expect == "set")
+        rows += _rows(target, seen, expected[target.site])
     ctx.exit(_report(pl.DataFrame(rows, schema=CHECKED, orient="row"), output_format))
 
 
@@ -137,9 +178,7 @@ def _report(rows: pl.DataFrame, output_format: str) -> int:
     return _FAULT if faults.height else _NOT_ASKED if failed.height else _NO_FAULT
 
 
-def _rows(
-    target: ProbeTarget, seen: ServerObservation | ProbeError, planned: tuple[str, ...] | None, *, expects_set: bool
-) -> list[Row]:
+def _rows(target: ProbeTarget, seen: ServerObservation | ProbeError, expected: ServerExpectation) -> list[Row]:
     server = {"site": target.site, "address": target.address, "port": target.port}
     if isinstance(seen, ProbeError):
         return [{**server, "test": "connection", "result": "failed", "subject": target.site, "detail": seen.problem}]
@@ -147,7 +186,7 @@ def _rows(
         {**server, "test": one.test, "result": "seen", "subject": one.subject, "detail": one.detail}
         for one in facts(seen)
     ]
-    for one in findings(seen, planned, expects_set=expects_set):
+    for one in expected.findings(seen):
         result = "note" if one.is_note else "fault"
         rows.append({**server, "test": one.code, "result": result, "subject": one.subject, "detail": one.detail})
     return rows
@@ -156,10 +195,6 @@ def _rows(
 def _unresolved(site: str) -> Row:
     detail = "has no IP address, or DNS did not answer in time; name one with --connect"
     return {"site": site, "test": "connection", "result": "failed", "subject": site, "detail": detail}
-
-
-def _planned(plan: Plan | None, site: str) -> tuple[str, ...] | None:
-    return None if plan is None else choose(plan, site)[0].origins
 
 
 def _places(

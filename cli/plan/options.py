@@ -28,6 +28,10 @@ exclude_from_option = click.option(
     help="Neither announce nor add the hosts in this file, one per line, and their subdomains.",
 )
 
+zero_savings_option = click.option(
+    "--zero-savings", is_flag=True, help="Also propose names that save no connection in any browser."
+)
+
 plan_out_option = click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),

@@ -9,16 +9,18 @@ import click
 
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import write_text_or_print
-from originset.cli.common.output import format_option, write_rows
+from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.plan.options import (
     exclude_from_option,
     exclude_option,
     exclusions,
     max_additions_option,
     plan_out_option,
+    zero_savings_option,
 )
 from originset.data.studies.study import Study
-from originset.models.plans.provider_plan import provider_plan
+from originset.models.plans.origin_plan import counted
+from originset.models.plans.provider_plan import provider_plan, with_savings
 
 
 @click.command(cls=Command)
@@ -26,6 +28,7 @@ from originset.models.plans.provider_plan import provider_plan
 @max_additions_option
 @exclude_option
 @exclude_from_option
+@zero_savings_option
 @plan_out_option
 @study_option
 @format_option
@@ -37,6 +40,7 @@ def command(
     max_additions: int | None,
     exclude: tuple[str, ...],
     exclude_from: Path | None,
+    zero_savings: bool,
     out: Path | None,
     output_format: str,
 ) -> None:
@@ -47,8 +51,13 @@ def command(
 
     Example: originset --study S plan provider 'Cloudflare, Inc.'
     """
-    found = provider_plan(study, name, max_additions, exclusions(exclude, exclude_from))
+    excluded = exclusions(exclude, exclude_from)
+    found = provider_plan(study, name, excluded)
+    kept = found if zero_savings else with_savings(found)
+    rows = kept.slice(0, max_additions)
     if out is None:
-        write_rows(found, output_format)
-        return
-    write_text_or_print(out, json.dumps(found.rows(named=True), indent=2, ensure_ascii=True) + "\n")
+        write_rows(rows, output_format)
+    else:
+        write_text_or_print(out, json.dumps(rows.rows(named=True), indent=2, ensure_ascii=True) + "\n")
+    if idle := found.height - kept.height:
+        note(f"left out: {counted(idle, 'name')} that would save no connection in any browser")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +11,14 @@ import click
 import polars as pl
 
 from originset.cli.common.command_tree import Command
-from originset.cli.common.files import FILE, make_folder, write_text
+from originset.cli.common.files import FILE, write_text
 from originset.cli.common.output import note
+from originset.cli.common.ring_options import named_changes, require_empty, ring_option, write_new
 from originset.cli.writers import cert_manager, certbot, lego, signing_request
 from originset.cli.writers.name_list import NameList, changed
 from originset.cli.writers.origin_set import quoted
-from originset.data.errors import InputError, UsageError
-from originset.models.plans.inventory.inventory_files import read_inventory
-from originset.models.plans.inventory.rollout import Change
-from originset.models.plans.inventory.rollout_file import read_rollout
+from originset.data.errors import UsageError
+from originset.models.plans.inventory.ring_changes import RingChange, ring_changes
 from originset.models.plans.origin_plan import counted
 from originset.queries.csv_text import csv_text
 
@@ -37,9 +34,6 @@ _INDEX = pl.Schema(
         "problem": pl.String(),
     }
 )
-# What Kubernetes takes for a resource's name, and every file system for a file's (RFC 1123 section 2.1).
-_NO_NAME = re.compile(r"[^a-z0-9]+")
-_LONGEST_NAME = 50
 
 
 @click.command(cls=Command)
@@ -60,7 +54,7 @@ _LONGEST_NAME = 50
     show_default=True,
     help="For cert-manager: what the issuer is.",
 )
-@click.option("--ring", type=click.IntRange(min=1), metavar="N", help="Write this ring alone.  [default: all rings]")
+@ring_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -88,19 +82,10 @@ def command(
     """
     if (issuer is None) == (target == "cert-manager"):
         raise click.UsageError("--for cert-manager takes --issuer; nothing else takes it.")
-    planned = read_rollout(rollout)
-    known = read_inventory(inventory).certificates
-    names = dict(zip(known["certificate"], known["names"].to_list(), strict=True))
-    rings = [(one.ring, one.certificates) for one in planned.rings if ring in (None, one.ring)]
-    if not rings:
-        raise UsageError(f"{rollout} has no ring {ring}", f"it has {len(planned.rings)}")
-    for _, changes in rings:
-        for change in changes:
-            if change.certificate not in names:
-                raise InputError(str(inventory), "no-certificate", f"has no certificate {quoted(change.certificate)}")
-    _require_empty(out)
-    issuance = _Issuance(names, target, issuer or "", issuer_kind)
-    rows = [row for number, changes in rings for row in _ring(out / f"ring-{number}", number, changes, issuance)]
+    rings = ring_changes(rollout, inventory, ring)
+    require_empty(out)
+    issuance = _Issuance(target, issuer or "", issuer_kind)
+    rows = [row for number, changes in rings.items() for row in _ring(out / f"ring-{number}", changes, issuance)]
     index = pl.DataFrame(rows, schema=_INDEX, orient="row")
     write_text(out / "index.csv", csv_text(index))
     written = index.filter(pl.col("file").is_not_null()).height
@@ -111,30 +96,28 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Issuance:
-    """Today's names of each certificate, and the tool that requests them anew."""
+    """The tool that requests certificates anew."""
 
-    names: dict[str, list[str] | None]
     target: str
     issuer: str
     issuer_kind: str
 
 
-def _ring(folder: Path, number: int, changes: list[Change], issuance: _Issuance) -> Iterator[dict[str, Any]]:
+def _ring(folder: Path, changes: list[RingChange], issuance: _Issuance) -> Iterator[dict[str, Any]]:
     """Write a ring's files, one at a time; a row of the index for each certificate."""
-    make_folder(folder)
-    for place, change in enumerate(changes, 1):
-        row = {"ring": number, "group": change.group, "certificate": change.certificate}
-        name = f"{place:05}-{_NO_NAME.sub('-', change.certificate.lower())[:_LONGEST_NAME]}".rstrip("-")
+    for name, one in named_changes(folder, changes):
+        change = one.change
+        row = {"ring": one.ring, "group": change.group, "certificate": change.certificate}
         try:
-            chosen = changed(change.certificate, issuance.names[change.certificate] or (), change.names)
-            text, key = _request(issuance, chosen, f"ring-{number}-{name}")
+            chosen = changed(change.certificate, one.names, change.names)
+            text, key = _request(issuance, chosen, f"ring-{one.ring}-{name}")
         except UsageError as error:
             yield {**row, "problem": error.problem}
             continue
         path = folder / f"{name}.{_ENDINGS[issuance.target]}"
-        _write(path, text.encode(), 0o666)
+        write_new(path, text.encode())
         if key is not None:
-            _write(path.with_suffix(".key"), key, 0o600)
+            write_new(path.with_suffix(".key"), key, 0o600)
         (certificate,) = chosen.certificates
         yield {
             **row,
@@ -158,17 +141,3 @@ def _request(issuance: _Issuance, chosen: NameList, resource: str) -> tuple[str,
         return cert_manager.render_resource(chosen, resource, issuance.issuer, issuance.issuer_kind), None
     key = signing_request.new_key()
     return signing_request.render(chosen, key), signing_request.key_text(key)
-
-
-def _require_empty(folder: Path) -> None:
-    make_folder(folder)
-    if any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty", "name a new folder with --out")
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    try:
-        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            file.write(content)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another folder with --out") from error

@@ -15,6 +15,7 @@ from originset.cli.plan.options import (
     exclusions,
     max_additions_option,
     plan_out_option,
+    zero_savings_option,
 )
 from originset.data.studies.study import Study
 from originset.models.plans.certificate_costs import Costs
@@ -30,6 +31,7 @@ from originset.models.plans.site_plan import site_plan
 @max_additions_option
 @exclude_option
 @exclude_from_option
+@zero_savings_option
 @click.option(
     "--client-mix",
     type=FILE,
@@ -48,6 +50,7 @@ def command(
     max_additions: int | None,
     exclude: tuple[str, ...],
     exclude_from: Path | None,
+    zero_savings: bool,
     client_mix: Path | None,
     out: Path | None,
     output_format: str,
@@ -65,7 +68,8 @@ def command(
     Example: originset --study S plan site www.example.com --out plan.json
     """
     mix = None if client_mix is None else read_client_mix(client_mix)
-    made = site_plan(study, site, max_additions, excluded=exclusions(exclude, exclude_from), client_mix=mix)
+    excluded = exclusions(exclude, exclude_from)
+    made = site_plan(study, site, max_additions, excluded=excluded, client_mix=mix, zero_savings=zero_savings)
     if out is not None:
         write_text_or_print(out, plan_text(made))
     if out != Path("-"):

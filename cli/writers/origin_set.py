@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from originset.data.errors import UsageError
 from originset.data.host_names import covers
-from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes
+from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes, serialize, why_no_origin
+from originset.models.plans.inventory.ring_changes import RingChange
 from originset.models.plans.origin_plan import Basis, Plan, Server, counted
 
 _SHOWN = 80
@@ -15,25 +16,30 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class OriginSet:
-    """One server's set: every origin valid, sorted, the server's own among them, small enough for one frame."""
+    """One server's set: every origin valid, sorted, the server's own among them, small enough for one frame.
+
+    ``basis`` is None for a certificate of an inventory, which rests on no study; ``site`` is its name then.
+    """
 
     site: str
     server: str
     origins: tuple[str, ...]
-    basis: Basis
+    basis: Basis | None
     left_out: int
 
     def remarks(self) -> list[str]:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
+        left_out = f"{counted(self.left_out, 'host')} left out"
+        number = f"{counted(len(self.origins), 'origin')} in {payload_bytes(self.origins)} bytes; {left_out}"
         basis = self.basis
+        if basis is None:
+            return [f"ORIGIN set (RFC 8336) of certificate {quoted(self.site)}, written by originset.", f"{number}."]
         seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
         dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
-        left_out = f"{counted(self.left_out, 'host')} left out"
-        size = payload_bytes(self.origins)
         return [
             f"ORIGIN set (RFC 8336) of {quoted(self.server)} for site {quoted(self.site)}, written by originset.",
             f"Study {quoted(basis.study)}: {seen}, {dates}.",
-            f"{counted(len(self.origins), 'origin')} in {size} bytes; {left_out}, originset plan site says why.",
+            f"{number}, originset plan site says why.",
         ]
 
 
@@ -75,16 +81,43 @@ def choose(plan: Plan, host: str | None) -> tuple[OriginSet, list[str]]:
             f"the set of {quoted(server.server)} would lack the server's own origin ({why})",
             "an ORIGIN frame without it takes the server's own requests away from its connections",
         )
-    size = payload_bytes(valid)
-    if size > MAX_PAYLOAD_BYTES:
-        raise UsageError(
-            f"the set of {quoted(server.server)} has {len(valid)} origins in {size} bytes and a frame holds "
-            f"{MAX_PAYLOAD_BYTES}",
-            "remove origins from the plan, the least requested first",
-        )
+    _require_frame_holds(server.server, valid)
     left_out = len(server.left_out) + len(refused)
     chosen = OriginSet(plan.site, server.server, tuple(sorted(valid)), plan.basis, left_out)
     return chosen, refused
+
+
+def of_certificate(one: RingChange) -> tuple[OriginSet, list[str]]:
+    """What connections of an inventory's certificate announce once a ring has changed it: its hosts and the added ones.
+
+    Also a line on each of its names that is left out: wildcards are no origins.
+
+    Raises:
+        UsageError: it has no host but those below wildcards, or the set is too large for a frame.
+    """
+    server = one.host
+    if server is None:
+        raise UsageError("it has wildcards alone, and no origin can be made of one")
+    valid: set[str] = set()
+    refused: list[str] = []
+    for name in dict.fromkeys([*one.names, *one.change.names]):
+        why = "a wildcard is no origin" if name.startswith("*.") else why_no_origin(name, None)
+        if why is None:
+            valid.add(serialize(name, 443))
+        else:
+            refused.append(f"left out {quoted(name)}: {why}")
+    _require_frame_holds(server, valid)
+    return OriginSet(one.change.certificate, server, tuple(sorted(valid)), None, len(refused)), refused
+
+
+def _require_frame_holds(server: str, origins: set[str]) -> None:
+    size = payload_bytes(origins)
+    if size > MAX_PAYLOAD_BYTES:
+        raise UsageError(
+            f"the set of {quoted(server)} has {len(origins)} origins in {size} bytes and a frame holds "
+            f"{MAX_PAYLOAD_BYTES}",
+            "remove origins from the plan, the least requested first",
+        )
 
 
 def _server(plan: Plan, host: str | None) -> Server:

@@ -14,12 +14,14 @@ from originset.crawler.probe.server_observation import (
     ServerObservation,
     origins_in,
 )
+from originset.data.host_names import covers
 from originset.data.http_status import MISDIRECTED_REQUEST
 
 Code = Literal[
     "no_http2", "no_frame", "unexpected_frame", "empty_frame", "own_name_missing", "frame_too_long", "not_an_origin",
     "not_covered", "incomplete", "not_as_planned", "misdirected", "no_answer", "answers_differ", "contaminated",
     "weaker_tls", "client_certificate", "http3_differs", "unfinished", "body_differs", "not_compared", "not_tried",
+    "lacks_name", "announced_early",
 ]  # fmt: skip
 
 # Said, but nobody's fault: they do not fail a check.
@@ -59,6 +61,20 @@ def findings(
         detail = f"there was no time for {seen.unfinished} hosts: it is slow, or --max-time is short"
         found.append(ServerFinding("unfinished", seen.target.site, detail))
     return found
+
+
+def ring_findings(seen: ServerObservation, covered: Iterable[str], withheld: Iterable[str]) -> Iterator[ServerFinding]:
+    """What is not as far as a rollout has come.
+
+    ``covered``: names that the certificate is to have by now. ``withheld``: names that are not to be announced yet.
+    """
+    for name in covered:
+        if not covers(seen.certificate_names, name):
+            yield ServerFinding("lacks_name", name, f"the certificate that {seen.target.site} gets lacks it")
+    announced = {*seen.origins, *origins_in(seen.http3_payloads or ())}
+    for name in withheld:
+        if f"https://{name}" in announced:
+            yield ServerFinding("announced_early", name, f"{seen.target.site} announces it, and is not to")
 
 
 def _unexpected(seen: ServerObservation) -> Iterator[ServerFinding]:

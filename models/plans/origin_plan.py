@@ -50,7 +50,8 @@ _REFUSED = {
     "saves_nothing": "it saves no connection in Chromium or Firefox",
 }
 
-_SAVED = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
+#: What a name saves over the visits of a site, or of a provider's sites, in each browser.
+SAVED = ("connections_saved_chromium", "connections_saved_chromium_h3", "connections_saved_firefox")
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,6 +177,7 @@ def plan(
     *,
     excluded: frozenset[str] = frozenset(),
     client_mix: ClientMix | None = None,
+    zero_savings: bool = False,
 ) -> Plan:
     """The plan of one site.
 
@@ -183,7 +185,8 @@ def plan(
     its certificate from ``certificate_names``, the sizes of its chain (``chain``: der_bytes, leaf first), and of
     ``requests`` scheme, host, protocol, server_ip and the address's asn (repeated rows do not matter). Servers come
     with the most visited first: the one to begin with. ``excluded``: hosts that are neither announced nor added.
-    ``client_mix`` ranks additions by what they save on average over these clients; else the paper's rank holds.
+    ``client_mix`` ranks additions by what they save on average over these clients; else the paper's rank holds. Names
+    that save nothing in any browser are among the additions only with ``zero_savings``.
     """
     names = sorted(tables["certificate_names"]["name"].to_list())
     certificate = next(tables["site_certificates"].iter_rows(named=True), {})
@@ -194,7 +197,7 @@ def plan(
     refused: dict[str, Reason] = {row["host"]: "misdirected" for row in hosts if row["reason"] == "misdirected"}
     refused |= dict.fromkeys(excluded, "excluded")
     rows = tables["certificate_additions"].sort("rank", "name", nulls_last=True).to_dicts()
-    judged = [_addition(row, refused.get(row["name"]), client_mix) for row in rows]
+    judged = [_addition(row, refused.get(row["name"]), client_mix, zero_savings=zero_savings) for row in rows]
     additions = [one for one in judged if isinstance(one, Addition)]
     if client_mix is not None:
         # What is not known comes last; equals stay in the paper's order.
@@ -244,14 +247,16 @@ def _server(server: str, rows: list[Row], certificate_names: list[str]) -> Serve
     )
 
 
-def _addition(row: Row, refused: Reason | None, client_mix: ClientMix | None) -> Addition | AdditionLeftOut:
+def _addition(
+    row: Row, refused: Reason | None, client_mix: ClientMix | None, *, zero_savings: bool
+) -> Addition | AdditionLeftOut:
     """What becomes of a row of ``certificate_additions``; ``refused``: why its name is not to be announced."""
     no_origin = why_no_origin(row["name"], None)
     reason: Reason | None = refused or row["blocked_reason"]
     if no_origin is not None and refused != "excluded":
         return AdditionLeftOut(name=row["name"], reason="not_an_origin", detail=no_origin)
     # What is not known of one browser may be saved there.
-    if reason is None and all(row[name] == 0 for name in _SAVED):
+    if reason is None and not zero_savings and all(row[name] == 0 for name in SAVED):
         reason = "saves_nothing"
     if reason is not None:
         return AdditionLeftOut(name=row["name"], reason=reason, detail=_REFUSED[reason])

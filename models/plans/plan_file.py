@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from originset.data.errors import InputError
+from originset.data.files.json_file import read_json
 from originset.models.plans.origin_plan import VERSION, Plan
 
 # A plan has some 200 bytes a host; nothing honest comes near this.
@@ -25,17 +26,7 @@ def read_plan(path: Path) -> Plan:
     Raises:
         InputError: it cannot be read, or is not a plan of a version that is known here.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_PLAN_BYTES + 1)
-    except OSError as error:
-        raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
-    if len(content) > _MAX_PLAN_BYTES:
-        raise InputError(str(path), "too-large", "is too large for a plan")
-    try:
-        made = msgspec.json.decode(content, type=Plan)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InputError(str(path), "not-a-plan", f"is not a plan ({error})") from error
+    made = read_json(path, Plan, "a plan", most_bytes=_MAX_PLAN_BYTES)
     if made.version > VERSION:
         raise InputError(
             str(path), "newer-plan", f"is a plan of version {made.version}; use the originset that wrote it"

@@ -8,6 +8,7 @@ from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
 from originset.models.plans.exclusions import Exclusions
+from originset.models.plans.origin_plan import SAVED
 
 _ROWS = "SELECT * FROM provider_changes WHERE lower(provider) = lower($1) ORDER BY asn, rank"
 _NEAR = """
@@ -17,7 +18,7 @@ _NEAR = """
     LIMIT 3"""
 
 
-def provider_plan(study: Study, provider: str, max_additions: int | None, excluded: Exclusions) -> pl.DataFrame:
+def provider_plan(study: Study, provider: str, excluded: Exclusions) -> pl.DataFrame:
     """Rows of ``provider_changes``, the most effective name first.
 
     Raises:
@@ -30,5 +31,9 @@ def provider_plan(study: Study, provider: str, max_additions: int | None, exclud
     if found.is_empty():
         advice = f"there are: {', '.join(near)}" if near else "no provider's sites lack a name"
         raise UsageError(f"study {study.root} has no names to add for provider {provider!r}", advice)
-    kept = found.filter([name not in excluded for name in found["name"]])
-    return kept.head(kept.height if max_additions is None else max_additions)
+    return found.filter([name not in excluded for name in found["name"]])
+
+
+def with_savings(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of ``provider_changes`` that save a connection in some browser, or of which that is not known."""
+    return rows.filter(~pl.all_horizontal(pl.col(SAVED).eq_missing(0)))

@@ -54,6 +54,7 @@ def site_plan(
     *,
     excluded: Exclusions = _NONE,
     client_mix: ClientMix | None = None,
+    zero_savings: bool = False,
 ) -> Plan:
     """The plan of ``site`` by the study's models; the rest as for :func:`originset.models.plans.origin_plan.plan`.
 
@@ -72,7 +73,7 @@ def site_plan(
         raise UsageError(f"{min(own)} answers for the site's document, so it cannot be excluded")
     candidates = {*tables["origin_sets"]["host"], *tables["certificate_additions"]["name"]} - {None}
     hosts = frozenset(host for host in candidates if host in excluded) | excluded.hosts
-    return plan(site, basis, tables, max_additions, excluded=hosts, client_mix=client_mix)
+    return plan(site, basis, tables, max_additions, excluded=hosts, client_mix=client_mix, zero_savings=zero_savings)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, statement: str, site: str) -> pl.DataFrame:

@@ -75,7 +75,11 @@ ADDITIONS = [
 CHANGES = [
     {"name": "lib.cdn.test", "rank": 1, "sites": 3, "connections_saved_firefox": 5},
     {"name": "font.cdn.test", "rank": 2, "sites": 2},
-]
+    {
+        "name": "idle.cdn.test", "rank": 3, "sites": 1, "connections_saved_chromium": 0,
+        "connections_saved_chromium_h3": 0, "connections_saved_firefox": 0,
+    },
+]  # fmt: skip
 
 
 def rows(table: str, given: list[dict[str, Any]]) -> pl.DataFrame:

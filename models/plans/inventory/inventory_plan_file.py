@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from originset.data.errors import InputError
+from originset.data.files.json_file import read_json
 from originset.models.plans.inventory.certificate_inventory import InventoryPlan
 
 # Some 200 bytes an addition: a plan for 40,000 certificates has 20 MB.
@@ -61,17 +61,7 @@ def read_inventory_plan(path: Path) -> InventoryPlanFile:
     Raises:
         InputError: it cannot be read, or is no such plan.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_PLAN_BYTES + 1)
-    except OSError as error:
-        raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
-    if len(content) > _MAX_PLAN_BYTES:
-        raise InputError(str(path), "too-large", "is too large for a plan")
-    try:
-        return msgspec.json.decode(content, type=InventoryPlanFile)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InputError(str(path), "not-a-plan", f"is not an inventory's plan ({error})") from error
+    return read_json(path, InventoryPlanFile, "an inventory's plan", most_bytes=_MAX_PLAN_BYTES)
 
 
 def is_inventory_plan(path: Path) -> bool:

@@ -148,7 +148,11 @@ def test_its_example(run) -> None:
         (["a.test", "--path", "x\r\ny"], 2, "is no path"),
         (["a.test", "--ca-file", __file__], 2, "holds no CA certificates in PEM"),
         (["a.test", "--expect", "none", "--plan", __file__], 2, "contradict"),
-        ([], 2, "Missing argument"),
+        ([], 2, "Name a HOST, or a ring"),
+        (["a.test", "--ring", "1"], 2, "Name a HOST, or a ring"),
+        (["a.test", "--rollout", __file__, "--inventory", __file__, "--ring", "1"], 2, "and no HOST"),
+        (["--rollout", __file__, "--ring", "1"], 2, "--rollout takes --inventory and --ring"),
+        (["--rollout", __file__, "--inventory", __file__, "--ring", "1"], 2, "is not a rollout"),
     ],
 )
 def test_calls_that_cannot_work(run, testbed, arguments: list[str], code: int, said: str) -> None:

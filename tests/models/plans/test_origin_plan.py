@@ -226,6 +226,8 @@ def test_a_name_that_saves_nothing_in_any_browser_is_not_proposed() -> None:
     made = planned([member(SITE)], additions=rows)
     assert [entry.name for entry in made.additions] == ["unknown.test", "fire.test"]
     assert [(left.name, left.reason) for left in made.additions_left_out] == [("idle.test", "saves_nothing")]
+    made = planned([member(SITE)], additions=rows, zero_savings=True)
+    assert [entry.name for entry in made.additions] == list(saved)
 
 
 def test_additions_that_are_blocked_or_excluded_say_so() -> None:
