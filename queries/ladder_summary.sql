@@ -4,9 +4,8 @@
 -- address; one owner on different machines (one registrable domain, or one presented a certificate that covers both); and
 -- the paper's ideal. The evidence for each merge is in colocation_evidence. If a server answered 421, its two hosts merge
 -- only in the paper's ideal. A browser that coalesces by address still looks up every name. Chromium coalesces across sites
--- only if third-party cookies are
--- allowed: it has rungs with cookies as recorded, and with third-party cookies blocked. Each site counts with its average page:
--- the mean over its pages of the mean over their visits.
+-- only if third-party cookies are allowed: it has rungs with cookies as recorded, and with third-party cookies blocked. Each
+-- site counts with its average page: the mean over its pages of the mean over their visits.
 -- paper: table 1 and figure 3 as totals
 -- vantage: the vantage; vantages are not pooled
 -- browser: the browser; browsers are not pooled
