@@ -10,7 +10,7 @@ import polars as pl
 from originset.queries.catalogue import rows_of, run
 
 _CHROMIUM = "Chromium with servers as they are"
-_MOST, _LEAST = ", at most", ", at least"
+_BOUNDS = (", at most", ", most likely", ", at least")
 
 #: The columns by which no result is pooled.
 GROUP = ("vantage", "browser")
@@ -22,13 +22,13 @@ Group: TypeAlias = tuple[str | None, str | None]
 def ladder(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """The rungs for TLS connections, then those for DNS lookups, of each vantage and browser.
 
-    Columns as in ladder_summary.sql. A browser's upper and lower bound are one rung if they are the same. If no page
-    counts, the ladder is one row without a rung that has the reason.
+    Columns as in ladder_summary.sql. A browser's bounds and likeliest count are one rung if they are the same. If no
+    page counts, the ladder is one row without a rung that has the reason.
     """
     rows = rows_of(connection, "ladder_summary")
-    without_bound = pl.col("rung").str.strip_suffix(_MOST).str.strip_suffix(_LEAST)
+    without_bound = pl.col("rung").str.replace(f"(?:{'|'.join(_BOUNDS)})$", "")
     ladders = (*GROUP, "counts")
-    same = (pl.len().over(*ladders, without_bound) == 2) & (
+    same = (pl.len().over(*ladders, without_bound) > 1) & (
         pl.col("total").n_unique().over(*ladders, without_bound) == 1
     )
     named_once = rows.with_columns(pl.when(same).then(without_bound).otherwise("rung").alias("rung"))

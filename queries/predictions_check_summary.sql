@@ -6,6 +6,7 @@
 -- part: all (a page's sum), protocol (its connections of one), or cause (pages outside the predicted range, by why)
 -- value: the protocol, or the cause in the words of redundant_connections.cause; NULL for all
 -- within_pct: pages whose recorded count is within the predicted range; NULL for causes [percent]
+-- likely_pct: pages whose recorded count is the likeliest one, tls_likely; NULL for causes [percent]
 -- width: tls_high less tls_low, mean [connections]
 -- recorded: mean of what was recorded [connections]
 -- error: how far outside the range, mean over all of these pages, above or below alike [connections]
@@ -19,12 +20,12 @@ counted AS (
   WHERE v.question = 'browsers' AND v.visit_id IN (SELECT visit_id FROM predictions_check)
 ),
 parts AS (
-  SELECT visit_id, 'all' AS part, NULL AS value, tls_low, tls_high, recorded, error
+  SELECT visit_id, 'all' AS part, NULL AS value, tls_low, tls_likely, tls_high, recorded, error
   FROM checked_pages
   UNION ALL
-  SELECT visit_id, 'protocol', protocol, tls_low, tls_high, recorded, error FROM predictions_check
+  SELECT visit_id, 'protocol', protocol, tls_low, tls_likely, tls_high, recorded, error FROM predictions_check
   UNION ALL
-  SELECT visit_id, 'cause', error_cause, tls_low, tls_high, recorded, error FROM checked_pages WHERE NOT within
+  SELECT visit_id, 'cause', error_cause, tls_low, tls_likely, tls_high, recorded, error FROM checked_pages WHERE NOT within
 ),
 covered AS (
   SELECT vantage, browser, count(DISTINCT (site, page)) AS pages FROM counted GROUP BY ALL
@@ -36,6 +37,8 @@ SELECT
   p.value,
   CASE WHEN p.part <> 'cause'
     THEN round(100.0 * sum(c.weight * (p.error = 0)::INTEGER) / sum(c.weight), 2) END AS within_pct,
+  CASE WHEN p.part <> 'cause'
+    THEN round(100.0 * sum(c.weight * (p.recorded = p.tls_likely)::INTEGER) / sum(c.weight), 2) END AS likely_pct,
   round(sum(c.weight * (p.tls_high - p.tls_low)) / sum(c.weight), 2) AS width,
   round(sum(c.weight * p.recorded) / sum(c.weight), 2) AS recorded,
   round(sum(c.weight * abs(p.error)) / sum(c.weight), 2) AS error,

@@ -26,6 +26,12 @@ BROWSER_COUNTS = tuple(
             "connections",
             "connections",
         ),
+        Column(
+            f"{browser}_tls_likely",
+            "INTEGER",
+            "the likeliest count within the bounds; predictions_check_summary says how often it is right; NULL as them",
+            "connections",
+        ),
         Column(f"{browser}_tls_high", "INTEGER", "upper bound; NULL likewise", "connections"),
         Column(f"{browser}_dns", "INTEGER", f"names that {name} looks up for the page", "lookups"),
     )
@@ -89,6 +95,7 @@ BROWSER_PREDICTIONS = table(
         "in its AS that has its registrable domain or is covered already, unless a server answered 421 for the host",
     ),
     Column("tls_low", "INTEGER", "connections, at least", "connections"),
+    Column("tls_likely", "INTEGER", "connections, most likely; NULL for planned", "connections"),
     Column("tls_high", "INTEGER", "connections, at most", "connections"),
     Column(
         "as_recorded",
@@ -121,6 +128,7 @@ PREDICTIONS_CHECK = table(
     Column("protocol", "VARCHAR", "h1, h2, h3, or unknown: what the recording has the requests sent by"),
     Column("browser", "VARCHAR", "chromium or firefox: whose build was recorded, and whose rules are applied"),
     Column("tls_low", "INTEGER", "predicted, at least", "connections"),
+    Column("tls_likely", "INTEGER", "predicted, most likely", "connections"),
     Column("tls_high", "INTEGER", "predicted, at most", "connections"),
     Column("recorded", "INTEGER", "those that carried requests in the recording", "connections"),
     Column("error", "INTEGER", "recorded above tls_high, or, negative, below tls_low; 0 within", "connections"),

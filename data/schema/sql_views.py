@@ -97,6 +97,7 @@ CHECKED_PAGES = view(
     visit_id="VARCHAR",
     browser="VARCHAR",
     tls_low="INTEGER",
+    tls_likely="INTEGER",
     tls_high="INTEGER",
     recorded="INTEGER",
     within="BOOLEAN",

@@ -4,7 +4,7 @@
 -- visit_id: the visit
 -- browser: the browser that made it
 -- speaks_http2: the recorder is known to: it did so in this visit, or is a browser that has HTTP/2; else what it saw over
---   HTTP/1.1 may have been offered over HTTP/2
+--   HTTP/1.1 may have been offered over HTTP/2. Builds have a browser's name before a hyphen, as chromium-headless-shell.
 -- cookies_blocked: it blocked third-party cookies
 -- crawled: originset recorded it; else a HAR was imported
 -- document_id: the request that the page's document answered, as in page_documents; NULL where none came over the network
@@ -16,7 +16,7 @@ SELECT
     -- Since Chrome 41 and Firefox 36, both of 2015, and Safari 9, which exported no HAR.
     OR coalesce(
       coalesce(TRY_CAST(regexp_extract(browser_version, '^\d+') AS INTEGER), 999)
-      >= CASE browser WHEN 'chromium' THEN 41 WHEN 'firefox' THEN 36 WHEN 'safari' THEN 0 END,
+      >= CASE split_part(browser, '-', 1) WHEN 'chromium' THEN 41 WHEN 'firefox' THEN 36 WHEN 'safari' THEN 0 END,
       false
     ) AS speaks_http2,
   third_party_cookies = 'blocked' AS cookies_blocked,

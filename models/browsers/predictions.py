@@ -11,7 +11,7 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
-from originset.models.browsers.sharing_rules import NO, YES
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
@@ -24,8 +24,11 @@ _Numbers = Ints | np.ndarray[Any, np.dtype[np.float64]]
 
 
 def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
-    """``opens`` (:func:`originset.models.browsers.replay.replayed`) with ``low`` and ``high``: connections of each."""
-    return opens.with_columns(_low_and_high(rules))
+    """``opens`` (:func:`originset.models.browsers.replay.replayed`) with ``low``, ``high`` and ``likely`` of each.
+
+    All are connections; ``likely`` is the likeliest count from low to high.
+    """
+    return opens.with_columns(_low_and_high(rules)).with_columns(_likely(rules))
 
 
 @cache
@@ -74,6 +77,21 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
 
 
+@cache
+def _likely(rules: BrowserRules) -> pl.Expr:
+    """The likeliest count where a recording does not decide; the back-test says how often that is right.
+
+    Over HTTP/1.1 it is what the recording had, or else what its requests needed at once. Otherwise what may share a
+    connection does, as most did in recordings (docs/methodology.md), unless the recording has it on one of its own.
+    """
+    own = pl.struct("visit_id", "connection_id").is_first_distinct() & pl.col("connection_id").is_not_null()
+    perhaps = pl.when(own & (pl.col("opens") == MAYBE)).then(1).otherwise("low")
+    at_once = pl.min_horizontal("host_at_once", rules.connections_per_host)
+    carried = pl.coalesce("carriers", at_once, "low")
+    several = pl.col("protocol").is_null() | (pl.col("protocol") == "h1")
+    return pl.when(several).then(carried).otherwise(perhaps).clip("low", "high").cast(pl.Int64).alias("likely")
+
+
 def _carriers_of_one_mode() -> pl.Expr:
     """The connections that a group's requests were recorded on, where each carried those of one mode; else NULL.
 
@@ -100,7 +118,7 @@ def of_pages(
     rules: BrowserRules,
     planned: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """visit_id, tls_low, tls_high, as_recorded, dns, handshake_bytes and round_trips of each page.
+    """visit_id, tls_low, tls_likely, tls_high, as_recorded, dns, handshake_bytes and round_trips of each page.
 
     ``opens``: of :func:`connections`; ``others``: of :func:`without_tls`. ``planned``: pairs whose later host the
     earlier one's certificate names on top of what it has. What shares a connection ``as_recorded`` alone might open
@@ -119,6 +137,7 @@ def of_pages(
         {
             "visit_id": pl.int_range(pages, dtype=pl.UInt32, eager=True),
             "tls_low": _sums(visit, low, pages),
+            "tls_likely": _sums(visit, opens["likely"].to_numpy(), pages),
             "tls_high": _sums(visit, high, pages),
             "as_recorded": _sums(visit, shown, pages),
             "dns": _lookups(opens, others, rules, pages),

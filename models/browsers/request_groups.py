@@ -21,6 +21,8 @@ _TYPES = {
     "document": _DOCUMENT,
     "font": _FONT,
     "preflight": _PREFLIGHT,
+    # Without credentials, unless its link says crossorigin=use-credentials (Web Application Manifest, section 1.1).
+    "manifest": _FETCH,
 }
 
 # False, not known and true, so that "and" is the least.

@@ -115,7 +115,10 @@ def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dic
             replays[browser if model == TODAY else f"{PLANNED}_{browser}"] = opens
             predictions.append(
                 of_pages(part, opens, others, rules, added).with_columns(
-                    pl.lit(browser, _BROWSER).alias("browser"), pl.lit(model, _MODEL).alias("model")
+                    pl.lit(browser, _BROWSER).alias("browser"),
+                    pl.lit(model, _MODEL).alias("model"),
+                    # What was recorded says how likely what servers do today is, not what they would do.
+                    pl.when(model == TODAY).then("tls_likely").alias("tls_likely"),
                 )
             )
     return replays, pl.concat(predictions)
@@ -169,6 +172,7 @@ def _counts(part: Part, groups: pl.DataFrame, predicted: pl.DataFrame, cookies_b
             of_browser.sort("visit_id").select(
                 exact.alias(f"{name}_tls"),
                 pl.col("tls_low").alias(f"{name}_tls_low"),
+                pl.col("tls_likely").alias(f"{name}_tls_likely"),
                 pl.col("tls_high").alias(f"{name}_tls_high"),
                 pl.col("dns").alias(f"{name}_dns"),
             )

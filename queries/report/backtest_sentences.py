@@ -39,13 +39,15 @@ _ABOUT = {
 def page_sentence(facts: Mapping[str, Any]) -> str | None:
     """The back-test of one page; None where there is none.
 
-    ``facts``: checked_browser, checked_low, checked_high, checked_recorded, checked_error and checked_cause: columns of
-    the view checked_pages.
+    ``facts``: checked_browser, checked_low, checked_likely, checked_high, checked_recorded, checked_error and
+    checked_cause: columns of the view checked_pages.
     """
     if facts["checked_browser"] is None:
         return None
     low, high, recorded = facts["checked_low"], facts["checked_high"], facts["checked_recorded"]
-    predicted = counted(high, "TLS connection") if low == high else f"{low:,} to {counted(high, 'TLS connection')}"
+    predicted = counted(high, "TLS connection")
+    if low != high:
+        predicted = f"{low:,} to {predicted}, most likely {facts['checked_likely']:,}"
     found = f"the recording has {recorded:,}"
     if facts["checked_error"]:
         more = "more" if facts["checked_error"] > 0 else "fewer"
@@ -82,5 +84,5 @@ def _note(tested: Mapping[str, Any] | None, name: str) -> str:
     return (
         f"back-test: of {counted(tested['of_pages'], 'page')} {tested['within_pct']:g} % within the range predicted "
         f"without what shared a connection, which is {tested['width']:g} wide where {tested['recorded']:g} were "
-        f"recorded (means)"
+        f"recorded (means); the likeliest count was right for {tested['likely_pct']:g} %"
     )

@@ -111,8 +111,8 @@ BY_HAND = {
     # Page a: www, static and fonts have addresses of their own, and so has cdn.other.net, whose two requests may be of
     # two modes; assets may join static, by its address, or not, by what time it was there.
     "predictions_check_summary": {
-        "vantage": "here", "browser": "chromium", "part": "protocol", "value": "h2", "within_pct": 100.0, "width": 2.0,
-        "recorded": 5.0, "error": 0.0, "pages": 1, "sites": 1, "of_pages": 1,
+        "vantage": "here", "browser": "chromium", "part": "protocol", "value": "h2", "within_pct": 100.0,
+        "likely_pct": 0.0, "width": 2.0, "recorded": 5.0, "error": 0.0, "pages": 1, "sites": 1, "of_pages": 1,
     },
     "protocols_summary": {
         "vantage": "here", "protocol": "http/1.1", "secure": True, "requests": 1, "requests_pct": 12.5,

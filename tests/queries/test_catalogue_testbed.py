@@ -123,7 +123,8 @@ BY_HAND = {
     },
     # The testbed's crawl lacks no fact: 40 connections of the ten pages that loaded, each page's predicted to the one.
     "predictions_check_summary": {
-        "vantage": "here", "part": "all", "value": None, "within_pct": 100.0, "width": 0.0, "recorded": 4.0,
+        "vantage": "here", "part": "all", "value": None, "within_pct": 100.0, "likely_pct": 100.0,
+        "width": 0.0, "recorded": 4.0,
         "error": 0.0, "pages": 10, "of_pages": 10,
     },
     # Tag and pixels of D, and all of W.

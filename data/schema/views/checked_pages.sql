@@ -3,6 +3,7 @@
 -- visit_id: the visit
 -- browser: chromium or firefox: whose build was recorded, and whose rules are applied
 -- tls_low: predicted, at least [connections]
+-- tls_likely: predicted, most likely [connections]
 -- tls_high: predicted, at most [connections]
 -- recorded: those that carried requests in the recording [connections]
 -- within: recorded is neither below tls_low nor above tls_high
@@ -12,6 +13,7 @@ WITH summed AS (
   SELECT
     visit_id, browser,
     sum(tls_low)::INTEGER AS tls_low,
+    sum(tls_likely)::INTEGER AS tls_likely,
     sum(tls_high)::INTEGER AS tls_high,
     sum(recorded)::INTEGER AS recorded,
     arg_max(error_cause, (abs(error), protocol)) AS error_cause
@@ -19,7 +21,7 @@ WITH summed AS (
   GROUP BY visit_id, browser
 )
 SELECT
-  visit_id, browser, tls_low, tls_high, recorded,
+  visit_id, browser, tls_low, tls_likely, tls_high, recorded,
   recorded BETWEEN tls_low AND tls_high AS within,
   recorded - least(greatest(recorded, tls_low), tls_high) AS error,
   CASE WHEN recorded NOT BETWEEN tls_low AND tls_high THEN error_cause END AS error_cause

@@ -47,7 +47,7 @@ def _of_browser(
     by_host = _by_host(prediction.opens.join(own, on="visit_id", how="semi"), used)
     rows = (
         by_host.group_by(_ROW)
-        .agg(pl.col("low", "high", "recorded").sum())
+        .agg(pl.col("low", "likely", "high", "recorded").sum())
         .with_columns(
             pl.when(pl.col("recorded") > pl.col("high"))
             .then(pl.col("recorded") - pl.col("high"))
@@ -67,6 +67,7 @@ def _of_browser(
             pl.col("protocol").cast(pl.String).fill_null(UNKNOWN_PROTOCOL).alias("protocol"),
             pl.lit(browser).alias("browser"),
             pl.col("low").alias("tls_low"),
+            pl.col("likely").alias("tls_likely"),
             pl.col("high").alias("tls_high"),
             "recorded",
             "error",
@@ -82,12 +83,12 @@ def _visits_by(part: Part, browser: str) -> pl.DataFrame:
 
 
 def _by_host(opens: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Of each host, port and protocol of a page: low, high, recorded; ``surplus`` above and ``missing`` below these."""
-    predicted = opens.group_by(_ORIGIN).agg(pl.col("low", "high").sum())
+    """Of each host, port and protocol of a page: low, likely, high, recorded; ``surplus`` above, ``missing`` below."""
+    predicted = opens.group_by(_ORIGIN).agg(pl.col("low", "likely", "high").sum())
     counted = used.group_by(_ORIGIN).agg(pl.len().cast(pl.Int64).alias("recorded"))
     return (
         predicted.join(counted, on=_ORIGIN, how="full", coalesce=True, nulls_equal=True)
-        .with_columns(pl.col("low", "high", "recorded").fill_null(0))
+        .with_columns(pl.col("low", "likely", "high", "recorded").fill_null(0))
         .with_columns(
             (pl.col("recorded") - pl.col("high")).clip(lower_bound=0).alias("surplus"),
             (pl.col("low") - pl.col("recorded")).clip(lower_bound=0).alias("missing"),

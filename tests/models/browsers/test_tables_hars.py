@@ -46,7 +46,7 @@ def har(make_tables):
                     for number, (_, _, names) in connections.items()
                     for name in names
                 ],
-                "addresses": [{"ip": ip, "asn": 1} for ip in {ip for _, ip, _ in connections.values()}],
+                "addresses": [{"ip": ip, "asn": 1} for ip in {ip for _, ip, _ in connections.values() if ip}],
                 "hosts": [{"host": host, "registrable_domain": ".".join(host.split(".")[-2:])} for host in hosts],
             }
         )  # fmt: skip
@@ -197,3 +197,9 @@ def test_a_frame_may_have_made_up_for_the_address_in_a_recording_by_firefox(har)
     tables = har(*page_with_one_shared_connection(), browser="firefox")
     assert as_recorded(tables) == [0, 0]
     assert ranges(tables)[1][1] > 5
+
+
+def test_a_manifest_is_asked_for_without_credentials_perhaps(har) -> None:
+    requests = [request(0, WWW, 7, 0.0), request(1, WWW, 8, 500.0, (0.0, None, 20.0), resource_type="manifest")]
+    both = {7: (WWW, ADDRESS, [WWW]), 8: (WWW, ADDRESS, [WWW])}
+    assert ranges(har(requests, both, browser="chromium"))[0] == (2, 2)

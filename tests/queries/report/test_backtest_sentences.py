@@ -14,15 +14,18 @@ pytestmark = pytest.mark.slow
 
 def page(low, high, recorded, error=0, cause=None, *, browser="chromium"):
     return {
-        "checked_browser": browser, "checked_low": low, "checked_high": high, "checked_recorded": recorded,
-        "checked_error": error, "checked_cause": cause,
+        "checked_browser": browser, "checked_low": low, "checked_likely": (low or 0) + 1, "checked_high": high,
+        "checked_recorded": recorded, "checked_error": error, "checked_cause": cause,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
-        (page(4, 7, 6), "the rules of Chromium predict 4 to 7 TLS connections; the recording has 6, which is within."),
+        (
+            page(4, 7, 6),
+            "Chromium predict 4 to 7 TLS connections, most likely 5; the recording has 6, which is within.",
+        ),
         (page(1, 1, 1), "predict 1 TLS connection; the recording has 1, as predicted."),
         (
             page(3, 3, 5, 2, "H1", browser="firefox"),
@@ -50,14 +53,14 @@ def test_a_page_without_a_back_test_is_not_said_to_have_one() -> None:
 
 
 def test_a_rung_says_how_well_its_browser_is_predicted_where_it_was_recorded(modelled_example) -> None:
-    """Page a, recorded with Chromium: 6 connections, of 5 to 7 by hand (tests/queries/test_catalogue.py)."""
+    """Page a, of Chromium: 6 connections, of 5 (most likely) to 7 by hand (tests/queries/test_catalogue.py)."""
     with open_database(modelled_example) as connection:
         notes = rung_notes(connection, ladder(connection), ("here", "chromium"))
     (chromium, tested), (firefox, untested) = notes.items()
     assert chromium.startswith("Chromium with servers as they are")
     assert tested == (
         "back-test: of 1 page 100 % within the range predicted without what shared a connection, which is 2 wide where "
-        "6 were recorded (means)"
+        "6 were recorded (means); the likeliest count was right for 0 %"
     )
     assert firefox.startswith("Firefox with servers as they are")
     assert untested == "not back-tested: no page that counts here was recorded with Firefox"

@@ -94,6 +94,34 @@ def test_what_the_model_spares_as_recorded_is_a_range_from_facts_alone(page) -> 
     assert checked(tables) == [("h2", 1, 2, 1, 0, None)]
 
 
+def likeliest(tables):
+    """The likeliest count, in the back-test and as shown of today."""
+    rows = browser_tables(tables)
+    shown = rows["browser_predictions"].filter(browser="chromium")
+    assert shown.filter(model="planned")["tls_likely"].to_list() == [None]
+    assert rows["browser_counts"]["chromium_tls_likely"].item() == shown.filter(model="today")["tls_likely"].item()
+    return rows["predictions_check"]["tls_likely"].sum(), shown.filter(model="today")["tls_likely"].item()
+
+
+def test_what_may_share_a_connection_most_likely_does_unless_it_was_recorded_on_its_own(page) -> None:
+    apart = TWO | {2: (STATIC, None, BOTH)}
+    tables = page(two_hosts(2, server_ip=None), apart)
+    assert checked(tables) == [("h2", 1, 2, 2, 0, None)]
+    assert likeliest(tables) == (1, 2)
+
+
+def test_over_http1_there_are_most_likely_as_many_as_needed_at_once(page) -> None:
+    fetched = [
+        request(number, STATIC, number, started, protocol="http/1.1", credentials=None, resource_type="fetch")
+        for number, started in ((1, 100.0), (2, 101.0), (3, 500.0))
+    ]
+    others = {number: (STATIC, HERE, [STATIC]) for number in (1, 2, 3)}
+    tables = page([request(0, WWW, 0, 0.0), *fetched], {0: (WWW, HERE, [WWW]), **others})
+    h1, h2 = checked(tables)
+    assert (h1, h2) == (("h1", 1, 3, 3, 0, None), ("h2", 1, 1, 1, 0, None))
+    assert likeliest(tables) == (3, 4)  # two at once and the page's own; as recorded
+
+
 def test_where_dns_answers_are_known_the_address_of_a_shared_connection_is_no_fact_about_a_host(page) -> None:
     answers = {WWW: [HERE], STATIC: [THERE]}
     assert checked(page(two_hosts(1), ONE, answers)) == [("h2", 2, 2, 1, -1, "IP")]

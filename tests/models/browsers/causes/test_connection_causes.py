@@ -223,6 +223,7 @@ ELSEWHERE = {"visit_id": "v", "request_id": 2, "scheme": "https", "host": "h2.th
         ({"browser": "chromium", "browser_version": "21.0.1180.79"}, [], "NOT_DECIDABLE"),
         ({"browser": None}, [{**ELSEWHERE, "protocol": "h2"}], "H1"),
         ({"browser": "chromium", "browser_version": "60.0.3112.78"}, [], "H1"),
+        ({"browser": "chromium-headless-shell", "browser_version": "150.0.7871.1"}, [], "H1"),
         ({"browser": "firefox", "browser_version": None}, [], "H1"),
     ],
 )
