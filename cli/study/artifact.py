@@ -28,6 +28,7 @@ from originset.cli.common.output import note
 from originset.cli.common.selection import apply_selection, selection_options
 from originset.cli.modelling.rebuild import rebuild
 from originset.cli.pages.schema_page import page as schema_page
+from originset.cli.study.published_selection import require_published_columns
 from originset.data.errors import StudyError, UsageError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.sanitising.manifest_publication import sanitised_manifest
@@ -103,6 +104,7 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
         folder.mkdir()
     with open_database(study, MEMORY) as connection:
         apply_selection(connection, selection)
+        require_published_columns(connection, selection)
         selected = _selected(connection)
         numbers, folders = draw(connection, expected).numbers, folder_names(connection)
         visits = dict(run(connection, _VISITS).rows())
@@ -177,7 +179,7 @@ def _rehearse(
         if _selected(connection) != selected:
             raise UsageError(
                 f"{selection.description}: selects other visits in the bundle, which has no paths of URLs",
-                "name columns of visits other than url, final_url and source",
+                "name columns of visits alone",
             )
         draw(connection, Path(folder))
         drawn = time.monotonic()
