@@ -3,8 +3,8 @@
 -- server key of study model --colocation.
 -- paper: table 9
 -- parameter providers = 20: how many providers
--- provider: name of the AS
--- asn: its number
+-- provider: who runs the AS; a provider of the table providers has its name there
+-- asn: the AS
 -- rank: order in which to add the names
 -- name: the name
 -- sites: the provider's sites with requests to the name and a certificate without it

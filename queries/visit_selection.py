@@ -147,6 +147,8 @@ def _require_condition(connection: duckdb.DuckDBPyConnection, where: str | None)
         empty = run(connection, f"SELECT typeof(any_value({_in_brackets(where)})) FROM visits WHERE false")  # noqa: S608 - one expression
     except UsageError as error:
         raise _unusable(where, error.problem) from error
+    if empty.width != 1:
+        raise _unusable(where, f"it is {empty.width} conditions, not one")
     if (kind := empty.item()) != "BOOLEAN":
         raise _unusable(where, f"it is of type {kind}, not BOOLEAN")
 

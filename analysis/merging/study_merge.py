@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -55,9 +56,10 @@ def merge_studies(study: Study, sources: Sequence[Study], progress: Progress) ->
             ledger.clear_complete()
     target = target_of(study)
     summary = MergeSummary()
-    task = progress.add_task("merge", total=len(sources))
+    task = progress.add_task("studies", total=len(sources))
+    merged = progress.add_task("new captures", total=None)
     for source in sources:
-        new, already_there, links = merge_captures(target, source)
+        new, already_there, links = merge_captures(target, source, partial(progress.advance, merged))
         summary.captures += new
         summary.visits_in_both += already_there
         summary.links_left_out += links

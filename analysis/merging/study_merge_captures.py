@@ -130,8 +130,10 @@ def target_of(study: Study) -> Target:
     return _Folder(captures_folder(study)) if bucket is None else _Bucket(bucket)
 
 
-def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
+def merge_captures(target: Target, source: Study, done: Callable[[int], None]) -> tuple[int, int, int]:
     """Copy captures into the target; returns how many are new, how many it had, and how many are links (left out).
+
+    ``done`` is called with how many more are new.
 
     Raises:
         StudyError: something in the source's folder cannot be a capture.
@@ -161,16 +163,18 @@ def merge_captures(target: Target, source: Study) -> tuple[int, int, int]:
                 else:
                     yield partial(target.take, name, captures)
 
-    return _all_done(new()), already_there, links
+    return _added(new(), done), already_there, links
 
 
-def _all_done(calls: Iterator[Callable[[], bool]]) -> int:
+def _added(calls: Iterator[Callable[[], bool]], done: Callable[[int], None]) -> int:
     """Run all calls, several at once, because some wait for storage; returns how many added a capture."""
-    done = 0
+    added = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while part := list(islice(calls, _PART)):
-            done += sum(pool.map(lambda call: call(), part))
-    return done
+            of_part = sum(pool.map(lambda call: call(), part))
+            done(of_part)
+            added += of_part
+    return added
 
 
 def _name(visit_id: str) -> str:

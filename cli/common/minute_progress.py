@@ -22,7 +22,9 @@ class MinuteProgress(Progress):
     def __init__(self, *columns: str | ProgressColumn, counts: bool = True) -> None:
         self._counts = counts
         console = Console(stderr=True)
-        super().__init__(*columns, console=console, disable=not console.is_terminal, transient=True)
+        shown = console.is_terminal
+        # What refreshes by itself counts the items of track() only while it is shown.
+        super().__init__(*columns, console=console, disable=not shown, auto_refresh=shown, transient=True)
         self._ended = threading.Event()
         self._writer: threading.Thread | None = None
 

@@ -6,18 +6,18 @@ from originset.analysis.captures.capture_import import read_captures
 from originset.analysis.resolution.name_resolution import resolve_names
 from originset.cli.common.output import progress
 from originset.cli.modelling.model_batches import side_by_side
+from originset.cli.modelling.model_progress import CountedBatches
 from originset.cli.modelling.rebuild import rebuild
 from originset.data.captures.capture_place import fetch_captures
 from originset.data.reference.snapshot import Reference
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
-from originset.models.runner.runner import RunBatches
 
 
 def analyze(
     study: Study,
     reference: Reference,
-    run_batches: RunBatches | None = None,
+    run_batches: CountedBatches | None = None,
     *,
     views: bool | None = None,
     jobs: int = 1,
@@ -34,6 +34,6 @@ def analyze(
             counts["captures_fetched"] = fetched
         with progress() as display:
             counts.update(read_captures(study, display, reference.suffix_list, jobs))
-        counts.update(resolve_names(study, reference))
-        counts.update(rebuild(study, Parameters(), run_batches or side_by_side(jobs)))
+            counts.update(resolve_names(study, reference))
+            counts.update(rebuild(study, Parameters(), run_batches or side_by_side(jobs), display=display))
     return dict(counts)

@@ -13,10 +13,11 @@ import click
 from originset.analysis.processes import ProcessEnded, run_in_processes
 from originset.cli.common.files import FILE
 from originset.cli.modelling.model_cluster import on_workers
+from originset.cli.modelling.model_progress import CountedBatches
 from originset.crawler.settings import Cluster
 from originset.data.captures.capture_place import BUCKET
 from originset.data.errors import MissingDependency, UsageError
-from originset.models.runner.runner import Run, RunBatches, run_batch, run_sequentially
+from originset.models.runner.runner import Run, run_batch
 
 
 def batch_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +67,7 @@ def batches_run(
     tls_ca_file: Path | None,
     tls_cert: Path | None,
     tls_key: Path | None,
-) -> Iterator[RunBatches]:
+) -> Iterator[CountedBatches]:
     """The function that runs batches where the options say: in processes or on a cluster.
 
     Raises:
@@ -99,16 +100,19 @@ def batches_run(
             yield run_batches
 
 
-def side_by_side(jobs: int) -> RunBatches:
+def side_by_side(jobs: int) -> CountedBatches:
     """Run batches in ``jobs`` processes; one batch, or one job, in this process."""
 
-    def run_batches(calls: Sequence[tuple[Run, int, int]]) -> None:
+    def run_batches(calls: Sequence[tuple[Run, int, int]], done: Callable[[], None] = lambda: None, /) -> None:
         if min(jobs, len(calls)) <= 1:
-            run_sequentially(calls)
+            for call in calls:
+                run_batch(*call)
+                done()
             return
         for result, number in run_in_processes(min(jobs, len(calls)), run_batch, calls):
             if isinstance(result, ProcessEnded):
                 problem = f"the process of batch {number + 1} of {len(calls)} ended twice, perhaps as memory ran out"
                 raise UsageError(problem, "run it again, with fewer --jobs")
+            done()
 
     return run_batches

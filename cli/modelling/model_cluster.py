@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import originset
+from originset.cli.modelling.model_progress import CountedBatches
 from originset.data.errors import ClusterError
-from originset.models.runner.runner import Run, RunBatches, run_batch
+from originset.models.runner.runner import Run, run_batch
 
 
-def on_workers(client: Any, address: str) -> RunBatches:  # noqa: ANN401 - a Client
+def on_workers(client: Any, address: str) -> CountedBatches:  # noqa: ANN401 - a Client
     """Run batches on the workers of a cluster that share the study's folder.
 
     Raises:
         ClusterError: as :func:`require_workers` and :func:`run_on_workers`.
     """
 
-    def run_batches(calls: Sequence[tuple[Run, int, int]]) -> None:
+    def run_batches(calls: Sequence[tuple[Run, int, int]], done: Callable[[], None] = lambda: None, /) -> None:
         if not calls:
             return
         folder = calls[0][0].folder
@@ -30,13 +31,21 @@ def on_workers(client: Any, address: str) -> RunBatches:  # noqa: ANN401 - a Cli
         otherwise = f"it does not see {folder}: all machines need the study at the same path, or --staging"
         require_workers(client, address, token, otherwise=otherwise, marker=_marker_in_file, place=str(marker))
         marker.unlink()
-        run_on_workers(client, address, run_batch, calls)
+        run_on_workers(client, address, run_batch, calls, done)
 
     return run_batches
 
 
-def run_on_workers(client: Any, address: str, function: Callable[..., None], calls: Sequence[Any]) -> None:  # noqa: ANN401
+def run_on_workers(
+    client: Any,  # noqa: ANN401 - a Client
+    address: str,
+    function: Callable[..., None],
+    calls: Sequence[Any],
+    done: Callable[[], None],
+) -> None:
     """Call a function with each of these arguments on a worker; Dask moves the calls of a lost worker to others.
+
+    ``done`` is called after each, by any thread.
 
     Raises:
         ClusterError: several workers were lost with one batch.
@@ -44,6 +53,8 @@ def run_on_workers(client: Any, address: str, function: Callable[..., None], cal
     from distributed import KilledWorker  # noqa: PLC0415 - of an optional extra
 
     futures = [client.submit(function, *call, pure=False) for call in calls]
+    for future in futures:
+        future.add_done_callback(lambda _future: done())
     try:
         client.gather(futures)
     except KilledWorker as error:

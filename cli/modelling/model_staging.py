@@ -14,7 +14,7 @@ import os
 import platform
 import secrets
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,14 +23,15 @@ from typing import Any
 import originset
 from originset.cli.common.output import note
 from originset.cli.modelling.model_cluster import require_workers, run_on_workers
+from originset.cli.modelling.model_progress import CountedBatches
 from originset.data.errors import ClusterError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.files.staging_bucket import StagingBucket
-from originset.models.runner.runner import Run, RunBatches, results_read, results_written, run_batch, shards_read
+from originset.models.runner.runner import Run, results_read, results_written, run_batch, shards_read
 
 
 @contextmanager
-def staged(client: Any, address: str, place: str) -> Iterator[RunBatches]:  # noqa: ANN401 - a Client
+def staged(client: Any, address: str, place: str) -> Iterator[CountedBatches]:  # noqa: ANN401 - a Client
     """Run batches on the workers of a cluster that exchange files through storage below ``place``.
 
     Files of a study are put there once, what workers wrote is fetched. What a killed command left there for the same
@@ -57,7 +58,7 @@ class _StagedBatches:
         self._bucket: StagingBucket | None = None
         self._stored: set[str] = set()
 
-    def __call__(self, calls: Sequence[tuple[Run, int, int]]) -> None:
+    def __call__(self, calls: Sequence[tuple[Run, int, int]], done: Callable[[], None] = lambda: None, /) -> None:
         """Run batches.
 
         Raises:
@@ -71,7 +72,7 @@ class _StagedBatches:
                 self._store(_input_key(path), run.inputs.folder / path)
             for path in results_read(run, stage, batch):
                 self._store(_result_key(run, path), path)
-        run_on_workers(self._client, self._address, run_staged, [(bucket.place, *call) for call in calls])
+        run_on_workers(self._client, self._address, run_staged, [(bucket.place, *call) for call in calls], done)
         for run, stage, batch in calls:
             for path in results_written(run, stage, batch):
                 key = _result_key(run, path)

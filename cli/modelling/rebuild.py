@@ -10,7 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from rich.progress import Progress
 
+from originset.cli.modelling.model_batches import side_by_side
+from originset.cli.modelling.model_progress import CountedBatches, counted
 from originset.data.files.nofollow import private_folder
 from originset.data.schema.study_tables import MODEL_SENSITIVITY, TABLES
 from originset.data.studies.database import build_database
@@ -21,7 +24,7 @@ from originset.models.parameters import Parameters
 from originset.models.runner.batches import inputs_of
 from originset.models.runner.definitions import modelled_tables
 from originset.models.runner.inputs import Select
-from originset.models.runner.runner import Run, RunBatches, run_models, run_sequentially
+from originset.models.runner.runner import Run, RunBatches, run_models
 from originset.models.sensitivity import variants
 
 # The columns of model_sensitivity on the parameter; the others are those of results_summary.
@@ -34,17 +37,19 @@ SECOND_TABLE = "ip_to_as"
 def rebuild(
     study: Study,
     parameters: Parameters,
-    run_batches: RunBatches = run_sequentially,
+    run_batches: CountedBatches | None = None,
     *,
     sensitivity: bool = False,
     second: tuple[str, pl.DataFrame] | None = None,
+    display: Progress | None = None,
 ) -> dict[str, int]:
     """Fill the model tables with ``parameters`` and replace the database; call under :meth:`Study.changing`.
 
     With ``sensitivity`` the models run once more for every choice that could have been made otherwise, and
     ``model_sensitivity`` holds what that changes, also for a ``second`` IP-to-AS table (its name, and rows of
     ``addresses`` by it); without it that table is empty. The parameters end up in the manifest too, under ``models``;
-    what it says under ``views`` decides how the database is built. Returns the number of rows of each model table.
+    what it says under ``views`` decides how the database is built. ``run_batches``: None for one after the other.
+    ``display``: shows how many batches are done. Returns the number of rows of each model table.
 
     Raises:
         StudyError: the database cannot be written, or a shard is damaged.
@@ -53,9 +58,11 @@ def rebuild(
         require_unchanged(study, name)
     with _workspace(study) as folder:
         run = Run(inputs_of(study), parameters, folder / "models", modelled_tables())
-        run_models(run, run_batches)
+        runs = [run, *([_summary_run(run, "")] * _summaries(run, second) if sensitivity else [])]
+        counting = counted(run_batches or side_by_side(1), runs, display or Progress(disable=True))
+        run_models(run, counting)
         modelled = {name: run.files(name) for name in modelled_tables()}
-        rows = _sensitivity(run, second, run_batches) if sensitivity else MODEL_SENSITIVITY.polars_schema.to_frame()
+        rows = _sensitivity(run, second, counting) if sensitivity else MODEL_SENSITIVITY.polars_schema.to_frame()
         modelled["model_sensitivity"] = [folder / "model_sensitivity.parquet"]
         rows.write_parquet(*modelled["model_sensitivity"])
         counts = build_database(study, modelled, views=study.manifest().get("views", False))
@@ -103,13 +110,21 @@ def _sensitivity_rows(results: pl.DataFrame, parameter: str, value: str, *, chos
     return results.with_columns(**choice).select(MODEL_SENSITIVITY.polars_schema.names())
 
 
+def _summaries(run: Run, second: tuple[str, pl.DataFrame] | None) -> int:
+    """How often the models run for the rows of ``model_sensitivity``."""
+    return 1 + sum(not variant.chosen for variant in variants(run.parameters)) + (second is not None)
+
+
+def _summary_run(run: Run, name: str) -> Run:
+    return replace(run, folder=run.folder.parent / name, wanted=("results_summary",), browsers=False)
+
+
 def _summary(run: Run, name: str, run_batches: RunBatches) -> pl.DataFrame:
     """Rows of results_summary."""
-    folder = run.folder.parent / name
-    summary_run = replace(run, folder=folder, wanted=("results_summary",), browsers=False)
+    summary_run = _summary_run(run, name)
     run_models(summary_run, run_batches)
     rows = pl.read_parquet(summary_run.files("results_summary")).cast(
         {column: kind for column, kind in MODEL_SENSITIVITY.polars_schema.items() if column not in _CHOICE}
     )
-    shutil.rmtree(folder)
+    shutil.rmtree(summary_run.folder)
     return rows

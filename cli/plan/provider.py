@@ -47,9 +47,9 @@ def command(
     """Plan names for the certificates of a provider's sites.
 
     NAME is a CDN or hosting provider as the study's table provider_changes has it. A row is a name that the provider
-    would add to the certificates of all its sites in the study; the name that saves most comes first.
+    would add to the certificates of all its sites in one of its ASes; the name that saves most comes first.
 
-    Example: originset --study S plan provider 'Cloudflare, Inc.'
+    Example: originset --study S plan provider Cloudflare
     """
     excluded = exclusions(exclude, exclude_from)
     found = provider_plan(study, name, excluded)

@@ -20,14 +20,16 @@ from typing import Any
 import click
 import duckdb
 import polars as pl
+from rich.progress import Progress
 
 import originset
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import require_no_link
-from originset.cli.common.output import note
+from originset.cli.common.output import note, progress
 from originset.cli.common.selection import apply_selection, selection_options
 from originset.cli.modelling.rebuild import rebuild
 from originset.cli.pages.schema_page import page as schema_page
+from originset.cli.study.published_selection import require_published_columns
 from originset.data.errors import StudyError, UsageError
 from originset.data.files.atomic_files import disk_fault
 from originset.data.sanitising.manifest_publication import sanitised_manifest
@@ -82,7 +84,8 @@ def command(study: Study, out: Path, selection: Selection) -> None:
         with tempfile.TemporaryDirectory(prefix=".artifact-", dir=out.absolute().parent) as folder:
             top = Path(folder) / NAME
             top.mkdir()
-            size = _fill(study, top, selection)
+            with progress() as display:
+                size = _fill(study, top, selection, display)
             _pack(top, out)
     except Exception as error:
         fault = disk_fault(error)
@@ -96,20 +99,21 @@ def command(study: Study, out: Path, selection: Selection) -> None:
     click.echo(out)
 
 
-def _fill(study: Study, top: Path, selection: Selection) -> int:
+def _fill(study: Study, top: Path, selection: Selection, display: Progress) -> int:
     """Everything but the archive, in the folder ``top``; its size in bytes."""
     bare, expected = Study(top / "study"), top / "expected"
     for folder in (bare.root, expected, top / "queries"):
         folder.mkdir()
     with open_database(study, MEMORY) as connection:
         apply_selection(connection, selection)
+        require_published_columns(connection, selection)
         selected = _selected(connection)
-        numbers, folders = draw(connection, expected).numbers, folder_names(connection)
+        numbers, folders = draw(connection, expected, display=display).numbers, folder_names(connection)
         visits = dict(run(connection, _VISITS).rows())
         rungs = ladder(connection)
-    _strip(study, bare)
+    _strip(study, bare, display)
     manifest = sanitised_manifest(study.manifest())
-    steps = _rehearse(study, bare, manifest, expected, selection=selection, selected=selected)
+    steps = _rehearse(study, bare, manifest, expected, display, selection=selection, selected=selected)
     _write(bare.manifest_path, _json(manifest))
     for query in catalogue().values():
         _write(top / "queries" / f"{query.name}.sql", query.standalone(query.values({})))
@@ -121,7 +125,7 @@ def _fill(study: Study, top: Path, selection: Selection) -> int:
     return size
 
 
-def _strip(study: Study, bare: Study) -> None:
+def _strip(study: Study, bare: Study, display: Progress) -> None:
     """Write the tables that models read, shard by shard, so that no study is too large for memory."""
     sanitiser = StudySanitiser(
         scan(study, "visits").collect(), scan(study, "rejects").collect(), _server_addresses(study)
@@ -136,7 +140,8 @@ def _strip(study: Study, bare: Study) -> None:
     }
     names = [name for name, table in TABLES.items() if table.stage in (Stage.ROWS, Stage.RESOLVED)]
     # Visits' addresses are told by those of their requests.
-    for name in sorted(names, key=lambda name: name != "requests"):
+    in_order = sorted(names, key=lambda name: name != "requests")
+    for name in display.track(in_order, description="tables to publish"):
         for number, shard in enumerate(shard_paths(study, name), 1):
             rows = read_shard(study, name, shard)
             # Shards are named after files that were imported.
@@ -155,7 +160,14 @@ def _server_addresses(study: Study) -> pl.Series:
 
 
 def _rehearse(
-    study: Study, bare: Study, manifest: dict[str, Any], expected: Path, *, selection: Selection, selected: set[str]
+    study: Study,
+    bare: Study,
+    manifest: dict[str, Any],
+    expected: Path,
+    display: Progress,
+    *,
+    selection: Selection,
+    selected: set[str],
 ) -> list[Step]:
     """Do what a reader of the bundle will do, and see that it gives what is expected.
 
@@ -169,7 +181,7 @@ def _rehearse(
     with open_database(study) as connection:
         sensitivity = not run(connection, "SELECT 1 FROM model_sensitivity LIMIT 1").is_empty()
     begun = time.monotonic()
-    rebuild(bare, parameters, sensitivity=sensitivity)
+    rebuild(bare, parameters, sensitivity=sensitivity, display=display)
     modelled = time.monotonic()
     with tempfile.TemporaryDirectory(dir=expected.parent) as folder, open_database(bare, MEMORY) as connection:
         with suppress(UsageError):  # no visit of the bundle is selected
@@ -177,9 +189,9 @@ def _rehearse(
         if _selected(connection) != selected:
             raise UsageError(
                 f"{selection.description}: selects other visits in the bundle, which has no paths of URLs",
-                "name columns of visits other than url, final_url and source",
+                "name columns of visits alone",
             )
-        draw(connection, Path(folder))
+        draw(connection, Path(folder), display=display)
         drawn = time.monotonic()
         other = [
             name

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from originset.cli.common.command_tree import Command, study_option
-from originset.cli.common.output import format_option, note, write_rows
+from originset.cli.common.output import format_option, note, progress, write_rows
 from originset.cli.common.selection import apply_selection, selection_options
 from originset.cli.study.page_figure import draw_page
 from originset.data.errors import UsageError
@@ -59,7 +59,8 @@ def command(
         try:
             out.mkdir(parents=True, exist_ok=True)
             waterfall = [] if page is None or connection is None else draw_page(study, connection, page, out)
-            figures = draw(connection, out, paper)
+            with progress() as display:
+                figures = draw(connection, out, paper, display)
         except OSError as error:
             raise UsageError(f"{out} cannot be written ({error.strerror})", "name another folder with --out") from error
     numbers = figures.numbers

@@ -12,7 +12,7 @@ import polars as pl
 from originset.analysis.resolution.addresses import address_rows
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.files import FILE
-from originset.cli.common.output import note
+from originset.cli.common.output import note, progress
 from originset.cli.modelling.model_batches import batch_options, batches_run
 from originset.cli.modelling.rebuild import rebuild
 from originset.data.errors import UsageError
@@ -141,8 +141,12 @@ def command(
             "add --sensitivity, or run: originset analyze --ip-to-as FILE",
         )
     second = None if second_table is None else (second_table.name, _addresses(study, second_table))
-    with batches_run(**others) as run_batches, study.changing("model", parameters.as_dict()) as counts:
-        counts.update(rebuild(study, parameters, run_batches, sensitivity=sensitivity, second=second))
+    with (
+        batches_run(**others) as run_batches,
+        study.changing("model", parameters.as_dict()) as counts,
+        progress() as display,
+    ):
+        counts.update(rebuild(study, parameters, run_batches, sensitivity=sensitivity, second=second, display=display))
     note(", ".join(f"{rows} rows in {name}" for name, rows in counts.items()))
     with open_database(study) as database:
         keyless, pages = database.sql("SELECT count_if(without_key > 0), count(*) FROM page_counts").fetchall()[0]

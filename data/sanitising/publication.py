@@ -12,6 +12,12 @@ import polars as pl
 _NETWORK = ("https", "http", "wss", "ws")
 _AUTHORITY = r"^([A-Za-z][A-Za-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#@]*)"
 
+# Columns whose texts are left out, or have others in their place.
+REDACTED_COLUMNS = frozenset({"url", "final_url", "source", "vantage_ip", "user_agent", "protocol_raw", "detail"})
+
+# What follows a browser's own product tokens: a crawl has whom to contact there.
+_LAST_COMMENT = r"^(.*\S\s.*\S) \([^()]*\)$"
+
 _NO_TOKENS = pl.DataFrame(schema=dict.fromkeys(("visit_id", "url", "token"), pl.String))
 
 
@@ -57,6 +63,7 @@ class StudySanitiser:
                 pl.when(crawled).then("source").otherwise("source_name").alias("source"),
                 pl.coalesce("site_name", "site").alias("site"),
                 pl.lit(None, pl.String).alias("vantage_ip"),
+                pl.col("user_agent").str.replace(_LAST_COMMENT, "${1}"),
             )
             .select(rows.columns)
         )

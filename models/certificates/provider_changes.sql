@@ -25,10 +25,10 @@ provider_connections AS (
   SELECT server_key, asn, sum(connections) AS connections FROM provider_missing_names GROUP BY server_key, asn
 ),
 as_names AS (
-  SELECT asn, min(as_name) AS as_name FROM addresses WHERE asn IS NOT NULL AND as_name IS NOT NULL GROUP BY asn
+  SELECT asn, coalesce(min(organisation), min(as_name)) AS provider FROM addresses WHERE asn IS NOT NULL GROUP BY asn
 )
 SELECT
-  coalesce(n.as_name, 'AS' || w.asn, c.server_key) AS provider,
+  coalesce(n.provider, 'AS' || w.asn, c.server_key) AS provider,
   w.asn,
   c.name,
   c.rank,

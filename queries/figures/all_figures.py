@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 from matplotlib.figure import Figure
+from rich.progress import Progress
 
 from originset.data.errors import UsageError
 from originset.queries.catalogue import catalogue, rows_of, run
@@ -58,13 +59,19 @@ class Drawn:
     numbers: pl.DataFrame
 
 
-def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | None = None) -> Drawn:
+def draw(
+    connection: duckdb.DuckDBPyConnection | None,
+    out: Path,
+    paper: Path | None = None,
+    display: Progress | None = None,
+) -> Drawn:
     """Write into the folder ``out`` every figure for which there is data, a study's tables 1 to 9, and their numbers.
 
     ``connection``: a study, or None to draw the authors' alone; ``paper``: the folder of the authors' data, or None. Of
     each figure PDF, SVG, PNG and the CSV behind it, under the authors' names of columns; what is drawn of the authors'
     has a CSV of its own; ``numbers.csv`` has what figures stand for. Of several vantages or browsers each has its
-    figures in a folder of its own; tables have them all. CSV and SVG are the same bytes for the same rows.
+    figures in a folder of its own; tables have them all. CSV and SVG are the same bytes for the same rows. ``display``:
+    shows how many are drawn.
 
     Raises:
         OSError: a file cannot be written.
@@ -77,7 +84,8 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
     paths: list[Path] = []
     remarks: list[str] = []
     numbers = NUMBERS.to_frame()
-    for figure in FIGURES:
+    display = display or Progress(disable=True)
+    for figure in display.track(FIGURES, description="figures"):
         of_authors: dict[str, Data] = {}
         if figure.name in theirs:
             of_authors[_THEM] = theirs[figure.name]
@@ -101,7 +109,8 @@ def draw(connection: duckdb.DuckDBPyConnection | None, out: Path, paper: Path | 
             paths.extend(_draw(figure, sides, folder, keys))
             numbers.extend(_compare(figure, sides, group))
     if connection is not None:
-        paths.extend(_write(rows_of(connection, query), out, table) for table, query in tables().items())
+        named = display.track(tables().items(), description="tables")
+        paths.extend(_write(rows_of(connection, query), out, table) for table, query in named)
     paths.append(_write(numbers, out, "numbers"))
     return Drawn(paths, remarks, numbers)
 

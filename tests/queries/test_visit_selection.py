@@ -92,6 +92,7 @@ def test_another_connection_has_its_own(connection, study) -> None:
         (Selection("false"), "no visit is selected by: landing pages, where false; the study has: vantage ams"),
         (Selection("rank"), "--where rank: it is of type INTEGER, not BOOLEAN"),
         (Selection("NULL"), "--where NULL: it is of type"),
+        (Selection("COLUMNS('site|rank') = 1"), "--where COLUMNS('site|rank') = 1: it is 2 conditions, not one"),
         (Selection("nothing = 1"), "--where nothing = 1: Binder Error"),
         (Selection("rank <"), "--where rank <: Parser Error"),
         (Selection(""), "--where : Parser Error"),

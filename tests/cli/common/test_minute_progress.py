@@ -38,6 +38,12 @@ def test_a_line_for_each_task_that_is_not_finished(
     assert capsys.readouterr().err == "", "what ends within a minute says nothing"
 
 
+def test_items_are_counted_as_they_pass() -> None:
+    with progress() as display:
+        for number, _ in enumerate(display.track("abc", description="figures")):
+            assert display.tasks[0].completed == number
+
+
 def test_a_terminal_has_a_display_and_no_lines() -> None:
     ours, theirs = pty.openpty()
     try:

@@ -69,7 +69,9 @@ def expected(generated: Study, tmp_path_factory: pytest.TempPathFactory) -> dict
 def test_processes_give_what_one_gives(generated: Study, expected: dict[str, pl.DataFrame], tmp_path: Path) -> None:
     run = _run(generated, tmp_path)
     assert len(run.inputs.batches) == 3
-    run_models(run, side_by_side(2))
+    done: list[None] = []
+    run_models(run, lambda calls: side_by_side(2)(calls, lambda: done.append(None)))
+    assert len(done) == sum(stage % 2 for stage in run.stages) * len(run.inputs.batches)
     for name, rows in _rows(run).items():
         assert rows.equals(expected[name]), name
 

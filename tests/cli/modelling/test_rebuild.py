@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from example_study import ROWS, tables_of
+from rich.progress import Progress
 
 from originset.cli.modelling.model_batches import side_by_side
 from originset.cli.modelling.rebuild import rebuild
@@ -85,8 +86,10 @@ def test_the_same_and_another_ip_to_as_table(tmp_path, monkeypatch) -> None:
     one = own.with_columns(pl.lit(64500).cast(pl.Int64).alias("asn"), pl.lit([64500]).alias("asns"))
     found = {}
     for name, addresses in (("other.dat", one), ("same.dat", own)):
+        display = Progress(disable=True)
         with study.changing("model", {}):
-            rebuild(study, Parameters(), sensitivity=True, second=(name, addresses))
+            rebuild(study, Parameters(), sensitivity=True, second=(name, addresses), display=display)
+        assert [task.completed for task in display.tasks] == [task.total for task in display.tasks]
         found[name] = sensitivity_of(study).filter(parameter="ip_to_as").sort("chosen", "vantage")
     assert found["other.dat"].select("vantage", "value", "chosen", "connections_saved").rows() == [
         (None, "other.dat", False, 1),
@@ -104,8 +107,11 @@ def test_rows_are_counted_and_nothing_is_left_behind(tmp_path) -> None:
     study = make_study(tmp_path / "study")
     (study.root / MODELS_BUILDING).mkdir()
     (study.root / MODELS_BUILDING / "of a killed process").write_bytes(b"half")
+    display = Progress(disable=True)
     with study.changing("model", {}):
-        counts = rebuild(study, Parameters(), side_by_side(2))
+        counts = rebuild(study, Parameters(), side_by_side(2), display=display)
+    (task,) = display.tasks
+    assert (task.description, task.finished) == ("batches of the models", True)
     with open_database(study) as connection:
         assert counts == {name: connection.table(name).shape[0] for name in counts}
     assert counts["page_counts"] == 6

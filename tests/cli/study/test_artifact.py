@@ -37,7 +37,8 @@ def make_study(root: Path) -> Study:
         told = pl.when(pl.col(column) != "crawl").then(pl.col(column) + f"/{SECRET}").otherwise(column)
         tables[name] = tables[name].with_columns(told.alias(column))
     vantage_ip = pl.when(pl.col("source") == "crawl").then(pl.lit(VANTAGES[0])).otherwise(pl.lit(VANTAGES[1]))
-    tables["visits"] = tables["visits"].with_columns(vantage_ip.alias("vantage_ip"))
+    agent = pl.lit(f"Mozilla/5.0 (X11) Gecko/20100101 Firefox/150.0 ({SECRET}@example.org)").alias("user_agent")
+    tables["visits"] = tables["visits"].with_columns(vantage_ip.alias("vantage_ip"), agent)
     for name in ("addresses", "vantages"):
         planted = pl.DataFrame([{"ip": ip} for ip in VANTAGES], schema=TABLES[name].polars_schema)
         tables[name] = pl.concat([tables[name], planted]) if name in tables else planted
@@ -144,6 +145,24 @@ def test_it_says_what_it_rests_on(bundle) -> None:
     listed = {line.split("  ")[1] for line in (bundle / "SHA256SUMS").read_text().splitlines()}
     assert listed == {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()} - {"SHA256SUMS"}
     assert "queries/ladder_summary.sql" in listed
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        f"Visits.Final_URL IS DISTINCT FROM 'https://example.com/{SECRET}'",
+        f"vantage_ip IS DISTINCT FROM '{SECRET}'",
+        f"user_agent NOT LIKE '%me@{SECRET}%'",
+        "visit_id NOT IN (SELECT visit_id FROM requests WHERE url LIKE '%me@secret%')",
+        f"COLUMNS('sourc.$') IS DISTINCT FROM '{SECRET}'",
+    ],
+)
+def test_a_selection_that_quotes_what_is_not_published(run, study, tmp_path, where) -> None:
+    """ARTIFACT.md has the condition, also where it selects the same visits in the bundle."""
+    done = run("--study", study.root, "study", "artifact", "--where", where, "--out", tmp_path / "b.tar.gz")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 2)
+    assert "is not published, and ARTIFACT.md would quote it" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_published(run, tmp_path) -> None:

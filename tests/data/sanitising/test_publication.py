@@ -100,3 +100,17 @@ def test_no_path_comes_through(path) -> None:
 def test_columns_stay(name) -> None:
     found = dict(zip(("visits", "requests", "rejects"), stripped([], [], []), strict=True))
     assert found[name].schema == TABLES[name].polars_schema
+
+
+@pytest.mark.parametrize(
+    ("agent", "published"),
+    [
+        ("Mozilla/5.0 (X11) Gecko/1 Firefox/150.0 (me@secret.test)", "Mozilla/5.0 (X11) Gecko/1 Firefox/150.0"),
+        ("Mozilla/5.0 (X11) W/5 (KHTML) Chrome/150", "Mozilla/5.0 (X11) W/5 (KHTML) Chrome/150"),
+        ("Mozilla/5.0 (compatible; MSIE 9.0)", "Mozilla/5.0 (compatible; MSIE 9.0)"),
+        (None, None),
+    ],
+)
+def test_a_user_agent_says_nobody_to_contact(agent, published) -> None:
+    visits, _, _ = stripped([{"visit_id": "v", "user_agent": agent}], [])
+    assert visits["user_agent"].to_list() == [published]

@@ -29,9 +29,18 @@ def test_by_hand(example_tables) -> None:
     ]  # fmt: skip
 
 
-def test_an_as_without_a_name_goes_by_its_number(make_tables, example_rows) -> None:
-    addresses = [{**row, "as_name": None} for row in example_rows["addresses"]]
-    assert changes(make_tables({**example_rows, "addresses": addresses}))["provider"].to_list() == ["AS13335"]
+@pytest.mark.parametrize(
+    ("registered", "provider"),
+    [
+        ({"as_name": "CLOUDFLARENET", "organisation": "Cloudflare"}, "Cloudflare"),
+        ({"as_name": "CLOUDFLARENET", "organisation": None}, "CLOUDFLARENET"),
+        ({"as_name": None, "organisation": None}, "AS13335"),
+    ],
+)
+def test_a_provider_has_the_name_of_who_runs_the_as(make_tables, example_rows, registered, provider) -> None:
+    """The name that hosts.edge and the table providers have, where it is one of these."""
+    addresses = [row | registered for row in example_rows["addresses"]]
+    assert changes(make_tables({**example_rows, "addresses": addresses}))["provider"].to_list() == [provider]
 
 
 def test_without_wildcards_more_is_missing(example_tables) -> None:

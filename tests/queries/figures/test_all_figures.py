@@ -4,11 +4,12 @@ import re
 
 import polars as pl
 import pytest
+from rich.progress import Progress
 
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
-from originset.queries.figures.all_figures import draw, tables
+from originset.queries.figures.all_figures import FIGURES, draw, tables
 
 NAMES = ("figure-1", "figure-3", "figure-4", "figure-5", "figure-9a")
 LIVE = ("figure-7a", "figure-7b", "figure-8", "figure-9b")
@@ -92,8 +93,10 @@ def test_numbers_of_a_study_alone(drawn) -> None:
 
 
 def test_each_vantage_and_browser_has_its_figures(study, tmp_path) -> None:
+    display = Progress(disable=True, auto_refresh=False)
     with open_database(study) as connection:
-        found = draw(connection, tmp_path)
+        found = draw(connection, tmp_path, display=display)
+    assert [(task.description, task.completed) for task in display.tasks] == [("figures", len(FIGURES)), ("tables", 9)]
     folders = {"chromium-at-here", "chromium-at-there", "unknown-browser"}
     assert {path.parent.name for path in found.paths if path.name == "figure-3.csv"} == folders
     assert pl.read_csv(tmp_path / "chromium-at-there" / "figure-3.csv").rows() == [(1.0, 2.0, 2.0, 1.0, 0.0, 0.0)]
