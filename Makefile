@@ -5,6 +5,7 @@
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
 # make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one)
+# make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak docs rules system-demo system-test
+.PHONY: help audit demo test test-fast coverage check types bench soak docs rules servers system-demo system-test
 .NOTPARALLEL:
 
 help:
@@ -96,6 +97,10 @@ rules: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out crawler/testbed/rules/texts
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 
+servers: system-test $(READY)
+	@$(BIN)/python -m originset.crawler.testbed.server_lab
+	@$(BIN)/python -m originset.cli.writers.servers_page > docs/servers.md
+
 $(READY): pyproject.toml constraints.txt $(wildcard models/*/*.pyx)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.x ..." >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -110,4 +115,5 @@ system-demo:
 
 system-test:
 	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver chromium-headless-shell chromium-sandbox firefox-esr \
-	  libnss3-tools iproute2 nodejs lego python3-venv python3-dev gcc
+	  libnss3-tools iproute2 nodejs lego python3-venv python3-dev gcc \
+	  nginx apache2-bin haproxy caddy lighttpd lighttpd-mod-openssl h2o

@@ -1,22 +1,40 @@
-"""docs/servers.md, made from the table: ``python -m originset.cli.writers.servers_page > docs/servers.md``."""
+"""docs/servers.md, from the table and the lab's answers: ``python -m originset.cli.writers.servers_page``."""
 
 from __future__ import annotations
 
 import sys
 
 from originset.cli.writers.capabilities import BY_ADDRESS, CAPABILITIES
+from originset.crawler.testbed.server_lab.situation_text import Situation, situations
 
 _HEAD = """\
 # Which servers can send ORIGIN frames
 
-Made from `cli/writers/capabilities.py` by `make docs`; do not edit. It is about HTTP/2 (RFC 8336) unless a line says
-otherwise. *no* stands on the server's source or its maintainers' word, *unknown* on finding nothing: absence of a
-mention is no proof. `originset plan config --server NAME` writes a file for those that can, and refuses the others with
-the same words.
+Made from `cli/writers/capabilities.py` and the files of `crawler/testbed/server_lab/texts` by `make docs`; do not edit.
+The first table is about HTTP/2 (RFC 8336) unless a line says otherwise. *no* stands on the server's source or its
+maintainers' word, *unknown* on finding nothing: absence of a mention is no proof. `originset plan config --server NAME`
+writes a file for those that can, and refuses the others with the same words.
 
 | --server | server | sends ORIGIN frames | source |
 |---|---|---|---|
 """
+
+_LAB = """
+# What servers do with a request for another host
+
+Browsers send it on an open connection where the certificate covers both hosts and DNS leads both to one address,
+whatever the server says. Each line is a configuration of a few lines, run and asked by `make servers`: a request for
+`static`, for `www` and for `other`, which most of the configurations lack, on connections opened for another host.
+*served*: the host's own site answers. *site of www*: the wrong site answers. *closed*: no answer. *no connection*: the
+handshake fails, as the server asks for a client certificate there or has no certificate for that name. The
+configuration, with the directive that decides, is behind the link.
+
+| situation | server | static on www's | www on static's | other on www's |
+|---|---|---|---|---|
+"""
+
+_PAIRS = (("www", "static"), ("static", "www"), ("www", "other"))
+_TEXTS = "../crawler/testbed/server_lab/texts"
 
 
 def page() -> str:
@@ -25,7 +43,14 @@ def page() -> str:
         f"| {name} | {one.title} | {one.sends}{f', since {one.since}' if one.since else ''} | {one.source} |\n"
         for name, one in sorted(CAPABILITIES.items(), key=lambda item: (item[1].sends != "yes", item[0]))
     )
-    return f"{_HEAD}{rows}\nWhere a server cannot, {BY_ADDRESS.replace('what helps there: ', '')}.\n"
+    by_address = f"\nWhere a server cannot, {BY_ADDRESS.replace('what helps there: ', '')}.\n"
+    return f"{_HEAD}{rows}{by_address}{_LAB}{''.join(map(_situation_row, situations()))}"
+
+
+def _situation_row(situation: Situation) -> str:
+    outcomes = " | ".join(situation.outcome(*pair) for pair in _PAIRS)
+    _, _, title = situation.title.partition(": ")
+    return f"| [{title}]({_TEXTS}/{situation.name}.md) | {situation.version} | {outcomes} |\n"
 
 
 if __name__ == "__main__":
