@@ -116,6 +116,14 @@ BROWSER_PREDICTIONS = table(
         "bytes",
     ),
     Column("round_trips", "INTEGER", "round trips of these handshakes: 2 for TCP and TLS 1.3, 1 for QUIC"),
+    *(
+        Column(name, "INTEGER", f"of what might narrow the range: {what} the recording lacks; NULL for planned", unit)
+        for name, what, unit in (
+            ("lacks_answers", "hosts whose DNS answers", "hosts"),
+            ("lacks_certificates", "hosts the names of whose certificates", "hosts"),
+            ("lacks_credentials", "requests of which whether they were sent with credentials", "requests"),
+        )
+    ),
 )
 
 PREDICTIONS_CHECK = table(

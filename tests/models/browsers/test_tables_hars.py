@@ -234,6 +234,14 @@ def test_a_connection_opened_by_a_browser_whose_rules_are_not_known_says_nothing
     assert ranges(har(requests, COVERED, browser="safari")) == [(1, 2), (1, 2)]
 
 
+def test_what_would_narrow_a_range_is_counted(har) -> None:
+    tables = har(later_on_its_own(200.0, (0.0, None, None)), COVERED, browser="chromium")
+    rows = browser_tables(tables)["browser_predictions"].filter(browser="chromium")
+    columns = ("lacks_answers", "lacks_certificates", "lacks_credentials")
+    assert rows.filter(model="today").select(columns).row(0) == (1, 0, 1)
+    assert rows.filter(model="planned").select(columns).row(0) == (None, None, None)
+
+
 def test_a_manifest_is_asked_for_without_credentials_perhaps(har) -> None:
     requests = [request(0, WWW, 7, 0.0), request(1, WWW, 8, 500.0, (0.0, None, 20.0), resource_type="manifest")]
     both = {7: (WWW, ADDRESS, [WWW]), 8: (WWW, ADDRESS, [WWW])}
