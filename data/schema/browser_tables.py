@@ -86,9 +86,9 @@ BROWSER_PREDICTIONS = table(
     "The connections and lookups that each browser needs for a page, with servers as they are and after a plan. With "
     "servers as they are, where a recording lacks a host's DNS answers, the address that its requests were sent to is "
     "taken for all of them; and where its browser opened a connection although another stood that it could have used "
-    "but for what the recording lacks, it could not have used that. So it is no test of a model that a recording by the "
-    "same browser is within the range: predictions_check is. Pages with more than 1,000 hosts or connections are left "
-    "out.",
+    "but for what the recording lacks, it could not have used that. So it is no test of a model that a recording by "
+    "the same browser is within the range: predictions_check is. Pages with more than 1,000 hosts or connections are "
+    "left out.",
     VISIT_ID,
     Column("browser", "VARCHAR", "chromium or firefox"),
     Column(
