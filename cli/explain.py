@@ -19,6 +19,7 @@ from originset.cli.modelling.scratch_study import study_of
 from originset.data.reference.snapshot import current_reference
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded
+from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents
 from originset.queries.report.report_page import render
@@ -72,7 +73,7 @@ def _lines(contents: Contents) -> list[str]:
     lines = [
         _text(sentence)
         for page in contents.pages
-        for sentence in (_page(page.facts), page_sentence(page.facts))
+        for sentence in (_page(page.facts), range_sentence(page.facts), page_sentence(page.facts))
         if sentence is not None
     ]
     for name, rungs in contents.ladders:

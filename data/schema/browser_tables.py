@@ -85,7 +85,10 @@ BROWSER_PREDICTIONS = table(
     "visit_id browser model",
     "The connections and lookups that each browser needs for a page, with servers as they are and after a plan. With "
     "servers as they are, where a recording lacks a host's DNS answers, the address that its requests were sent to is "
-    "taken for all of them. Pages with more than 1,000 hosts or connections are left out.",
+    "taken for all of them; and where its browser opened a connection although another stood that it could have used "
+    "but for what the recording lacks, it could not have used that. So it is no test of a model that a recording by "
+    "the same browser is within the range: predictions_check is. Pages with more than 1,000 hosts or connections are "
+    "left out.",
     VISIT_ID,
     Column("browser", "VARCHAR", "chromium or firefox"),
     Column(
@@ -113,6 +116,14 @@ BROWSER_PREDICTIONS = table(
         "bytes",
     ),
     Column("round_trips", "INTEGER", "round trips of these handshakes: 2 for TCP and TLS 1.3, 1 for QUIC"),
+    *(
+        Column(name, "INTEGER", f"of what might narrow the range: {what} the recording lacks; NULL for planned", unit)
+        for name, what, unit in (
+            ("lacks_answers", "hosts whose DNS answers", "hosts"),
+            ("lacks_certificates", "hosts the names of whose certificates", "hosts"),
+            ("lacks_credentials", "requests of which whether they were sent with credentials", "requests"),
+        )
+    ),
 )
 
 PREDICTIONS_CHECK = table(

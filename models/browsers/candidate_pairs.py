@@ -22,7 +22,7 @@ from originset.models.browsers.sharing_rules import (
 _OWN = (
     *("visit_id", "host", "port", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
     *("cookies_blocked", "browser", "peer", "answers", "connection_id", "ready_ms", "since_ms", "misdirected"),
-    *("h2_denied", "sent_to", "started_ms", "caused_ms", "connected_ms", "frames_missed"),
+    *("h2_denied", "sent_to", "started_ms", "caused_ms", "connected_ms", "frames_missed", "opened"),
 )
 _HOLDER = (
     *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),

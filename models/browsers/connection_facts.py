@@ -19,7 +19,8 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     NULL: unknown), sent_to (one of them, that its requests were sent to; NULL: not known), certificate_id, names_known,
     origins (of ORIGIN frames; NULL: no frame, or none that a recorder could see), origins_ms (when they came),
     tls_version, ech, connected_ms and ready_ms (corrected by what the connections and lookups say), misdirected
-    (servers said so of the host), h2_denied (by its HTTPS records).
+    (servers said so of the host), h2_denied (by its HTTPS records), opened (the recording has a connection opened for
+    its first request).
 
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.
@@ -33,6 +34,7 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
             *matched(groups, _protocols(part.queries), _NAME),
             (carried.is_null() | (carried == groups["host"])).alias("own"),
             part.facts.is_ip_literal(groups["host"]).alias("literal"),
+            _opened(groups),
         ]
     )
     told = told.with_columns(literals(part)).with_columns(
@@ -52,8 +54,15 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     return groups.drop("ready_ms", "connected_ms").hstack(told.select(
         *("literal", "peer", "answers", pl.coalesce("peer", _shared_address()).alias("sent_to")),
         *("certificate_id", "names_known", "origins", "origins_ms", "tls_version", "ech"),
-        *("ready_ms", "connected_ms", "misdirected", "h2_denied"),
+        *("ready_ms", "connected_ms", "misdirected", "h2_denied", "opened"),
     ))  # fmt: skip
+
+
+def _opened(groups: pl.DataFrame) -> pl.Series:
+    # What was preconnected has no connect phase: nobody knows what stood when it was.
+    alone = pl.struct("visit_id", "connection_id").is_first_distinct() & pl.col("connection_id").is_not_null()
+    waited = (pl.col("connected_ms") > pl.col("ready_ms")).fill_null(value=False)
+    return groups.select((alone & waited).alias("opened"))["opened"]
 
 
 def _shared_address() -> pl.Expr:

@@ -37,7 +37,32 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
         pl.when(alike | others).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
-    return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
+    found = pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
+    if not recorded:
+        return found
+    return pl.when((found == MAYBE) & _shown_apart(rules)).then(pl.lit(NO, pl.Int8)).otherwise(found)
+
+
+def _shown_apart(rules: BrowserRules) -> pl.Expr:
+    """The recording's browser opened a connection for the later one although the earlier one's stood.
+
+    So it could not use that one, whatever the recording lacks: by its own rules. By another browser's, if names and
+    addresses alone can be why.
+    """
+    answered = (pl.col("first_answer_ms_held") <= pl.col("ready_ms")).fill_null(value=False)
+    stood = pl.col("opened") & (answered | (in_time() == YES)) & (still_there() == YES)
+    shown = pl.lit(value=False)
+    for each in browser_rules().values():
+        by_it = pl.col("browser").str.split("-").list.first() == each.browser
+        others = pl.lit(value=True) if each.browser == rules.browser else _only_names_and_addresses(each)
+        shown |= (by_it & others).fill_null(value=False)
+    return stood & shown & ~pl.col("misdirected") & ~pl.col("planned") & ~pl.col("in_set")
+
+
+def _only_names_and_addresses(rules: BrowserRules) -> pl.Expr:
+    alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=False)
+    fits = alike | (_carries(rules) & ~pl.col("h2_denied"))
+    return ~pl.col("same_host") & fits & (same_pool(rules.pool) == YES)
 
 
 def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:

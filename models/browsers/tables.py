@@ -23,6 +23,7 @@ from originset.models.browsers.candidate_pairs import pairs, planned_pairs, with
 from originset.models.browsers.causes.connection_causes import redundant_connections
 from originset.models.browsers.connection_facts import with_servers
 from originset.models.browsers.http1_connections import with_at_once
+from originset.models.browsers.narrowing import lacking
 from originset.models.browsers.observer_exposure import first_of_place, page_addresses, page_names
 from originset.models.browsers.predictions import (
     connections,
@@ -121,7 +122,9 @@ def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dic
                     pl.when(model == TODAY).then("tls_likely").alias("tls_likely"),
                 )
             )
-    return replays, pl.concat(predictions)
+            if model == TODAY:
+                predictions[-1] = predictions[-1].join(lacking(opens, found, rules), on="visit_id", how="left")
+    return replays, pl.concat(predictions, how="diagonal")
 
 
 def _checked(part: Part, redundant: pl.DataFrame) -> pl.DataFrame:

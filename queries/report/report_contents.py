@@ -30,10 +30,14 @@ _PAGES = """
 SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.load_ms, v.recorder, v.browser,
     v.browser_version, v.vantage, v.round, v.third_party_cookies, c.*, t.origin_ms, t.paper_origin_ms,
     t.left_out_reason, k.browser AS checked_browser, k.tls_low AS checked_low, k.tls_likely AS checked_likely,
-    k.tls_high AS checked_high, k.recorded AS checked_recorded, k.error AS checked_error, k.error_cause AS checked_cause
+    k.tls_high AS checked_high, k.recorded AS checked_recorded, k.error AS checked_error,
+    k.error_cause AS checked_cause, b.browser AS predicted_browser, b.tls_low, b.tls_likely, b.tls_high,
+    b.lacks_answers, b.lacks_certificates, b.lacks_credentials
 FROM selected_visits AS s JOIN visits AS v USING (visit_id)
 LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
 LEFT JOIN checked_pages AS k USING (visit_id)
+LEFT JOIN browser_predictions AS b
+    ON b.visit_id = v.visit_id AND b.model = 'today' AND b.browser = split_part(v.browser, '-', 1)
 ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
 LIMIT $pages
 """

@@ -199,6 +199,49 @@ def test_a_frame_may_have_made_up_for_the_address_in_a_recording_by_firefox(har)
     assert ranges(tables)[1][1] > 5
 
 
+COVERED = {7: (WWW, ADDRESS, [WWW, STATIC]), 8: (STATIC, None, [STATIC])}
+
+
+def later_on_its_own(started_ms, phases, **more):
+    """A page, and a request that the recording has on a connection of its own, to an address that it lacks."""
+    return [
+        request(0, WWW, 7, 0.0, (0.0, 50.0, 20.0)),
+        request(1, STATIC, 8, started_ms, phases, server_ip=None, **more),
+    ]
+
+
+OPENED = (0.0, 10.0, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        # Credentials, too, may be why: whether Firefox minds is not known.
+        (later_on_its_own(200.0, OPENED), [(2, 2), (1, 2)]),
+        (later_on_its_own(200.0, OPENED, credentials="include"), [(2, 2), (2, 2)]),
+        # The first connection was not established yet, for which Firefox may wait.
+        (later_on_its_own(30.0, OPENED), [(2, 2), (1, 2)]),
+        # Nobody knows whether it was when the second was opened.
+        (later_on_its_own(200.0, (0.0, None, None)), [(1, 2), (1, 2)]),
+    ],
+)
+def test_a_connection_opened_while_another_stood_could_not_have_been_shared(har, requests, expected) -> None:
+    assert ranges(har(requests, COVERED, browser="chromium")) == expected
+
+
+def test_a_connection_opened_by_a_browser_whose_rules_are_not_known_says_nothing_of_others(har) -> None:
+    requests = later_on_its_own(200.0, OPENED, credentials="include")
+    assert ranges(har(requests, COVERED, browser="safari")) == [(1, 2), (1, 2)]
+
+
+def test_what_would_narrow_a_range_is_counted(har) -> None:
+    tables = har(later_on_its_own(200.0, (0.0, None, None)), COVERED, browser="chromium")
+    rows = browser_tables(tables)["browser_predictions"].filter(browser="chromium")
+    columns = ("lacks_answers", "lacks_certificates", "lacks_credentials")
+    assert rows.filter(model="today").select(columns).row(0) == (1, 0, 1)
+    assert rows.filter(model="planned").select(columns).row(0) == (None, None, None)
+
+
 def test_a_manifest_is_asked_for_without_credentials_perhaps(har) -> None:
     requests = [request(0, WWW, 7, 0.0), request(1, WWW, 8, 500.0, (0.0, None, 20.0), resource_type="manifest")]
     both = {7: (WWW, ADDRESS, [WWW]), 8: (WWW, ADDRESS, [WWW])}
