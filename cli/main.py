@@ -29,6 +29,7 @@ COMMANDS = {
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",
     "experiment": "originset.cli.experiment",
+    "rollout": "originset.cli.rollout",
     "dev": "originset.cli.dev",
 }
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import math
-import zlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import duckdb
 import msgspec
 import polars as pl
 
 from originset.data.errors import InputError, UsageError
+from originset.data.files.json_file import json_problem
+from originset.queries.compressed_log import DAMAGED, decompressed
 from originset.queries.evaluation import CONTROL, EXPERIMENT
 
 FIELDS = ("time", "group", "connection", "host")
@@ -31,7 +32,7 @@ _SECOND_US = 1_000_000
 _LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 # As seconds the year 5138, as milliseconds 1973.
 _MILLISECONDS_FROM = 1e11
-_GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
+_COLUMN_SEPARATORS = (",", ";", "\t")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Without one named, the longest of these that divides the window into enough periods to resample.
@@ -77,12 +78,12 @@ class Periods:
 def new_connections(path: Path, window: Window, folder: Path, *, host: str | None, every_s: float) -> Periods:
     """New connections in the periods before, within and after a window.
 
-    The log, perhaps compressed by gzip, has a line for each request or each handshake, in any order: JSON Lines, or CSV
-    whose first line names the columns; ``time`` (ISO 8601, UTC where it has no zone, or seconds or milliseconds since
-    1970), ``group`` (control or experiment),
-    ``connection`` (what tells one from every other of its group), ``host``. A connection begins at its earliest line
-    and is that line's host's; with ``host`` others' are not counted. ``folder``: room for what memory has none for.
-    Periods begin at the window's start; one in which the window ends is left out.
+    The log, perhaps compressed by gzip or zstandard, has a line for each request or each handshake, in any order: JSON
+    Lines, or CSV whose first line names the columns, separated by commas, semicolons or tabs. ``time`` is ISO 8601 (UTC
+    where it has no zone), or seconds or milliseconds since 1970; ``group`` is control or experiment; ``connection`` is
+    what tells one from every other of its group; ``host`` may have a port. A connection begins at its earliest line and
+    is that line's host's; with ``host`` others' are not counted. ``folder``: room for what memory has none for. Periods
+    begin at the window's start; one in which the window ends is left out.
 
     Raises:
         InputError: a line is none of such a log; its number is in the text.
@@ -169,20 +170,13 @@ def _batches(path: Path) -> Iterator[list[_Row]]:
 
 def _rows(path: Path) -> Iterator[_Row]:
     try:
-        with path.open("rb") as stored, _decompressed(stored) as file:
+        with path.open("rb") as stored, decompressed(stored) as file:
             first = file.peek(1)[:1]
             yield from _json_rows(path, file) if first == b"{" else _csv_rows(path, file)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except DAMAGED as error:
         raise InputError(str(path), "damaged", "is compressed, and damaged or cut short") from error
     except OSError as error:
         raise InputError(str(path), "unreadable", f"it cannot be read ({error.strerror})") from error
-
-
-def _decompressed(stored: io.BufferedReader) -> io.BufferedReader:
-    """What is in a file that gzip compressed, told by its first bytes, or the file as it is."""
-    if stored.peek(2)[:2] == _GZIP:
-        return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=stored)))
-    return stored
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -202,22 +196,26 @@ def _json_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
         try:
             row = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _wrong(path, number, str(error)) from None
+            raise _wrong(path, number, json_problem(error)) from None
         yield _row(path, number, row)
 
 
-def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
-    def texts() -> Iterator[str]:
-        for number, line in enumerate(_lines(path, file), 1):
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise _wrong(path, number, "it is not UTF-8") from None
+def _texts(path: Path, file: IO[bytes]) -> Iterator[str]:
+    for number, line in enumerate(_lines(path, file), 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise _wrong(path, number, "it is not UTF-8") from None
 
-    reader = csv.reader(texts(), strict=True)
+
+def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
+    lines = _texts(path, file)
+    if (first := next(lines, None)) is None:
+        return
+    separator = max(_COLUMN_SEPARATORS, key=first.count)
+    reader = csv.reader(chain([first], lines), strict=True, delimiter=separator)
     try:
-        if (header := next(reader, None)) is None:
-            return
+        header = next(reader)
         if missing := [name for name in FIELDS if name not in header]:
             raise _wrong(path, 1, f"no column is called {missing[0]}; wanted are {', '.join(FIELDS)}")
         places = [header.index(name) for name in FIELDS]
@@ -227,8 +225,8 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
             if len(values) != len(header):
                 raise _wrong(path, reader.line_num, f"it has {len(values)} fields, the first line {len(header)}")
             yield _row(path, reader.line_num, _Line(*(values[place] for place in places)))
-    except csv.Error as error:
-        raise _wrong(path, reader.line_num, str(error)) from None
+    except csv.Error:
+        raise _wrong(path, reader.line_num, "a field in quotes does not end where its column does") from None
 
 
 def _row(path: Path, number: int, line: _Line) -> _Row:
@@ -255,7 +253,7 @@ def _time_us(time: float | str) -> int | None:
 
 
 def _normal(host: str) -> str:
-    return host.strip().lower().removesuffix(".")
+    return re.sub(r":[0-9]+$", "", host.strip().lower()).removesuffix(".")
 
 
 def _wrong(path: Path, number: int, detail: str) -> InputError:

@@ -58,9 +58,9 @@ def command(
 ) -> None:
     """Evaluate an experiment from the logs of servers.
 
-    LOG is JSON Lines, or CSV with a header, of any length, perhaps compressed by gzip, with a line for each request or
-    handshake: time, group (control or experiment), connection (an id that is unique in its group) and host (the name
-    asked for). A connection counts when its earliest line does, and for that line's host.
+    LOG is JSON Lines, or CSV with a header, of any length, perhaps compressed by gzip or zstandard, with a line for
+    each request or handshake: time, group (control or experiment), connection (an id that is unique in its group) and
+    host (the name asked for). A connection counts when its earliest line does, and for that line's host.
 
     Prints the mean number of new connections per period, the change against the control group, and the difference in
     differences with its 95 % interval. Draws figure 8 of the paper.

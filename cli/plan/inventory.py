@@ -54,7 +54,7 @@ from originset.models.plans.inventory.rollout import rollout
     "rollout_path",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also write a rollout as JSON: rings of certificates, control groups and steps.",
+    help="Also write a rollout as JSON: rings of certificates with control groups.",
 )
 @click.option(
     "--control-domain", metavar="DOMAIN", help="With --rollout: a domain of yours for the control group's unused names."
@@ -128,4 +128,5 @@ def _write_rollout(made: InventoryPlan, control_domain: str | None, path: Path, 
     write_text(path, json.dumps(msgspec.to_builtins(planned), indent=1) + "\n")
     sizes = ", ".join(str(len(ring.certificates)) for ring in planned.rings)
     controls = sum(change.group == "control" for ring in planned.rings for change in ring.certificates)
-    note(f"rollout: {len(planned.rings)} rings of {sizes} certificates, {controls} of them control")
+    last = f"; the last ring is the {controls} certificates of the control" if controls else ""
+    note(f"rollout: {len(planned.rings)} rings of {sizes} certificates{last}")

@@ -23,6 +23,7 @@ from originset.models.plans.origin_plan import counted
 from originset.queries.csv_text import csv_text
 
 _ENDINGS = {"csr": "csr", "certbot": "sh", "lego": "sh", "lego4": "sh", "cert-manager": "yaml"}
+REQUEST_FORMATS = tuple(_ENDINGS)
 _INDEX = pl.Schema(
     {
         "ring": pl.Int64(),
@@ -43,7 +44,7 @@ _INDEX = pl.Schema(
     "--for",
     "target",
     required=True,
-    type=click.Choice(list(_ENDINGS)),
+    type=click.Choice(REQUEST_FORMATS),
     help="The tool that requests the certificates, or csr: a request and its new private key each.",
 )
 @click.option("--issuer", metavar="NAME", help="For cert-manager: the issuer.")

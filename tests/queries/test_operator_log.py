@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import zstandard
 
 from originset.data.errors import InputError, UsageError
 from originset.queries.evaluation import difference_in_differences
@@ -103,15 +104,15 @@ def test_csv_in_any_order_of_columns(count) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([line(0), "{broken\n"], "line 2"),
+        ([line(0), "{broken\n"], "line 2: it is not JSON at byte"),
         ([line(0), {**line(0), "group": "both"}], "line 2: its group is 'both'"),
         ([line(0), {**line(0), "time": "noon"}], "line 2: its time is 'noon'"),
         ([{**line(0), "time": -1}], "line 1: its time"),
         ([{**line(0), "time": "nan"}], "line 1: its time"),
-        ([line(0), "", "\n", {"time": 1, "group": "control", "host": "a"}], "line 3: .*connection"),
+        ([line(0), "", "\n", {"time": 1, "group": "control", "host": "a"}], "line 3: it lacks connection"),
         (["time,group,connection\n1,control,1\n"], "line 1: no column is called host"),
         (["time,group,connection,host\n1,control,1,a\n1,control,1\n"], "line 3: it has 3 fields"),
-        (['time,group,connection,host\n1,control,1,"a\n'], "line 2"),
+        (['time,group,connection,host\n1,control,1,"a\n'], "line 2: a field in quotes"),
         ([json.dumps({**line(0), "host": "x" * 70_000})], "line 1: it is longer"),
         ([], "no lines"),
     ],
@@ -122,11 +123,18 @@ def test_a_line_that_cannot_be_used_is_named(count, lines, said) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_compressed_log_is_read_and_a_cut_one_refused(tmp_path) -> None:
-    plain, packed = tmp_path / "log", tmp_path / "log.gz"
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_csv_of_other_spreadsheets_and_hosts_with_a_port(count, separator) -> None:
+    text = f"time;group;connection;host\n{START.timestamp()};control;1;cdn.example:443\n".replace(";", separator)
+    assert count([text])[1] == [(0, 1, 0)]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_a_compressed_log_is_read_and_a_cut_one_refused(tmp_path, compress) -> None:
+    plain, packed = tmp_path / "log", tmp_path / "log.packed"
     plain.write_text("".join(json.dumps(line(n % 20, connection=n)) + "\n" for n in range(500)))
     # Several members, as servers append them.
-    packed.write_bytes(gzip.compress(plain.read_bytes()[:5000]) + gzip.compress(plain.read_bytes()[5000:]))
+    packed.write_bytes(compress(plain.read_bytes()[:5000]) + compress(plain.read_bytes()[5000:]))
     found = []
     for path in (plain, packed):
         folder = tmp_path / f"room of {path.name}"

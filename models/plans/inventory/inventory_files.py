@@ -43,15 +43,30 @@ def plan_of_files(inventory: Inventory, pairs: Path, limits: Limits, excluded: E
         InputError: the file cannot be read, or lacks a column, or a value is none of its kind; a number of connections
             is whole and not negative.
     """
-    traffic = _scan(pairs, ("site", "host", "connections"))
+    traffic = scan_traffic(pairs)
     try:
-        _require_counts(pairs, traffic)
-        checked = traffic.select(pl.col(name).cast(kind) for name, kind in PAIRS.items())
-        return plan_inventory(inventory.certificates, checked, limits, excluded)
+        return plan_inventory(inventory.certificates, traffic, limits, excluded)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(str(pairs), "not-pairs", _why_unreadable(error)) from error
     except duckdb.Error as error:
         raise InputError(str(pairs), "not-pairs", f"cannot be worked through ({_line(error)})") from error
+
+
+def scan_traffic(path: Path, counters: tuple[str, ...] = ()) -> pl.LazyFrame:
+    """A file of site, host and connections, and those of ``counters`` that it has, lazily; columns as PAIRS, numbers.
+
+    Raises:
+        InputError: the file cannot be read, or lacks a column, or a number is not whole or is negative.
+    """
+    traffic = _scan(path, tuple(PAIRS))
+    try:
+        present = [name for name in counters if name in traffic.collect_schema().names()]
+        for name in ("connections", *present):
+            _require_counts(path, traffic, name)
+        kinds = {**PAIRS, **dict.fromkeys(present, pl.Int64())}
+        return traffic.select(pl.col(name).cast(kind) for name, kind in kinds.items())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(str(path), "not-pairs", _why_unreadable(error)) from error
 
 
 def read_inventory(path: Path) -> Inventory:
@@ -137,21 +152,21 @@ def _why_unreadable(error: Exception) -> str:
     return "is neither Parquet nor CSV in UTF-8 whose rows have the columns that its first line names"
 
 
-def _require_counts(path: Path, traffic: pl.LazyFrame) -> None:
-    """See that each number of connections is a whole one that is not negative.
+def _require_counts(path: Path, traffic: pl.LazyFrame, counter: str) -> None:
+    """See that each number of a column is a whole one that is not negative.
 
     Raises:
         InputError: one is not; the first is named.
     """
-    given = pl.col("connections")
-    if traffic.collect_schema()["connections"] == pl.String:
+    given = pl.col(counter)
+    if traffic.collect_schema()[counter] == pl.String:
         good = given.str.contains(r"^[0-9]{1,18}$")
     else:
         number = given.cast(pl.Float64, strict=False)
         good = (number >= 0) & (number < _MOST_CONNECTIONS) & (number == number.floor())
-    bad = traffic.with_row_index("row", 1).filter(~good.fill_null(value=False)).select("row", "connections").head(1)
+    bad = traffic.with_row_index("row", 1).filter(~good.fill_null(value=False)).select("row", counter).head(1)
     for row, value in bad.collect(engine="streaming").iter_rows():
-        shown = "no connections" if value is None else f"{value!r} connections"
+        shown = f"no {counter}" if value is None else f"{value!r} {counter}"
         problem = f"row {row} has {shown}: the number is a whole one, 0 or more"
         raise InputError(str(path), "not-pairs", problem)
 

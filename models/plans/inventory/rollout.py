@@ -16,7 +16,7 @@ import polars as pl
 
 from originset.models.origins import NotAnOriginError, check_host
 
-#: Shares of the units that are done when a ring is; the last ring takes the control in.
+#: Shares of the units that are done when a ring is. What these leave is the control, the last ring of all.
 RINGS = (0.01, 0.05, 0.25, 1.0)
 CONTROL_SHARE = 0.05
 
@@ -42,23 +42,15 @@ class Ring(msgspec.Struct, frozen=True, kw_only=True):
     connections_saved: int
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One step: what to do, how to see that it is done, when to stop, and how to take it back."""
-
-    ring: int
-    step: Literal["certificates", "origin", "watch", "release_control"]
-    do: str
-    done_when: str
-    abort_if: list[str]
-    take_back: str
-
-
 class Rollout(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a rollout file. The same seed gives the same rings."""
+    """The content of a rollout file. The same seed gives the same rings.
+
+    Each certificate is in one ring; those of the control groups are in one more at the end, with the names that they
+    waited for.
+    """
 
     seed: str
     rings: list[Ring]
-    steps: list[Step]
     format: Literal["originset-rollout"] = "originset-rollout"
     version: int = 1
 
@@ -85,10 +77,28 @@ def rollout(additions: pl.DataFrame, control_domain: str, seed: str) -> Rollout:
     rings: list[Ring] = []
     start = 0
     for number, share in enumerate(RINGS, 1):
-        end = math.ceil(share * len(placed))
-        rings.append(_ring(number, [row for _, row in placed[start:end]], control_domain, seed))
+        # Of few units each ring has one, as long as there are any.
+        end = min(len(placed), max(number, math.ceil(share * len(placed))))
+        if start < end:
+            unchanged = [row for _, row in placed[start:end]]
+            rings.append(_ring(number, unchanged, control_domain, seed, last=end == len(placed)))
         start = end
-    return Rollout(seed=seed, rings=rings, steps=[step for ring in rings for step in _steps(ring, last=len(RINGS))])
+    released = [
+        Change(certificate=one.certificate, group="experiment", names=one.later, later=[])
+        for ring in rings
+        for one in ring.certificates
+        if one.group == "control"
+    ]
+    if released:
+        controls = {one.certificate for one in released}
+        saved = sum(
+            addition["connections_saved"]
+            for row in units.iter_rows(named=True)
+            for addition in row["additions"]
+            if controls.intersection(addition["certificates"])
+        )
+        rings.append(Ring(ring=len(rings) + 1, certificates=released, connections_saved=saved))
+    return Rollout(seed=seed, rings=rings)
 
 
 def control_name(length: int, domain: str, certificate: str) -> str | None:
@@ -114,11 +124,11 @@ def _place(seed: str, certificate: str) -> str:
     return hashlib.sha256(f"{seed}\n{certificate}".encode()).hexdigest()
 
 
-def _ring(number: int, units: Sequence[Row], control_domain: str, seed: str) -> Ring:
+def _ring(number: int, units: Sequence[Row], control_domain: str, seed: str, *, last: bool) -> Ring:
     changes: list[Change] = []
     saved = 0
     for unit in units:
-        fillers = None if number == len(RINGS) else _control_names(unit, control_domain, seed)
+        fillers = None if last else _control_names(unit, control_domain, seed)
         changes += _changes(unit["additions"], fillers)
         saved += 0 if fillers else sum(addition["connections_saved"] for addition in unit["additions"])
     return Ring(ring=number, certificates=changes, connections_saved=saved)
@@ -152,56 +162,3 @@ def _changes(additions: Sequence[Row], fillers: dict[str, str] | None) -> list[C
         Change(certificate=certificate, group="control", names=[fillers[name] for name in added], later=added)
         for certificate, added in names.items()
     ]
-
-
-def _steps(ring: Ring, last: int) -> list[Step]:
-    controls = sum(change.group == "control" for change in ring.certificates)
-    where = f"ring {ring.ring} ({len(ring.certificates)} certificates, {controls} of them control)"
-    off = "switch ORIGIN off for the ring: new connections then behave as before, open ones end by themselves"
-    steps = [
-        Step(
-            ring=ring.ring,
-            step="certificates",
-            do=f"reissue the certificates of {where} with the names listed",
-            done_when="every edge serves them: originset check server finds no not_covered for a sample",
-            abort_if=[
-                "issuance fails for more than 1 % of the ring",
-                "handshake failures rise by more than 0.1 percentage points, in either group",
-            ],
-            take_back="serve the certificates of before, which stay valid, and reissue without the names",
-        ),
-        Step(
-            ring=ring.ring,
-            step="origin",
-            do=f"announce the names in ORIGIN frames for the experiment group of {where}, nothing new for the control",
-            done_when="originset check server --plan finds no not_as_planned for a sample",
-            abort_if=[
-                "answers of 421 for the names exceed 0.1 % of their requests",
-                "any request for a name is answered with another host's content (check: contaminated, answers_differ)",
-            ],
-            take_back=off,
-        ),
-        Step(
-            ring=ring.ring,
-            step="watch",
-            do="for 48 hours compare new connections to the names, handshake failures and errors of both groups",
-            done_when="new connections of the experiment group lie below the control's: originset experiment log",
-            abort_if=[
-                "errors (5xx, resets) of the experiment group exceed the control's by 0.1 percentage points",
-                "new connections of the experiment group rise above the control's",
-            ],
-            take_back=f"{off}; then as under certificates",
-        ),
-    ]
-    if ring.ring == last:
-        steps.append(
-            Step(
-                ring=ring.ring,
-                step="release_control",
-                do="reissue the control's certificates with the names under later, and announce these",
-                done_when="originset check server --plan finds no not_covered and no not_as_planned for a sample",
-                abort_if=["as in the steps before"],
-                take_back=f"{off}; then as under certificates",
-            )
-        )
-    return steps

@@ -37,7 +37,7 @@ RINGS = [
 def check(run, testbed, tmp_path: Path):
     """Faults (test, subject) and the exit code of a ring at a step."""
     rings = [{"ring": n, "connections_saved": 1, "certificates": ring} for n, ring in enumerate(RINGS, 1)]
-    (tmp_path / "rings.json").write_text(json.dumps({"seed": "1", "steps": [], "rings": rings}))
+    (tmp_path / "rings.json").write_text(json.dumps({"seed": "1", "rings": rings}))
     (tmp_path / "inventory.csv").write_text(INVENTORY)
     files = ("--rollout", tmp_path / "rings.json", "--inventory", tmp_path / "inventory.csv")
 

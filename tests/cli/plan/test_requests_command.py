@@ -99,7 +99,7 @@ def test_what_cannot_have_a_file_is_in_the_index(run, tmp_path: Path) -> None:
     change = {"group": "experiment", "later": []}
     changes = [{**change, "certificate": name, "names": ["lib.test", "--dry-run"]} for name in odd]
     changes.append({**change, "certificate": "none", "names": ["*"]})
-    rollout = {"seed": "1", "steps": [], "rings": [{"ring": 1, "connections_saved": 1, "certificates": changes}]}
+    rollout = {"seed": "1", "rings": [{"ring": 1, "connections_saved": 1, "certificates": changes}]}
     (tmp_path / "rings.json").write_text(json.dumps(rollout))
     index = written(run, (tmp_path / "inventory.csv", tmp_path / "rings.json"), tmp_path / "out", "certbot")
     assert len(index) == len(odd) + 1

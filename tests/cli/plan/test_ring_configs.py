@@ -8,7 +8,6 @@ import pytest
 
 RINGS = {
     "seed": "1",
-    "steps": [],
     "rings": [
         {
             "ring": 1,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from originset.models.origins import check_host
-from originset.models.plans.inventory.rollout import RINGS, control_name, rollout
+from originset.models.plans.inventory.rollout import control_name, rollout
 
 
 def additions(certificates: int) -> pl.DataFrame:
@@ -21,12 +21,16 @@ def additions(certificates: int) -> pl.DataFrame:
 def test_every_certificate_is_in_one_ring() -> None:
     made = rollout(additions(2000), "x.test", "seed")
     sizes = [len(ring.certificates) for ring in made.rings]
-    assert sizes == [20, 80, 400, 1500]
-    changes = [change for ring in made.rings for change in ring.certificates]
-    assert len({change.certificate for change in changes}) == 2000
+    assert sizes[:4] == [20, 80, 400, 1500]
+    changes = [change for ring in made.rings[:4] for change in ring.certificates]
+    assert len({change.certificate for change in changes}) == len(changes) == 2000
     controls = [change for change in changes if change.group == "control"]
     assert 10 <= len(controls) <= 50
-    assert {change.group for change in made.rings[-1].certificates} == {"experiment"}
+    assert {change.group for ring in made.rings[3:] for change in ring.certificates} == {"experiment"}
+    # What the control waited for, it gets at the end.
+    assert {change.certificate: change.names for change in made.rings[4].certificates} == {
+        change.certificate: change.later for change in controls
+    }
     # The control's names save nothing; certificate N's two save N and N + 1.
     for ring in made.rings:
         counted = [int(one.certificate[1:]) for one in ring.certificates if one.group == "experiment"]
@@ -62,17 +66,6 @@ def test_a_name_goes_to_those_of_a_unit_that_lack_it() -> None:
     assert sum(ring.connections_saved for ring in made.rings) == 7
 
 
-def test_certificates_come_before_origin_and_origin_goes_first() -> None:
-    made = rollout(additions(200), "x.test", "seed")
-    for ring in range(1, len(RINGS) + 1):
-        kinds = [step.step for step in made.steps if step.ring == ring]
-        assert kinds[:3] == ["certificates", "origin", "watch"]
-        assert (kinds[-1] == "release_control") == (ring == len(RINGS))
-    for step in made.steps:
-        assert step.abort_if
-        assert step.take_back.startswith("switch ORIGIN off") == (step.step != "certificates")
-
-
 @given(st.integers(1, 240), st.text(max_size=20))
 def test_control_names_have_the_length_and_are_names(length: int, certificate: str) -> None:
     name = control_name(length, "x.test", certificate)
@@ -89,6 +82,9 @@ def test_a_domain_that_is_none() -> None:
         rollout(additions(1), "x.test/", "seed")
 
 
-def test_few_certificates() -> None:
-    made = rollout(additions(1), "x.test", "seed")
-    assert sum(len(ring.certificates) for ring in made.rings) == 1
+@pytest.mark.parametrize(("certificates", "sizes"), [(1, [1]), (3, [1, 1, 1]), (20, [1, 1, 3, 15])])
+def test_few_certificates(certificates: int, sizes: list[int]) -> None:
+    made = rollout(additions(certificates), "x.test", "seed")
+    assert [len(ring.certificates) for ring in made.rings[: len(sizes)]] == sizes
+    assert [ring.ring for ring in made.rings] == list(range(1, len(made.rings) + 1))
+    assert {change.group for change in made.rings[len(sizes) - 1].certificates} == {"experiment"}
