@@ -10,13 +10,11 @@ import click
 import polars as pl
 
 from originset.cli.common.command_tree import Command, study_option
-from originset.cli.common.files import FILE
 from originset.cli.common.output import note
-from originset.cli.common.reference_data import warn_of_age, warn_of_older_visits
+from originset.cli.common.reference_data import TableOfYear, reference_with, warn_of_age, warn_of_older_visits
 from originset.cli.modelling.analysis import analyze
 from originset.cli.modelling.model_batches import batch_options, batches_run
 from originset.data.captures.capture_place import captures_folder, confirm_place, place_of
-from originset.data.reference.snapshot import current_reference
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
@@ -26,9 +24,11 @@ _SHOWN = 20
 @click.command(cls=Command)
 @click.option(
     "--ip-to-as",
-    "table",
-    type=FILE,
-    help="Use this IP-to-AS table: pyasn's .dat, CAIDA's pfx2as, or an MRT table dump; plain, gzip or bzip2.",
+    "tables",
+    type=TableOfYear(),
+    multiple=True,
+    help="Use this IP-to-AS table: pyasn's .dat, CAIDA's pfx2as, or an MRT table dump; plain, gzip or bzip2. With "
+    "YEAR, for visits of that year alone; then it can be repeated.",
 )
 @click.option(
     "--views/--tables",
@@ -47,7 +47,7 @@ _SHOWN = 20
 def command(
     ctx: click.Context,
     /,
-    table: Path | None,
+    tables: tuple[tuple[int | None, Path], ...],
     *,
     views: bool | None,
     captures: str | None,
@@ -57,7 +57,8 @@ def command(
 
     Resolves names and IP addresses and runs all models. Run it after crawl or import, as often as you like: what has
     been read before is not read again. Names and IP addresses are resolved anew each time, with the reference data that
-    originset study reference show lists.
+    originset study reference show lists. An address that visits of several years have is in no known AS where the
+    tables of these years differ.
 
     With --views, study.duckdb is much smaller and reads tables/; every query gives the same. The study can still be
     moved, but programs other than originset must open such a file from within the study's folder.
@@ -70,7 +71,7 @@ def command(
     study.manifest()  # an empty folder is a mistake here, not a new study
     if captures is not None:
         confirm_place(study, captures)
-    reference = current_reference() if table is None else current_reference().with_table(table)
+    reference = reference_with(tables)
     warn_of_age(reference)
     with batches_run(**where) as run_batches:
         counts = analyze(study, reference, run_batches, views=views, jobs=where["jobs"])

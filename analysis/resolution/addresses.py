@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from originset.analysis.resolution.yearly_origins import YearlyOrigins
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.ranges import NO_PREFIX, Prefixes
 from originset.data.reference.special_purpose import address_blocks
@@ -26,7 +27,7 @@ def address_kinds(addresses: pl.Series) -> pl.Series:
 
 
 def address_rows(
-    addresses: pl.Series, table: IpToAs, as_names: pl.DataFrame, provider_of: dict[int, str]
+    addresses: pl.Series, table: IpToAs | YearlyOrigins, as_names: pl.DataFrame, provider_of: dict[int, str]
 ) -> pl.DataFrame:
     """Rows of ``addresses`` for distinct addresses in canonical text.
 

@@ -8,8 +8,10 @@ from originset.analysis.har.urls import map_distinct
 from originset.analysis.resolution.addresses import address_rows
 from originset.analysis.resolution.edges import host_edges
 from originset.analysis.resolution.hosts import host_rows
+from originset.analysis.resolution.yearly_origins import YearlyOrigins, addresses_by_year
 from originset.data.host_names import canonical_ip
 from originset.data.reference import providers as provider_table
+from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.snapshot import Reference, built_in_reference
 from originset.data.schema.study_tables import TABLES
 from originset.data.studies.shards import RESOLVED, scan, write_shard
@@ -29,7 +31,7 @@ def resolve_names(study: Study, reference: Reference | None = None) -> dict[str,
     located = _located(study)
     addresses = address_rows(
         pl.concat([located["ip"], _other_addresses(study)]),
-        reference.ip_to_as,
+        _table(study, reference),
         reference.as_names,
         provider_table.provider_of_as(),
     )
@@ -47,6 +49,14 @@ def resolve_names(study: Study, reference: Reference | None = None) -> dict[str,
         "addresses": addresses.height,
         "addresses_without_as": addresses["asn"].null_count(),
     }
+
+
+def _table(study: Study, reference: Reference) -> IpToAs | YearlyOrigins:
+    if not reference.of_years:
+        return reference.ip_to_as
+    seen = addresses_by_year(study)
+    seen = seen.with_columns(_canonical(seen["ip"])).drop_nulls("ip").unique()
+    return YearlyOrigins(reference.ip_to_as, reference.of_years, seen)
 
 
 def _located(study: Study) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 from importlib import metadata, resources
@@ -34,21 +34,28 @@ _VERSION_LINE = re.compile(r"^// VERSION: (\d{4}-\d{2}-\d{2})", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Reference:
-    """A set of reference data; ``suffix_list`` is a public suffix list, None for the one that tldextract carries."""
+    """A set of reference data; ``suffix_list`` is a public suffix list, None for the one that tldextract carries.
+
+    ``of_years``: IP-to-AS tables for visits of these years, in the place of ``ip_to_as``.
+    """
 
     ip_to_as: IpToAs
     as_names: pl.DataFrame
     suffix_list: Path | None
     facts: dict[str, dict[str, str]]
+    of_years: dict[int, IpToAs] = field(default_factory=dict)
 
-    def with_table(self, path: Path) -> Reference:
-        """The same with a table of the user's.
+    def with_table(self, path: Path, year: int | None = None) -> Reference:
+        """The same with a table of the user's, for visits of a year or for those of all other years.
 
         Raises:
             InputError: it cannot be read, or is no table.
         """
         table = IpToAs.load(path)
-        return Reference(table, self.as_names, self.suffix_list, {**self.facts, "ip_to_as": table.described()})
+        if year is None:
+            return replace(self, ip_to_as=table, facts={**self.facts, "ip_to_as": table.described()})
+        facts = {**self.facts, f"ip_to_as_{year}": table.described()}
+        return replace(self, of_years={**self.of_years, year: table}, facts=facts)
 
     def old(self, today: date) -> dict[str, str]:
         """The reference data that is more than a year old, with dates: by then whole networks have other owners."""

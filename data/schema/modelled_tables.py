@@ -262,7 +262,11 @@ PROVIDER_CHANGES = table(
     Stage.MODELLED,
     "provider asn name",
     "For each provider up to 10 names that save most connections if it adds them to the certificates of all its sites.",
-    Column("provider", "VARCHAR", "who runs the AS that the sites are in (addresses.organisation, else its name), or the server key"),
+    Column(
+        "provider",
+        "VARCHAR",
+        "who runs the AS that the sites are in (addresses.organisation, else its name), or the server key",
+    ),
     Column("asn", "BIGINT", "the AS; NULL where the provider is not one AS"),
     Column("name", "VARCHAR", "the name to add"),
     Column("rank", "INTEGER", "order in which to add them, from 1"),

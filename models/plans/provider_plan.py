@@ -10,7 +10,9 @@ from originset.data.studies.study import Study
 from originset.models.plans.exclusions import Exclusions
 from originset.models.plans.origin_plan import SAVED
 
-_ROWS = "SELECT * FROM provider_changes WHERE lower(provider) = lower($1) ORDER BY connections_saved_paper DESC, asn, rank"
+_ROWS = """
+    SELECT * FROM provider_changes WHERE lower(provider) = lower($1)
+    ORDER BY connections_saved_paper DESC, asn, rank"""
 _NEAR = """
     SELECT provider FROM provider_changes GROUP BY provider
     ORDER BY contains(lower(provider), lower($1)) DESC, jaro_winkler_similarity(lower(provider), lower($1)) DESC,
