@@ -16,7 +16,7 @@ SELECT
     -- Since Chrome 41 and Firefox 36, both of 2015, and Safari 9, which exported no HAR.
     OR coalesce(
       coalesce(TRY_CAST(regexp_extract(browser_version, '^\d+') AS INTEGER), 999)
-      >= CASE split_part(browser, '-', 1) WHEN 'chromium' THEN 41 WHEN 'firefox' THEN 36 WHEN 'safari' THEN 0 END,
+      >= CASE regexp_extract(browser, '^[a-z]+') WHEN 'chromium' THEN 41 WHEN 'firefox' THEN 36 WHEN 'safari' THEN 0 END,
       false
     ) AS speaks_http2,
   third_party_cookies = 'blocked' AS cookies_blocked,

@@ -37,7 +37,7 @@ FROM selected_visits AS s JOIN visits AS v USING (visit_id)
 LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
 LEFT JOIN checked_pages AS k USING (visit_id)
 LEFT JOIN browser_predictions AS b
-    ON b.visit_id = v.visit_id AND b.model = 'today' AND b.browser = split_part(v.browser, '-', 1)
+    ON b.visit_id = v.visit_id AND b.model = 'today' AND b.browser = regexp_extract(v.browser, '^[a-z]+')
 ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
 LIMIT $pages
 """
