@@ -31,9 +31,13 @@ _HARMLESS = re.compile(
     r"|auth(type|name|basicprovider|userfile|groupfile)|typesconfig|mimemagicfile|acceptfilter|protocolshonororder"
     r"|dirextension|indexoptions|namevirtualhost|enablesendfile|enablemmap)"
 )
-_SECTIONS = re.compile(r"(directory|location|files)(match)?|proxy|requireall|requireany|requirenone|limit|limitexcept")
+_PRESENT = (("mod_ssl.c",), ("ssl_module",), ("mod_http2.c",), ("http2_module",))
+_SECTIONS = re.compile(
+    r"ifmodule|(directory|location|files)(match)?|proxy|requireall|requireany|requirenone|limit|limitexcept"
+)
+# Settings that are not compared: those of all virtual hosts, and those for upstreams.
 _GLOBAL_SSL = re.compile(
-    r"ssl(sessioncache\w*|stapling\w*|usestapling|randomseed|passphrasedialog|cryptodevice|compression|sessiontickets"
+    r"ssl(proxy\w*|sessioncache\w*|stapling\w*|usestapling|randomseed|passphrasedialog|cryptodevice|compression|sessiontickets"
     r"|insecurerenegotiation|honorcipherorder)"
 )
 _DEPENDS = re.compile(r"ssl[_:]|\$\{|remote_ident", re.IGNORECASE)
@@ -138,7 +142,7 @@ class _Reader:
             self._miss(one)
 
     def _flat(self, block: list[Directive], depth: int = 0) -> list[Directive]:
-        """A block with what it includes, and with the content of IfModule, whose modules are taken to be there."""
+        """A block with what it includes, and what it has for mod_ssl and mod_http2, which are taken to be there."""
         if depth > MAX_DEPTH:
             raise InputError(block[0].place.file, "not-apache", "is included too deeply, or by itself")
         found: list[Directive] = []
@@ -149,7 +153,7 @@ class _Reader:
                     self._miss(one)
                 for path in paths or ():
                     found += self._flat(directives(path, self._folder), depth + 1)
-            elif one.name == "<ifmodule" and one.arguments and not one.arguments[0].startswith("!"):
+            elif one.name == "<ifmodule" and one.arguments[:1] in _PRESENT:
                 found += self._flat(one.block, depth)
             else:
                 found.append(one)
@@ -183,9 +187,9 @@ class _Reader:
                 found.http2 = "h2" in one.arguments
             elif one.name == "sslvhostsnipolicy":
                 self._miss(one)
-            elif one.name.startswith("ssl"):
+            elif one.name.startswith("ssl") and not one.name.startswith("sslproxy"):
                 own.append((one.name, *one.arguments))
-            else:
+            elif not one.name.startswith("sslproxy"):
                 self._look(one)
         if self._name is not None and not any(one.name == "servername" for one in self._flat(block.block)):
             self._names(found, self._name)  # it is inherited

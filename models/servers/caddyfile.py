@@ -89,7 +89,7 @@ class _CaddyListener:
         return {host: site.place for host, site in self.sites.items()}
 
     def handshake(self, server_name: str) -> Handshake | None:
-        site = self.sites[best_match(self.sites, server_name) or server_name]
+        site = self.sites[best_match(self.sites, server_name, one_label=True) or server_name]
         http2 = site.http2 and self.settings.http2
         if not site.automatic:
             return Handshake(
@@ -109,7 +109,7 @@ class _CaddyListener:
         strict = demands if self.settings.strict is None else self.settings.strict
         if strict and server_name != host:
             return Answer(status=421)
-        return Answer(site=str(self.sites[best_match(self.sites, host) or host].place))
+        return Answer(site=str(self.sites[best_match(self.sites, host, one_label=True) or host].place))
 
 
 class _Reader:

@@ -6,7 +6,7 @@ import re
 import shlex
 
 _OF_CONNECTION = re.compile(
-    r"\bssl_(?!fc\b|hello_type)\w+|\breq[._]ssl_(?!hello_type)\w+|\b(fc|so|sc\d?|src|dst|fe|be)_\w+|\bdst\b|\blua[.]|\bfilter\b"
+    r"\bssl_(?!fc\b|hello_type)\w+|\breq[._]ssl_(?!hello_type)\w+|\b(fc|so|sc\d?|src|dst|fe|be)_\w+|\bdst\b|\blua[.]|\bfilter\b|\$\{?\w"
 )
 HOST = re.compile(r"(?:req\.)?f?hdr\((?i:host)\)(?:,lower|,field\(1,:\)|,host_only)*")
 _SERVER_NAME = re.compile(r"ssl_fc_sni|req\.ssl_sni|req_ssl_sni")

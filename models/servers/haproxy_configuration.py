@@ -86,7 +86,7 @@ class _Frontend:
 
     def _certificate(self, server_name: str) -> _Certificate:
         names = {name: one for one in reversed(self.certificates) for name in self.names_of(one)}
-        found = best_match(names, server_name)
+        found = best_match(names, server_name, one_label=True)
         return self.certificates[0] if found is None else names[found]
 
     def names_of(self, one: _Certificate) -> tuple[str, ...]:
@@ -147,6 +147,9 @@ class _Reader:
         if kind not in _SECTIONS or "from" in head[2:] or (kind == "defaults" and len(head) > 1):
             self._miss(place, head)
         if kind not in _ROUTING:
+            for where, words in body:
+                if words[0] == "crt-base":  # names of certificates mean other files then
+                    self._miss(where, words)
             return
         section = HaproxySection(self._mode, self._default)
         for where, words in body:
@@ -176,7 +179,9 @@ class _Reader:
         found = [whole_names(test) for test in tests]
         plain = words[1:2] == ["if"] and found and None not in found and len({one[0] for one in found if one}) == 1
         named = frozenset(value for one in found if one for value in one[1])
-        if plain and found[0] is not None:
+        if depends_on_connection(backend, {}):
+            self._miss(place, ["use_backend", *words])
+        elif plain and found[0] is not None:
             by_host = found[0][0] == "host"
             frontend.rules.append(_Rule(backend, None if by_host else named, named if by_host else None))
         elif len(words) == 1:

@@ -84,8 +84,11 @@ class Configuration:
     not_understood: Sequence[NotUnderstood]
 
 
-def best_match(names: Iterable[str], host: str) -> str | None:
-    """Which of these names is for a host: itself, else the longest ``*.`` that it ends in; one label or more."""
+def best_match(names: Iterable[str], host: str, *, one_label: bool = False) -> str | None:
+    """Which of these names is for a host: itself, else the longest ``*.`` that it ends in.
+
+    ``one_label``: ``*`` stands for one label alone, else for one or more.
+    """
     known = set(names)
     if host in known:
         return host
@@ -94,6 +97,8 @@ def best_match(names: Iterable[str], host: str) -> str | None:
         rest = rest.partition(".")[2]
         if f"*.{rest}" in known:
             return f"*.{rest}"
+        if one_label:
+            break
     return None
 
 
