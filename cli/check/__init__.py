@@ -1,15 +1,22 @@
-"""``originset check``: a live server, or pages, against what was decided about them."""
+"""``originset check``: a live server, a server's configuration, or pages, against what was decided."""
 
 from __future__ import annotations
 
 from originset.cli.common.command_tree import subgroup
 
 
-@subgroup({"server": "originset.cli.check.server", "budget": "originset.cli.check.budget"})
+@subgroup(
+    {
+        "server": "originset.cli.check.server",
+        "lint": "originset.cli.check.lint",
+        "budget": "originset.cli.check.budget",
+    }
+)
 def command() -> None:
-    """Check a live server, or pages against a budget.
+    """Check a live server, a server's configuration, or pages against a budget.
 
-    server is for before and after a change of a server's ORIGIN set or certificate, budget for continuous integration.
+    server is for before and after a change of a server's ORIGIN set or certificate, lint for before a configuration is
+    deployed, budget for continuous integration.
 
     Example: originset check budget budget.toml page.har
     """

@@ -27,7 +27,8 @@ whatever the server says. Each line is a configuration of a few lines, run and a
 `static`, for `www` and for `other`, which most of the configurations lack, on connections opened for another host.
 *served*: the host's own site answers. *site of www*: the wrong site answers. *closed*: no answer. *no connection*: the
 handshake fails, as the server asks for a client certificate there or has no certificate for that name. The
-configuration, with the directive that decides, is behind the link.
+configuration, with the directive that decides, is behind the link. `originset check lint` says the same of a
+configuration before it is deployed.
 
 | situation | server | static on www's | www on static's | other on www's |
 |---|---|---|---|---|

@@ -80,6 +80,9 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     har(folder / "more-hars" / "other.har", 3)
     (folder / "runs" / "1" / "page.har.gz").write_bytes(gzip.compress((folder / "page.har").read_bytes()))
     (folder / "budget.toml").write_text("[budget]\nconnections = 4\n")
+    (folder / "nginx.conf").write_text(
+        "http { server { listen 443 ssl http2; ssl_certificate www.pem; server_name www.example.com a.example.com; } }"
+    )
     (folder / "sites.txt").write_text("bank.test\n")
     shares = folder / "connection-coalescing-imc22" / "data" / "figure-1-dataframe-asn-share.csv"
     shares.write_text("ASes,Count\n1,50\n3,25\n,25\n")

@@ -1,0 +1,240 @@
+"""Caddy: the site by the request's host, whatever the handshake's server name was.
+
+With client certificates for any site, a request whose host is not the handshake's server name is answered 421, unless
+``strict_sni_host insecure_off`` says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from originset.data.errors import InputError
+from originset.data.host_names import covers, normalise_host
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.listeners import (
+    Answer,
+    Configuration,
+    Endpoint,
+    Handshake,
+    NotUnderstood,
+    Place,
+    best_match,
+)
+
+_OPTIONS = {
+    "admin", "email", "auto_https", "debug", "log", "order", "storage", "acme_ca",
+    "acme_ca_root",
+    "acme_dns", "acme_eab",
+    "skip_install_trust", "grace_period", "ocsp_stapling", "local_certs", "key_type", "persist_config",
+    "shutdown_delay",
+}  # fmt: skip
+_SERVER_OPTIONS = {"timeouts", "max_header_size", "log_credentials", "keepalive_interval", "metrics", "trusted_proxies"}
+_NESTED = {"handle", "handle_path", "handle_errors", "route"}
+_HARMLESS = {
+    "respond", "reverse_proxy", "root", "file_server", "encode", "header", "request_header", "redir", "rewrite",
+    "uri",
+    "php_fastcgi", "try_files", "basicauth", "basic_auth", "templates", "log", "error", "abort", "method",
+    "request_body",
+    "forward_auth", "push", "skip_log", "log_skip", "vars", "metrics",
+}  # fmt: skip
+_TLS_OPTIONS = {"protocols", "ciphers", "curves", "issuer", "dns", "ca", "ca_root", "key_type", "resolvers", "eab"}
+_OF_CONNECTION = re.compile(r"\{\$|\{env\.|\{file\.|request\.tls|\{tls_|\btls_client|expression|<<|remote[._]port")
+_SITE = re.compile(r"(?:(https?)://)?((?:\*\.)?[^:/*{}]*)(?::(\d{1,5}))?")
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|`([^`]*)`|(\S+)')
+_MAX_DEPTH = 50
+
+
+@dataclass(slots=True)
+class _Statement:
+    place: Place
+    words: tuple[str, ...]
+    block: list[_Statement] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """It and its block, in one line."""
+        return " ".join((*self.words, *(one.text for one in self.block)))
+
+
+@dataclass(slots=True)
+class _Site:
+    place: Place
+    hosts: list[tuple[str, int]]
+    files: list[str] = field(default_factory=list)
+    automatic: bool = True
+    client_certificate: str | None = None
+    http2: bool = True
+
+
+@dataclass(slots=True)
+class _Settings:
+    """What is said of all sites. ``strict``: None if nothing says it."""
+
+    strict: bool | None = None
+    http2: bool = True
+
+
+@dataclass(slots=True)
+class _CaddyListener:
+    endpoint: Endpoint
+    folder: ConfigurationFolder
+    sites: dict[str, _Site]
+    settings: _Settings
+
+    @property
+    def hosts(self) -> dict[str, Place]:
+        return {host: site.place for host, site in self.sites.items()}
+
+    def handshake(self, server_name: str) -> Handshake | None:
+        site = self.sites[best_match(self.sites, server_name, one_label=True) or server_name]
+        http2 = site.http2 and self.settings.http2
+        if not site.automatic:
+            return Handshake(
+                self.folder.certificate(site.files) if site.files else None, site.client_certificate, http2
+            )
+        # A certificate of its own, or one that another site names and that covers it, or a wildcard site's.
+        names = frozenset({server_name, *(host for host in self.sites if host.startswith("*."))})
+        for other in self.sites.values():
+            known = self.folder.certificate(other.files) if other.files else frozenset[str]()
+            if known is None:
+                return Handshake(None, site.client_certificate, http2)
+            names |= known if covers(known, server_name) else frozenset()
+        return Handshake(names, site.client_certificate, http2)
+
+    def answer(self, server_name: str, host: str) -> Answer:
+        demands = any(site.client_certificate is not None for site in self.sites.values())
+        strict = demands if self.settings.strict is None else self.settings.strict
+        if strict and server_name != host:
+            return Answer(status=421)
+        return Answer(site=str(self.sites[best_match(self.sites, host, one_label=True) or host].place))
+
+
+class _Reader:
+    def __init__(self, folder: ConfigurationFolder) -> None:
+        self._folder = folder
+        self.settings = _Settings()
+        self.sites: list[_Site] = []
+        self.not_understood: list[NotUnderstood] = []
+
+    def read(self, statements: Sequence[_Statement]) -> None:
+        for number, one in enumerate(statements):
+            if not one.words and number == 0:
+                for option in one.block:
+                    self._option(option)
+            elif one.block:
+                self._site(one)
+            else:
+                self._miss(one)
+
+    def _miss(self, one: _Statement) -> None:
+        self.not_understood.append(NotUnderstood(one.place, " ".join(one.words)))
+
+    def _option(self, one: _Statement) -> None:
+        if one.words[:1] != ("servers",) or len(one.words) > 1:
+            if one.words[0] not in _OPTIONS:
+                self._miss(one)
+            return
+        for inner in one.block:
+            if inner.words[0] == "strict_sni_host" and inner.words[1:] in ((), ("on",), ("insecure_off",)):
+                self.settings.strict = inner.words[1:] != ("insecure_off",)
+            elif inner.words[0] == "protocols":
+                self.settings.http2 = bool({"h2", "h3"} & set(inner.words))
+            elif inner.words[0] not in _SERVER_OPTIONS:
+                self._miss(inner)
+
+    def _site(self, one: _Statement) -> None:
+        site = _Site(one.place, [])
+        for word in " ".join(one.words).replace(",", " ").split():
+            found = _SITE.fullmatch(word)
+            host = normalise_host(found[2].removeprefix("*.")) if found else None
+            if found is None or (found[2] and host is None) or (found[3] and not 0 < int(found[3]) < 1 << 16):
+                self._miss(one)
+            elif host is not None and found[1] != "http" and found[3] != "80":
+                site.hosts.append((found[2].lower(), int(found[3] or 443)))
+        for inner in one.block:
+            if inner.words[0] == "tls":
+                self._tls(site, inner)
+            else:
+                self._look(inner)
+        self.sites.append(site)
+
+    def _tls(self, site: _Site, one: _Statement) -> None:
+        files = one.words[1:]
+        if len(files) == 2 and not any("{" in name for name in files):
+            site.files, site.automatic = [files[0]], False
+        elif len(files) > 1 or any("{" in name for name in files):
+            self._miss(one)
+        for inner in one.block:
+            if inner.words[0] == "client_auth":
+                site.client_certificate = inner.text
+            elif inner.words[0] == "alpn":
+                site.http2 = "h2" in inner.words
+            elif inner.words[0] not in _TLS_OPTIONS:
+                self._miss(inner)
+
+    def _look(self, one: _Statement) -> None:
+        """Note a directive whose effect may depend on the connection, or is not known."""
+        if one.words[0] in _NESTED:
+            if _OF_CONNECTION.search(" ".join(one.words)):
+                self._miss(one)
+            for inner in one.block:
+                self._look(inner)
+        elif (one.words[0] not in _HARMLESS and not one.words[0].startswith("@")) or _OF_CONNECTION.search(one.text):
+            self._miss(one)
+
+    def listeners(self) -> list[_CaddyListener]:
+        ports: dict[int, dict[str, _Site]] = {}
+        for site in self.sites:
+            for host, port in site.hosts:
+                ports.setdefault(port, {}).setdefault(host, site)
+        return [
+            _CaddyListener(Endpoint(None, port), self._folder, sites, self.settings) for port, sites in ports.items()
+        ]
+
+
+def read_caddyfile(path: Path, folder: ConfigurationFolder) -> Configuration:
+    """A Caddyfile.
+
+    Raises:
+        InputError: its braces do not match.
+    """
+    reader = _Reader(folder)
+    reader.read(_statements(folder.name(path), folder.text(path)))
+    return Configuration(reader.listeners(), reader.not_understood)
+
+
+def _statements(file: str, text: str) -> list[_Statement]:
+    top = _Statement(Place(file, 0), ())
+    opened = [top]
+    for number, line in enumerate(text.replace("\\\n", "  ").split("\n"), 1):
+        words = _words(line)
+        if words == ("}",):
+            if len(opened) == 1:
+                raise InputError(file, "not-a-caddyfile", f"line {number} closes what is not open")
+            opened.pop()
+        elif words:
+            opens = words[-1] == "{"
+            one = _Statement(Place(file, number), words[:-1] if opens else words)
+            opened[-1].block.append(one)
+            if (opens and not one.words and (len(opened) > 1 or len(top.block) > 1)) or "}" in words:
+                raise InputError(file, "not-a-caddyfile", f"line {number} has a brace where none is read here")
+            if opens:
+                opened.append(one)
+            if len(opened) > _MAX_DEPTH:
+                raise InputError(file, "not-a-caddyfile", f"line {number} is nested too deeply")
+    if len(opened) > 1:
+        raise InputError(file, "not-a-caddyfile", f"line {opened[-1].place.line} opens what is not closed")
+    return top.block
+
+
+def _words(line: str) -> tuple[str, ...]:
+    """The words of a line, up to a comment."""
+    words: list[str] = []
+    for found in _TOKEN.finditer(line):
+        if found[0].startswith("#"):
+            break
+        words.append(found[1] if found[1] is not None else found[2] if found[2] is not None else found[3])
+    return tuple(words)

@@ -1,0 +1,103 @@
+"""Files of a configuration and what they name: read below one folder, whatever they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cryptography import x509
+
+from originset.data.errors import InputError
+
+_MAX_BYTES = 4 << 20
+_MAX_FILES = 10_000
+#: How deep includes may lie in one another.
+MAX_DEPTH = 20
+
+
+class ConfigurationFolder:
+    """The folder beyond which nothing is read. Paths in a configuration are relative to it, or lie in it.
+
+    A path that leads out of it, by ``..`` or a symbolic link, is as if it did not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._certificates: dict[str, frozenset[str] | None] = {}
+        self._read = 0
+
+    def path(self, name: str) -> Path | None:
+        """The regular file that a configuration names; None: it is not there, or not below the folder."""
+        try:
+            found = (self._folder / name).resolve()
+            inside = found.is_relative_to(self._folder) and found.is_file()
+        except (OSError, ValueError, RuntimeError):  # too long, a null character, a loop of links
+            return None
+        return found if inside else None
+
+    def matching(self, pattern: str) -> list[Path] | None:
+        """The files of an include, by name, if it stays below the folder; None: it may lead out, or to nothing."""
+        relative = Path(pattern)
+        if relative.is_absolute():
+            if not relative.is_relative_to(self._folder):
+                return None
+            relative = relative.relative_to(self._folder)
+        if ".." in relative.parts or "**" in pattern:
+            return None
+        if not any(sign in pattern for sign in "*?["):
+            found = self.path(pattern)
+            return None if found is None else [found]
+        try:
+            names = sorted(self._folder.glob(str(relative)))
+        except (OSError, ValueError, NotImplementedError):
+            return None
+        paths = [self.path(str(name)) for name in names]
+        return None if None in paths else [path for path in paths if path is not None]
+
+    def name(self, path: Path) -> str:
+        """A file's name below the folder."""
+        return str(path.relative_to(self._folder))
+
+    def text(self, path: Path) -> str:
+        """A file's text.
+
+        Raises:
+            InputError: it is no text, too long, or one too many.
+        """
+        self._read += 1
+        if self._read > _MAX_FILES:
+            raise InputError(str(path), "too-many-files", f"is one of more than {_MAX_FILES} files")
+        try:
+            with path.open("rb") as file:
+                content = file.read(_MAX_BYTES + 1)
+            if len(content) > _MAX_BYTES:
+                raise InputError(str(path), "too-large", "is too large for a configuration")
+            return content.decode()
+        except OSError as error:
+            raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
+        except UnicodeDecodeError as error:
+            raise InputError(str(path), "not-text", "is not text in UTF-8", error.start) from error
+
+    def certificate(self, names: Iterable[str]) -> frozenset[str] | None:
+        """The DNS names that the first certificates of PEM files cover together; None where one cannot be read."""
+        covered: frozenset[str] = frozenset()
+        for name in names:
+            if name not in self._certificates:
+                self._certificates[name] = self._dns_names(name)
+            found = self._certificates[name]
+            if found is None:
+                return None
+            covered |= found
+        return covered or None
+
+    def _dns_names(self, name: str) -> frozenset[str] | None:
+        path = self.path(name)
+        if path is None:
+            return None
+        try:
+            with path.open("rb") as file:
+                leaf = x509.load_pem_x509_certificates(file.read(_MAX_BYTES))[0]
+            names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except (OSError, ValueError, x509.ExtensionNotFound, x509.UnsupportedGeneralNameType):
+            return None
+        return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))

@@ -1,0 +1,255 @@
+"""Envoy's static configuration: the filter chain by the handshake's server name, then a virtual host of that chain.
+
+A chain has routes and filters of its own, so that another chain's host is 404 there, or another's; nothing compares the
+request's host with the handshake's server name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from originset.data.errors import InputError
+from originset.data.host_names import canonical_ip, normalise_host
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.listeners import (
+    Answer,
+    Configuration,
+    Endpoint,
+    Handshake,
+    NotUnderstood,
+    Place,
+    best_match,
+)
+
+_ALIAS = re.compile(r"(?:^|[\s\[{,])[&*]\w", re.MULTILINE)
+_OF_CONNECTION = re.compile(r"REQUESTED_SERVER_NAME|DOWNSTREAM_(TLS|PEER|LOCAL)|%CONNECTION_|tls_context")
+_LISTENER = {
+    "name", "address", "filter_chains", "listener_filters", "traffic_direction", "per_connection_buffer_limit_bytes",
+    "access_log", "stat_prefix", "default_filter_chain", "socket_options", "enable_reuse_port",
+}  # fmt: skip
+_CHAIN = {"name", "filter_chain_match", "transport_socket", "filters", "transport_socket_connect_timeout"}
+_TLS = {
+    "@type",
+    "common_tls_context",
+    "require_client_certificate",
+    "session_timeout",
+    "disable_stateless_session_resumption",
+}
+_COMMON_TLS = {
+    "alpn_protocols", "tls_certificates", "validation_context", "tls_params", "tls_certificate_sds_secret_configs",
+    "combined_validation_context", "validation_context_sds_secret_config",
+}  # fmt: skip
+_LISTENER_FILTERS = {"TlsInspector", "ProxyProtocol", "HttpInspector"}
+# Filters whose work depends on the request alone. A filter of another kind may look at the connection.
+_HTTP_FILTERS = {"Router", "Cors", "Compressor", "Decompressor", "Buffer", "HealthCheck", "LocalRateLimit", "GrpcWeb"}
+_NOT_OF_SITES = {"route_config", "stat_prefix", "access_log", "http_filters_stat_prefix", "tracing"}
+
+_Table = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _VirtualHost:
+    title: str
+    key: str
+    status: int | None
+
+
+@dataclass(slots=True)
+class _Chain:
+    names: tuple[str, ...]
+    certificates: list[str]
+    client_certificate: str | None
+    http2: bool
+    virtual_hosts: dict[str, _VirtualHost] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _EnvoyListener:
+    endpoint: Endpoint
+    folder: ConfigurationFolder
+    chains: list[_Chain]
+    place: Place
+
+    @property
+    def hosts(self) -> dict[str, Place]:
+        names = {name for chain in self.chains for name in (*chain.names, *chain.virtual_hosts)}
+        return dict.fromkeys(sorted(names - {"*", ""}), self.place)
+
+    def _chain(self, server_name: str) -> _Chain | None:
+        found = best_match((name for chain in self.chains for name in chain.names), server_name)
+        return next((chain for chain in self.chains if (found or "") in (chain.names or ("",))), None)
+
+    def handshake(self, server_name: str) -> Handshake | None:
+        chain = self._chain(server_name)
+        if chain is None:
+            return None
+        names = self.folder.certificate(chain.certificates) if chain.certificates else None
+        return Handshake(names, chain.client_certificate, chain.http2)
+
+    def answer(self, server_name: str, host: str) -> Answer:
+        chain = self._chain(server_name)
+        if chain is None:
+            return Answer(status=0)
+        found = best_match(chain.virtual_hosts, host) or "*"
+        site = chain.virtual_hosts.get(found)
+        if site is None:
+            return Answer(status=404)
+        return Answer(status=site.status) if site.status not in (None, 200) else Answer(site=site.key, title=site.title)
+
+
+class _Reader:
+    def __init__(self, file: str, folder: ConfigurationFolder) -> None:
+        self._file, self._folder = file, folder
+        self.listeners: list[_EnvoyListener] = []
+        self.not_understood: list[NotUnderstood] = []
+
+    def _miss(self, path: str, text: str) -> None:
+        self.not_understood.append(NotUnderstood(Place(self._file, path), text))
+
+    def _keys(self, table: _Table, known: set[str], path: str) -> None:
+        for key in table.keys() - known:
+            self._miss(f"{path}.{key}", f"{key} is not known here")
+
+    def read(self, document: _Table) -> None:
+        for key in ("dynamic_resources", "layered_runtime", "hds_config"):
+            if key in document:
+                self._miss(key, f"{key} comes from elsewhere")
+        for number, table in enumerate(_list(_table(document, "static_resources"), "listeners")):
+            self._listener(table, f"static_resources.listeners[{number}]")
+
+    def _listener(self, table: _Table, path: str) -> None:
+        self._keys(table, _LISTENER, path)
+        for one in _list(table, "listener_filters"):
+            if _kind(one) not in _LISTENER_FILTERS:
+                self._miss(f"{path}.listener_filters", "a filter is not known here")
+        socket = _table(_table(table, "address"), "socket_address")
+        address, port = canonical_ip(str(socket.get("address", ""))), socket.get("port_value")
+        if address is None or not isinstance(port, int):
+            self._miss(f"{path}.address", "is no IP address and port")
+            return
+        chains = [
+            self._chain(one, f"{path}.filter_chains[{number}]")
+            for number, one in enumerate(_list(table, "filter_chains"))
+        ]
+        if "default_filter_chain" in table:
+            chains.append(self._chain(_table(table, "default_filter_chain"), f"{path}.default_filter_chain"))
+        endpoint = Endpoint(None if address == "0.0.0.0" else address, port)  # noqa: S104 - a text that is compared
+        of_tls = [one for one in chains if one is not None]
+        self.listeners.append(_EnvoyListener(endpoint, self._folder, of_tls, Place(self._file, path)))
+
+    def _chain(self, table: _Table, path: str) -> _Chain | None:
+        self._keys(table, _CHAIN, path)
+        match = _table(table, "filter_chain_match")
+        self._keys(match, {"server_names", "transport_protocol"}, f"{path}.filter_chain_match")
+        names = tuple(str(name).lower() for name in _values(match, "server_names"))
+        tls = _table(_table(table, "transport_socket"), "typed_config")
+        if not tls:
+            return None
+        common = _table(tls, "common_tls_context")
+        if _kind({"typed_config": tls}) != "DownstreamTlsContext":
+            self._miss(f"{path}.transport_socket", "is not known here")
+        self._keys(tls, _TLS, f"{path}.transport_socket")
+        self._keys(common, _COMMON_TLS, f"{path}.transport_socket.common_tls_context")
+        files = [_table(one, "certificate_chain").get("filename") for one in _list(common, "tls_certificates")]
+        demands = _text({key: common[key] for key in common if "validation" in key})
+        required = tls.get("require_client_certificate") not in (None, False) or len(demands) > 2
+        protocols = _values(common, "alpn_protocols")
+        chain = _Chain(names, [str(one) for one in files], demands if required else None, "h2" in protocols)
+        self._check_names(names, path)
+        filters = _list(table, "filters")
+        if len(filters) != 1 or _kind(filters[0]) != "HttpConnectionManager":
+            self._miss(f"{path}.filters", "are not one HttpConnectionManager")
+            return chain
+        self._manager(chain, _table(filters[0], "typed_config"), f"{path}.filters[0]")
+        return chain
+
+    def _manager(self, chain: _Chain, manager: _Table, path: str) -> None:
+        routes = _table(manager, "route_config")
+        rest = {key: value for key, value in manager.items() if key not in _NOT_OF_SITES}
+        if not routes:
+            self._miss(path, "its routes come from elsewhere")
+        if any(_kind(one) not in _HTTP_FILTERS for one in _list(manager, "http_filters")):
+            self._miss(f"{path}.http_filters", "a filter is not known here")
+        if _OF_CONNECTION.search(_text({**rest, "route_config": routes})):
+            self._miss(path, "something depends on the connection")
+        rest |= {key: value for key, value in routes.items() if key not in ("virtual_hosts", "name")}
+        for one in _list(routes, "virtual_hosts"):
+            domains = tuple(str(name).lower() for name in _values(one, "domains"))
+            self._check_names([name for name in domains if name != "*"], path)
+            content = {key: value for key, value in one.items() if key not in ("name", "domains")}
+            found = _VirtualHost(
+                f"virtual host {one.get('name')}", _text({"site": content, "filters": rest}), _status(one)
+            )
+            for name in domains:
+                chain.virtual_hosts.setdefault(name, found)
+
+    def _check_names(self, names: tuple[str, ...] | list[str], path: str) -> None:
+        for name in names:
+            if normalise_host(name.removeprefix("*.")) != name.removeprefix("*."):
+                self._miss(path, f"{name} names hosts in a way that is not understood here")
+
+
+def read_envoy(path: Path, folder: ConfigurationFolder) -> Configuration:
+    """Envoy's bootstrap configuration in YAML or JSON.
+
+    Raises:
+        InputError: it is none.
+    """
+    text = folder.text(path)
+    if _ALIAS.search(text):
+        raise InputError(str(path), "not-envoy", "has YAML anchors or aliases, which are not read here")
+    reader = _Reader(folder.name(path), folder)
+    try:
+        reader.read(msgspec.yaml.decode(text, type=dict[str, Any]))
+    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError) as error:
+        raise InputError(str(path), "not-envoy", f"is no configuration of Envoy ({type(error).__name__})") from error
+    return Configuration(reader.listeners, reader.not_understood)
+
+
+def _status(virtual_host: _Table) -> int | None:
+    """The status of a virtual host that answers all requests itself."""
+    routes = _list(virtual_host, "routes")
+    if len(routes) != 1 or routes[0].get("match") != {"prefix": "/"} or "direct_response" not in routes[0]:
+        return None
+    status = _table(routes[0], "direct_response").get("status")
+    return status if isinstance(status, int) else None
+
+
+def _table(table: _Table, key: str) -> _Table:
+    value = table.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(key)
+    return value
+
+
+def _values(table: _Table, key: str) -> list[Any]:
+    value = table.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError(key)
+    return value
+
+
+def _list(table: _Table, key: str) -> list[_Table]:
+    values = _values(table, key)
+    if not all(isinstance(one, dict) for one in values):
+        raise TypeError(key)
+    return values
+
+
+def _kind(table: _Table) -> str:
+    """The last part of a typed configuration's type."""
+    return str(_table(table, "typed_config").get("@type", "")).rpartition(".")[2]
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,102 @@
+"""A plain list of hosts: CSV with the columns host, address, certificate, upstream and perhaps client_certificate.
+
+A row is a host at an address, with or without a port. ``certificate`` names a PEM file below the folder, or the names
+that the certificate covers, separated by spaces. ``upstream`` is whatever ends TLS and answers: hosts with the same one
+are all answered by it, others are not. ``client_certificate`` is what it demands of clients of that host; nothing if
+empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from originset.data.errors import InputError
+from originset.data.host_names import address_and_port, normalise_host
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, Listener, Place
+
+_COLUMNS = {"host", "address", "certificate", "upstream"}
+_OPTIONAL = {"client_certificate"}
+# A file that is not there, and no host name.
+_FILES = (".pem", ".crt", ".cer", ".chain")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    host: str
+    endpoint: Endpoint
+    handshake: Handshake
+    upstream: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedAddress:
+    """The rows of one address, by host."""
+
+    endpoint: Endpoint
+    rows: dict[str, _Row]
+
+    @property
+    def hosts(self) -> dict[str, Place]:
+        return {host: row.place for host, row in self.rows.items()}
+
+    def handshake(self, server_name: str) -> Handshake | None:
+        return self.rows[server_name].handshake
+
+    def answer(self, server_name: str, host: str) -> Answer:
+        opened, requested = self.rows[server_name], self.rows[host]
+        return Answer(site=host if opened.upstream == requested.upstream else opened.upstream)
+
+
+def read_host_list(path: Path, folder: ConfigurationFolder) -> Configuration:
+    """A list of hosts.
+
+    Raises:
+        InputError: it lacks a column, or a row holds no host, no address or no upstream; with the line.
+    """
+    reader = csv.DictReader(io.StringIO(folder.text(path), newline=""))
+    try:
+        columns = set(reader.fieldnames or ())
+        if not _COLUMNS <= columns <= _COLUMNS | _OPTIONAL:
+            raise InputError(
+                str(path), "bad-columns", f"needs the columns {', '.join(sorted(_COLUMNS))} and no others, but "
+                f"{', '.join(_OPTIONAL)}"
+            )  # fmt: skip
+        rows = [_row(path, folder, reader.line_num, each) for each in reader]
+    except csv.Error as error:
+        raise InputError(str(path), "not-csv", f"line {reader.line_num} is no CSV ({error})") from error
+    addresses: dict[Endpoint, dict[str, _Row]] = {}
+    for row in rows:
+        if addresses.setdefault(row.endpoint, {}).setdefault(row.host, row) is not row:
+            raise InputError(str(path), "listed-twice", f"line {row.place.line} lists {row.host} again")
+    listeners: list[Listener] = [_ListedAddress(endpoint, found) for endpoint, found in addresses.items()]
+    return Configuration(listeners, [])
+
+
+def _row(path: Path, folder: ConfigurationFolder, line: int, fields: dict[str, str]) -> _Row:
+    if None in fields or None in fields.values():
+        raise InputError(str(path), "bad-row", f"line {line} has too many or too few fields")
+    host, place = normalise_host(fields["host"]), address_and_port(fields["address"].strip(), 443)
+    if host is None or place is None or not fields["upstream"].strip():
+        raise InputError(str(path), "bad-row", f"line {line} has no valid host, IP address or upstream")
+    return _Row(
+        host,
+        Endpoint(*place),
+        Handshake(_names(folder, fields["certificate"].strip()), fields.get("client_certificate", "").strip() or None),
+        fields["upstream"].strip(),
+        Place(folder.name(path.resolve()), line),
+    )
+
+
+def _names(folder: ConfigurationFolder, text: str) -> frozenset[str] | None:
+    if folder.path(text) is not None:
+        return folder.certificate([text])
+    names = text.lower().split()
+    hosts = [name.removeprefix("*.") for name in names]
+    if not names or any(normalise_host(host) != host or host.endswith(_FILES) for host in hosts):
+        return None
+    return frozenset(names)

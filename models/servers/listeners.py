@@ -1,0 +1,115 @@
+"""What a configuration says of connections and requests, in the terms that all servers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: a file, as it was named, and its line, or the path of a key in YAML."""
+
+    file: str
+    line: int | str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """Something in a configuration that may change what is said of it."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What a connection for a server name gets. ``certificate``: the names it covers; None: not known.
+
+    ``client_certificate``: what is demanded of the client, as the configuration has it; None: nothing.
+    """
+
+    certificate: frozenset[str] | None
+    client_certificate: str | None = None
+    http2: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who answers a request: a site, by anything that tells it from others, or nobody, with a status.
+
+    ``site`` and ``status`` None: it cannot be said. ``status`` 0: the connection ends without an answer.
+    ``title``: what people call the site, if that is not ``site``.
+    """
+
+    site: str | None = None
+    status: int | None = None
+    title: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a listener listens; ``address`` None: at all addresses that no other listener of the port has."""
+
+    address: str | None
+    port: int
+
+
+class Listener(Protocol):
+    """What listens at an endpoint. ``hosts``: those that its configuration names, with the places."""
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    @property
+    def hosts(self) -> dict[str, Place]: ...
+
+    def handshake(self, server_name: str) -> Handshake | None:
+        """What a connection for this name gets; None: it fails."""
+
+    def answer(self, server_name: str, host: str) -> Answer:
+        """Who answers a request for a host on a connection for a server name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A configuration as far as it was understood."""
+
+    listeners: Sequence[Listener]
+    not_understood: Sequence[NotUnderstood]
+
+
+def best_match(names: Iterable[str], host: str, *, one_label: bool = False) -> str | None:
+    """Which of these names is for a host: itself, else the longest ``*.`` that it ends in.
+
+    ``one_label``: ``*`` stands for one label alone, else for one or more.
+    """
+    known = set(names)
+    if host in known:
+        return host
+    rest = host
+    while "." in rest:
+        rest = rest.partition(".")[2]
+        if f"*.{rest}" in known:
+            return f"*.{rest}"
+        if one_label:
+            break
+    return None
+
+
+def duplicates(endpoints: Collection[Endpoint], endpoint: Endpoint) -> bool:
+    """Whether another of the endpoints may be reached at the same address, all of them or one."""
+    return any(
+        one != endpoint and one.port == endpoint.port and (one.address is None) != (endpoint.address is None)
+        for one in endpoints
+    )
+
+
+def is_public(endpoint: Endpoint) -> bool:
+    """Whether browsers may come to it themselves: at port 443, and at no address of the machine's own."""
+    return endpoint.port == 443 and not (endpoint.address is not None and ip_address(endpoint.address).is_loopback)

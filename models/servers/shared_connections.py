@@ -1,0 +1,92 @@
+"""Which hosts' requests a connection for another host will carry, and who answers them.
+
+Chromium and Firefox send them where the first one's certificate covers the second, over HTTP/2, and DNS leads both to
+one address (RFC 9113 section 9.1.1; docs/browser-rules.md, ``address-same`` and ``certificate-of-first-covers``). It is
+taken for granted that DNS leads each host to the addresses where its configuration listens, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal, get_args
+
+from originset.data.host_names import covers
+from originset.models.servers.listeners import Configuration, Listener, Place, duplicates, is_public
+
+Verdict = Literal["separate", "safe", "421", "unknown", "refused", "404", "wrong site", "client certificate bypassed"]
+
+#: From the best to the worst.
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+_MISDIRECTED, _NOT_FOUND = 421, 404
+
+
+@dataclass(frozen=True, slots=True)
+class SharedConnection:
+    """What becomes of requests for one host on connections for another; ``place`` is the requested one's."""
+
+    opened_for: str
+    requested: str
+    verdict: Verdict
+    why: str
+    place: Place
+
+
+def shared_connections(configuration: Configuration) -> Iterator[SharedConnection]:
+    """All ordered pairs of hosts that the configuration names.
+
+    Where anything was not understood, nothing is ``safe`` or ``separate``: it is ``unknown``.
+    """
+    places: dict[str, Place] = {}
+    for listener in configuration.listeners:
+        for host, place in listener.hosts.items():
+            places.setdefault(host, place)
+    for first, second in permutations(places, 2):
+        verdict, why = _verdict(configuration.listeners, first, second)
+        if configuration.not_understood and verdict in ("safe", "separate"):
+            one = configuration.not_understood[0]
+            verdict, why = "unknown", f"{one.place} was not understood: {one.text}"
+        yield SharedConnection(first, second, verdict, why, places[second])
+
+
+def _verdict(listeners: Sequence[Listener], first: str, second: str) -> tuple[Verdict, str]:
+    """The worst of what may happen at any listener that both have."""
+    common = [one for one in listeners if first in one.hosts and second in one.hosts]
+    if not common:
+        ends = [{one.endpoint for one in listeners if host in one.hosts} for host in (first, second)]
+        if any(duplicates(ends[1], one) for one in ends[0]):
+            return "unknown", "one is for all addresses, the other for some: DNS decides where they meet"
+        if not all(is_public(one) for one in ends[0] | ends[1]):
+            return "unknown", "something before them leads connections to their ports: what that does is not known"
+        return "separate", "they listen at different addresses or ports"
+    return max((_at(listener, first, second) for listener in common), key=lambda found: VERDICTS.index(found[0]))
+
+
+def _at(listener: Listener, first: str, second: str) -> tuple[Verdict, str]:
+    opened, own = listener.handshake(first), listener.handshake(second)
+    if opened is None or not opened.http2:
+        return "separate", f"no connection for {first} with HTTP/2 is established"
+    if opened.certificate is not None and not covers(opened.certificate, second):
+        return "separate", f"the certificate for {first} does not cover {second}"
+    answer, expected = listener.answer(first, second), listener.answer(second, second)
+    if answer.site is None and answer.status is None:
+        return "unknown", "what the connection leads to decides"
+    if answer != expected or answer.status is not None:
+        return _other_answer(answer.title or answer.site, answer.status, same=answer == expected)
+    if own is not None and own.client_certificate not in (None, opened.client_certificate):
+        return "client certificate bypassed", f"{second} demands one, connections for {first} do not"
+    return "safe", "the same site answers as on a connection of its own"
+
+
+def _other_answer(site: str | None, status: int | None, *, same: bool) -> tuple[Verdict, str]:
+    if status == _MISDIRECTED:
+        return "421", "the browser requests it again on a connection of its own"
+    if same:
+        return "safe", f"it is answered {status} on a connection of its own, too"
+    if status == _NOT_FOUND:
+        return "404", "the connection's routes lack the host"
+    if status is not None:
+        return "refused", f"it is answered {status}" if status else "the connection ends without an answer"
+    return "wrong site", f"{site} answers"

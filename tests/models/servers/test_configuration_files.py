@@ -1,0 +1,110 @@
+"""Whatever a configuration says, it is read or refused with one error, and nothing outside the folder is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lab_lint import READERS, lab_folder, linted
+from mutated_configurations import mutated
+
+from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.data.errors import InputError
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.host_list import read_host_list
+from originset.models.servers.shared_connections import shared_connections
+
+SITUATIONS = [one for one in situations() if one.server in READERS]
+MUTATIONS = 2_000 if os.environ.get("ORIGINSET_SOAK") == "full" else 200
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return lab_folder(tmp_path_factory.mktemp("lab") / "files")
+
+
+def read_or_refuse(server: str, text: str, folder: Path) -> None:
+    said = ""
+    try:
+        linted(server, text, folder)
+    except InputError as error:
+        said = str(error)
+    assert "\n" not in said
+
+
+@settings(max_examples=MUTATIONS, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_mutated_configuration_is_read_or_refused(folder, data) -> None:
+    situation = data.draw(st.sampled_from(SITUATIONS))
+    text = data.draw(mutated(situation, most=8))
+    read_or_refuse(situation.server, text, folder)
+
+
+@settings(max_examples=MUTATIONS, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    server=st.sampled_from(sorted(READERS)),
+    text=st.text("{}[]<>\"'`#;:,&*!|%$\\/ \n\t\0ab-=.é443servlisten", max_size=80),
+)
+def test_any_text_is_read_or_refused(folder, server, text) -> None:
+    read_or_refuse(server, text, folder)
+
+
+@pytest.mark.parametrize(("server", "text"), [
+    ("nginx", "a {" * 5_000),
+    ("nginx", "include linted.conf;"),
+    ("apache", "<Directory a>\n" * 5_000),
+    ("apache", "Include linted.conf"),
+    ("caddy", "a {\n" * 5_000),
+    ("envoy", "a: " + "[" * 5_000),
+    ("envoy", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"),
+    ("envoy", "static_resources: []"),
+    ("envoy", "!!python/object/apply:os.system ['true']"),
+])  # fmt: skip
+def test_what_never_ends_is_refused(server: str, text: str, folder) -> None:
+    with pytest.raises(InputError):
+        linted(server, text, folder)
+
+
+@pytest.mark.promise("lint-stays-inside")
+def test_nothing_outside_of_the_folder_is_opened(tmp_path) -> None:
+    inside = lab_folder(tmp_path / "inside")
+    (tmp_path / "outside.pem").write_bytes((inside / "all.pem").read_bytes())
+    (inside / "link.pem").symlink_to(tmp_path / "outside.pem")
+    os.mkfifo(inside / "pipe.pem")
+    found = ConfigurationFolder(inside)
+    for name in ("../outside.pem", str(tmp_path / "outside.pem"), "link.pem", "pipe.pem", "a\0b", "x" * 5_000, "."):
+        assert found.path(name) is None
+        assert found.certificate([name]) is None
+        assert not found.matching(name)
+    assert found.certificate(["all.pem"]) == {"www.lab.test", "static.lab.test", "other.lab.test"}
+    assert found.matching("*.pem") is None  # a link among them leads out
+
+
+def test_a_list(tmp_path) -> None:
+    path = tmp_path / "hosts.csv"
+    path.write_text(
+        "host,address,certificate,upstream,client_certificate\n"
+        "a.test,192.0.2.1,a.test b.test c.test,one,\n"
+        "b.test,192.0.2.1,b.test,one,our CA\n"
+        "c.test,192.0.2.1,missing.pem,two,\n"
+        "d.test,192.0.2.2,a.test d.test,one,\n"
+    )
+    configuration = read_host_list(path, ConfigurationFolder(tmp_path))
+    found = {(one.opened_for[0] + one.requested[0]): one.verdict for one in shared_connections(configuration)}
+    assert found["ab"] == "client certificate bypassed"
+    assert found["ba"] == found["ad"] == found["da"] == found["bc"] == "separate"
+    assert found["ac"] == found["ca"] == found["cb"] == "wrong site"
+
+
+@pytest.mark.parametrize("row", [
+    "a.test,192.0.2.1,a.test", "a.test,nowhere,a.test,one", "a b,192.0.2.1,a.test,one", "a.test,192.0.2.1,a.test,",
+    "a.test,192.0.2.1,a.test,one,more", '"a.test',
+])  # fmt: skip
+def test_a_list_with_a_bad_row_is_refused(row: str, tmp_path) -> None:
+    path = tmp_path / "hosts.csv"
+    path.write_text(f"host,address,certificate,upstream\n{row}\n")
+    with pytest.raises(InputError, match="line 2"):
+        read_host_list(path, ConfigurationFolder(tmp_path))

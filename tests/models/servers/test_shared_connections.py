@@ -1,0 +1,98 @@
+"""The linter's verdicts are what real servers did with the same configurations."""
+
+from __future__ import annotations
+
+import pytest
+from lab_lint import READERS, contradiction, lab_folder, linted
+
+from originset.crawler.testbed.server_lab.situation_text import situations
+
+SITUATIONS = {one.name: one for one in situations() if one.server in READERS}
+VERDICTS = {
+    "apache-client-certificate": "421",
+    "apache-client-certificate-insecure": "refused",
+    "apache-one-certificate": "safe",
+    "apache-two-certificates-insecure": "safe",
+    "caddy-client-certificate-insecure": "client certificate bypassed",
+    "caddy-one-certificate": "safe",
+    "caddy-strict-sni": "421",
+    "envoy-client-certificate": "client certificate bypassed",
+    "envoy-misdirected": "421",
+    "envoy-one-chain": "safe",
+    "envoy-two-chains": "404",
+    "envoy-two-chains-any-domain": "wrong site",
+    "haproxy-by-server-name": "wrong site",
+    "haproxy-client-certificate": "client certificate bypassed",
+    "haproxy-misdirected": "421",
+    "haproxy-one-certificate": "safe",
+    "haproxy-tls-passthrough": "wrong site",
+    "nginx-client-certificate": "421",
+    "nginx-misdirected": "421",
+    "nginx-one-certificate": "safe",
+    "nginx-two-addresses": "separate",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return lab_folder(tmp_path_factory.mktemp("lab") / "files")
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_every_verdict_is_what_the_server_did(name: str, folder) -> None:
+    situation = SITUATIONS[name]
+    found, verdicts = linted(situation.server, situation.configuration, folder)
+    assert not found.not_understood
+    assert [text for one in verdicts if (text := contradiction(one, situation))] == []
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_static_on_a_connection_for_www(name: str, folder) -> None:
+    _, verdicts = linted(SITUATIONS[name].server, SITUATIONS[name].configuration, folder)
+    (found,) = [one for one in verdicts if one.opened_for.startswith("www") and one.requested.startswith("static")]
+    assert found.verdict == VERDICTS[name]
+
+
+@pytest.mark.parametrize("server", READERS)
+def test_a_certificate_apart_makes_every_pair_separate(server: str, folder) -> None:
+    """The change that is proposed wherever a server cannot answer 421."""
+    one = next(each for each in SITUATIONS.values() if each.server == server and "all.pem" in each.configuration)
+    _, verdicts = linted(server, one.configuration.replace("all.pem", "www.pem"), folder)
+    assert {each.verdict for each in verdicts if each.requested.startswith("static")} == {"separate"}
+
+
+@pytest.mark.promise("lint-stays-inside")
+@pytest.mark.parametrize(
+    ("server", "line"),
+    [
+        ("nginx", "http { include /etc/passwd; }"),
+        ("nginx", "http { include ../outside.conf; }"),
+        ("nginx", "http { lua_shared_dict x 1m; }"),
+        ("nginx", "http { map $ssl_server_name $site { default 1; } }"),
+        ("nginx", "http { server { listen 443 ssl; server_name ~^www; } }"),
+        ("nginx", "stream { server { listen 8443; } }"),
+        ("apache", "Include ../*.conf"),
+        ("apache", "UnheardOf on"),
+        ("apache", "RewriteCond %{SSL:SSL_TLS_SNI} www"),
+        ("haproxy", "    unheard-of on"),
+        ("haproxy", "    use_backend static if { ssl_fc_sni_end lab.test }"),
+        ("haproxy", "    http-request lua.service"),
+        ("haproxy", "frontend x\n    use_backend %[ssl_fc_sni]"),
+        ("haproxy", "frontend x\n    use_backend %[ssl_fc_sni,lower] if { hdr(host) www.lab.test }"),
+        ("haproxy", 'frontend x\n    use_backend "$SITE"'),
+        ("haproxy", "global\n    crt-base certificates"),
+        ("apache", "<IfModule mod_x.c>\nSSLVHostSNIPolicy insecure\n</IfModule>"),
+        ("caddy", "import ../outside"),
+        ("caddy", "(snippet) {\n\timport x\n}"),
+        ("caddy", "a.lab.test {\n\tunheard-of\n}"),
+        ("caddy", "a.lab.test {\n\theader x {http.request.tls.server_name}\n}"),
+        ("envoy", "dynamic_resources: {}"),
+    ],
+)
+def test_nothing_is_safe_beside_what_is_not_understood(server: str, line: str, folder) -> None:
+    one = SITUATIONS[f"{server}-one-{'chain' if server == 'envoy' else 'certificate'}"]
+    (folder.parent / "outside.conf").write_text("")
+    found, verdicts = linted(server, one.configuration + line + "\n", folder)
+    assert found.not_understood
+    assert str(found.not_understood[0].place).startswith("linted.conf:")
+    assert {each.verdict for each in verdicts}.isdisjoint({"safe", "separate"})
