@@ -24,7 +24,7 @@ def window_of(start: str, end: str) -> Window:
         window = Window(instant(start), instant(end, last=True))
     except (ValueError, OverflowError) as error:
         advice = "write 2026-01-11 or 2026-01-11T08:30:00Z"
-        raise UsageError(f"--window {start!r} {end!r}: not two times ({error})", advice) from error
+        raise UsageError(f"--window {start!r} {end!r}: not two times", advice) from error
     if window.start >= window.end:
         raise UsageError(f"--window {start!r} {end!r} ends before it begins", "name the earlier time first")
     return window
