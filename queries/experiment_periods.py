@@ -11,7 +11,7 @@ from originset.data.errors import UsageError
 from originset.queries.evaluation import CONTROL
 from originset.queries.figures.experiment_figures import figure_8
 from originset.queries.figures.paper_figure import PaperFigure
-from originset.queries.operator_log import Periods, Window, instant, new_connections
+from originset.queries.operator_log import GroupOfSite, Periods, Window, instant, new_connections
 
 
 def window_of(start: str, end: str) -> Window:
@@ -24,21 +24,27 @@ def window_of(start: str, end: str) -> Window:
         window = Window(instant(start), instant(end, last=True))
     except (ValueError, OverflowError) as error:
         advice = "write 2026-01-11 or 2026-01-11T08:30:00Z"
-        raise UsageError(f"--window {start!r} {end!r}: not two times ({error})", advice) from error
+        raise UsageError(f"--window {start!r} {end!r}: not two times", advice) from error
     if window.start >= window.end:
         raise UsageError(f"--window {start!r} {end!r} ends before it begins", "name the earlier time first")
     return window
 
 
-def periods_of(log: Path, window: Window, *, host: str | None, every_s: float | None) -> Periods:
+def periods_of(
+    log: Path, window: Window, *, host: str | None, every_s: float | None, group_of: GroupOfSite | None = None
+) -> Periods:
     """New connections by period; in the window every period has connections of the control.
+
+    ``group_of`` as for :func:`originset.queries.operator_log.new_connections`.
 
     Raises:
         InputError: a line of the log cannot be used.
         UsageError: the log has nothing to compare.
     """
     with tempfile.TemporaryDirectory(prefix="originset-log-") as folder:
-        periods = new_connections(log, window, Path(folder), host=host, every_s=window.period(every_s))
+        periods = new_connections(
+            log, window, Path(folder), host=host, every_s=window.period(every_s), group_of=group_of
+        )
     _require_control(periods)
     return periods
 

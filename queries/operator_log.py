@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -21,7 +21,8 @@ from originset.data.files.json_file import json_problem
 from originset.queries.compressed_log import DAMAGED, decompressed
 from originset.queries.evaluation import CONTROL, EXPERIMENT
 
-FIELDS = ("time", "group", "connection", "host")
+#: The group (control or experiment) of a site, the host of the page that asks; None for one that is in neither.
+GroupOfSite = Callable[[str], str | None]
 
 # DuckDB's memory limit; more is spilled to disk.
 _MEMORY = "400MB"
@@ -50,6 +51,10 @@ class _Line(msgspec.Struct, frozen=True):
     host: str
 
 
+class _LineOfSite(_Line, frozen=True):
+    group: str = msgspec.field(name="site")
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """When the change was in force: from ``start`` to ``end`` (exclusive), both in UTC."""
@@ -75,14 +80,23 @@ class Periods:
     every_s: float
 
 
-def new_connections(path: Path, window: Window, folder: Path, *, host: str | None, every_s: float) -> Periods:
+def new_connections(
+    path: Path,
+    window: Window,
+    folder: Path,
+    *,
+    host: str | None,
+    every_s: float,
+    group_of: GroupOfSite | None = None,
+) -> Periods:
     """New connections in the periods before, within and after a window.
 
     The log, perhaps compressed by gzip or zstandard, has a line for each request or each handshake, in any order: JSON
     Lines, or CSV whose first line names the columns, separated by commas, semicolons or tabs. ``time`` is ISO 8601 (UTC
     where it has no zone), or seconds or milliseconds since 1970; ``group`` is control or experiment; ``connection`` is
     what tells one from every other of its group; ``host`` may have a port. A connection begins at its earliest line and
-    is that line's host's; with ``host`` others' are not counted. ``folder``: room for what memory has none for. Periods
+    is that line's host's; with ``host`` others' are not counted. With ``group_of`` lines have ``site`` in the place of
+    ``group``, and those of sites in neither group do not count. ``folder``: room for what memory has none for. Periods
     begin at the window's start; one in which the window ends is left out.
 
     Raises:
@@ -101,7 +115,7 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
     with duckdb.connect(str(folder / "log.duckdb"), config=settings) as connection:
         connection.execute("CREATE TABLE lines (number BIGINT, time BIGINT, grp VARCHAR, id VARCHAR, host VARCHAR)")
         number = 0
-        for batch in _batches(path):
+        for batch in _batches(path, group_of):
             numbers = range(number, number + len(batch))
             number += len(batch)
             columns = dict(zip(("time", "grp", "id", "host"), zip(*batch, strict=True), strict=True))
@@ -109,7 +123,8 @@ def new_connections(path: Path, window: Window, folder: Path, *, host: str | Non
             connection.execute("INSERT INTO lines SELECT number, time, grp, id, host FROM batch")
             connection.unregister("batch")
         if number == 0:
-            raise InputError(str(path), "empty", "it has no lines")
+            none = "it has no lines" if group_of is None else "it has no lines of sites of the rollout"
+            raise InputError(str(path), "empty", none)
         rows_by_period = connection.execute(
             """
             SELECT CAST(floor((begun - $start) / $period) AS BIGINT) AS place, grp, count(*) AS n
@@ -157,9 +172,9 @@ def instant(text: str, *, last: bool = False) -> datetime:
     return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)) + day
 
 
-def _batches(path: Path) -> Iterator[list[_Row]]:
+def _batches(path: Path, group_of: GroupOfSite | None) -> Iterator[list[_Row]]:
     batch: list[_Row] = []
-    for row in _rows(path):
+    for row in _rows(path, group_of):
         batch.append(row)
         if len(batch) == _BATCH:
             yield batch
@@ -168,11 +183,15 @@ def _batches(path: Path) -> Iterator[list[_Row]]:
         yield batch
 
 
-def _rows(path: Path) -> Iterator[_Row]:
+def _rows(path: Path, group_of: GroupOfSite | None) -> Iterator[_Row]:
     try:
         with path.open("rb") as stored, decompressed(stored) as file:
             first = file.peek(1)[:1]
-            yield from _json_rows(path, file) if first == b"{" else _csv_rows(path, file)
+            kind = _Line if group_of is None else _LineOfSite
+            lines = _json_lines(path, file, kind) if first == b"{" else _csv_lines(path, file, kind)
+            for number, line in lines:
+                if (row := _row(path, number, line, group_of)) is not None:
+                    yield row
     except DAMAGED as error:
         raise InputError(str(path), "damaged", "is compressed, and damaged or cut short") from error
     except OSError as error:
@@ -188,8 +207,8 @@ def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _json_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
-    decoder = msgspec.json.Decoder(_Line)
+def _json_lines(path: Path, file: IO[bytes], kind: type[_Line]) -> Iterator[tuple[int, _Line]]:
+    decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(_lines(path, file), 1):
         if not line.strip():
             continue
@@ -197,7 +216,7 @@ def _json_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
             row = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _wrong(path, number, json_problem(error)) from None
-        yield _row(path, number, row)
+        yield number, row
 
 
 def _texts(path: Path, file: IO[bytes]) -> Iterator[str]:
@@ -208,7 +227,8 @@ def _texts(path: Path, file: IO[bytes]) -> Iterator[str]:
             raise _wrong(path, number, "it is not UTF-8") from None
 
 
-def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
+def _csv_lines(path: Path, file: IO[bytes], kind: type[_Line]) -> Iterator[tuple[int, _Line]]:
+    fields = [field.encode_name for field in msgspec.structs.fields(kind)]
     lines = _texts(path, file)
     if (first := next(lines, None)) is None:
         return
@@ -216,21 +236,25 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[_Row]:
     reader = csv.reader(chain([first], lines), strict=True, delimiter=separator)
     try:
         header = next(reader)
-        if missing := [name for name in FIELDS if name not in header]:
-            raise _wrong(path, 1, f"no column is called {missing[0]}; wanted are {', '.join(FIELDS)}")
-        places = [header.index(name) for name in FIELDS]
+        if missing := [name for name in fields if name not in header]:
+            raise _wrong(path, 1, f"no column is called {missing[0]}; wanted are {', '.join(fields)}")
+        places = [header.index(name) for name in fields]
         for values in reader:
             if not values:
                 continue
             if len(values) != len(header):
                 raise _wrong(path, reader.line_num, f"it has {len(values)} fields, the first line {len(header)}")
-            yield _row(path, reader.line_num, _Line(*(values[place] for place in places)))
+            yield reader.line_num, kind(*(values[place] for place in places))
     except csv.Error:
         raise _wrong(path, reader.line_num, "a field in quotes does not end where its column does") from None
 
 
-def _row(path: Path, number: int, line: _Line) -> _Row:
-    if (group := _GROUPS.get(line.group.strip().lower())) is None:
+def _row(path: Path, number: int, line: _Line, group_of: GroupOfSite | None) -> _Row | None:
+    """A line's row; None if its site is in neither group."""
+    named = line.group if group_of is None else group_of(_normal(line.group))
+    if named is None:
+        return None
+    if (group := _GROUPS.get(named.strip().lower())) is None:
         raise _wrong(path, number, f"its group is {line.group[:40]!r}, neither control nor experiment")
     if (time := _time_us(line.time)) is None:
         raise _wrong(

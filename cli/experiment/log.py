@@ -12,8 +12,10 @@ import polars as pl
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import FILE, make_folder
 from originset.cli.common.output import format_option, note, write_rows
+from originset.cli.common.ring_options import inventory_option
 from originset.cli.experiment.experiment_options import out_folder_option
 from originset.data.errors import UsageError
+from originset.models.plans.inventory.ring_changes import groups_of_sites, ring_changes
 from originset.queries.experiment_periods import over_time, periods_of, window_of
 from originset.queries.figures.all_figures import Drawn, draw_own
 from originset.queries.figures.paper_figure import PaperFigure
@@ -51,10 +53,25 @@ class Period(click.ParamType[int]):
     "the window holds 7]",
 )
 @click.option("--host", metavar="HOST", help="Count connections opened for this host.  [default: for all hosts]")
+@click.option(
+    "--rollout",
+    type=FILE,
+    metavar="FILE",
+    help="Take the groups from a rollout: lines have a site, the host of the page that asks, in the place of a group.",
+)
+@inventory_option
 @out_folder_option
 @format_option
 def command(
-    *, log: Path, window: tuple[str, str], every_s: int | None, host: str | None, out: Path, output_format: str
+    *,
+    log: Path,
+    window: tuple[str, str],
+    every_s: int | None,
+    host: str | None,
+    rollout: Path | None,
+    inventory: Path | None,
+    out: Path,
+    output_format: str,
 ) -> None:
     """Evaluate an experiment from the logs of servers.
 
@@ -67,7 +84,12 @@ def command(
 
     Example: originset experiment log tls.jsonl --window 2026-01-11 2026-01-24 --host cdn.example.com
     """
-    found = periods_of(log, window_of(*window), host=host, every_s=every_s)
+    if (rollout is None) != (inventory is None):
+        raise click.UsageError("--rollout and --inventory belong together.")
+    group_of = None
+    if rollout is not None and inventory is not None:
+        group_of = groups_of_sites(ring_changes(rollout, inventory, None))
+    found = periods_of(log, window_of(*window), host=host, every_s=every_s, group_of=group_of)
     drawn = draw_into(out, [(over_time(found, "change in force"), found.rows)])
     write_rows(drawn.numbers.select("number", "unit", value="ours"), output_format)
     note(f"{len(drawn.paths)} files in {out}")

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -22,6 +22,9 @@ _MAX_STATE_BYTES = 64 << 20
 
 #: ``forward``: a ring is carried out. ``backward``: one is taken back. ``rest``: neither.
 Direction = Literal["forward", "backward", "rest"]
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +43,10 @@ class RolloutState(msgspec.Struct, kw_only=True):
     """
 
     rollout_sha256: str
-    ring: int = 0
+    ring: _Count = 0
     direction: Direction = "rest"
-    place: int = 0
-    reached: int = 0
+    place: _Count = 0
+    reached: _Count = 0
     problem: str | None = None
     history: list[Run] = []
     format: Literal["originset-rollout-state"] = "originset-rollout-state"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +73,8 @@ def _toml(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
     try:
         given = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
-        raise _bad(path, f"is not TOML ({error})") from error
+        place = re.search(r"\(at (line \d+, column \d+)\)$", str(error))
+        raise _bad(path, f"is not TOML at {place[1]}" if place else "is not TOML") from error
     for browser, shares in given.items():
         for protocol, share in shares.items() if isinstance(shares, dict) else [("", shares)]:
             yield browser, protocol, share

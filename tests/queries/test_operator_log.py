@@ -12,7 +12,7 @@ from originset.data.errors import InputError, UsageError
 from originset.queries.evaluation import difference_in_differences
 from originset.queries.figures import authors
 from originset.queries.figures.experiment_figures import PAPER_WINDOW
-from originset.queries.operator_log import FIELDS, Window, instant, new_connections
+from originset.queries.operator_log import Window, instant, new_connections
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WINDOW = Window(START, START + timedelta(seconds=20))
@@ -176,7 +176,7 @@ def test_the_authors_days_as_a_log(shared, tmp_path) -> None:
     path = tmp_path / "log.csv"
     with path.open("w", newline="") as file:
         written = csv.writer(file)
-        written.writerow(FIELDS)
+        written.writerow(("time", "group", "connection", "host"))
         for day in days.rows(named=True):
             for group in ("Control", "Experiment"):
                 number = round(10 * day[group])

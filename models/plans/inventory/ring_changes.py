@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,18 @@ class RingChange:
     def host(self) -> str | None:
         """The first host that it covers by name; None if it has wildcards alone."""
         return next((name for name in self.names if not name.startswith("*.")), None)
+
+
+def groups_of_sites(changes: dict[int, list[RingChange]]) -> Callable[[str], str | None]:
+    """Says in which group a site is, by the certificate that covers it: experiment, control, or None.
+
+    The control's certificates stay in it, although they are the last ring.
+    """
+    groups: dict[str, str] = {}
+    for one in (one for of_ring in changes.values() for one in of_ring):
+        for name in one.names:
+            groups.setdefault(name, one.change.group)
+    return lambda site: groups.get(site, groups.get(f"*.{site.partition('.')[2]}"))
 
 
 def ring_changes(rollout: Path, inventory: Path, ring: int | None) -> dict[int, list[RingChange]]:

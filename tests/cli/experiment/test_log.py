@@ -29,6 +29,47 @@ def test_a_log_gives_numbers_and_figures(run, tmp_path) -> None:
     assert "--every" in done.stderr
 
 
+def test_groups_of_a_rollout(run, tmp_path) -> None:
+    """By the certificate that covers the page's host, the control's too although it is the last ring; others go."""
+    control = {"certificate": "b", "group": "control", "names": ["0.x.test"], "later": ["cdn.example"]}
+    changes = [{"certificate": "a", "group": "experiment", "names": ["cdn.example"], "later": []}, control]
+    released = [{**control, "group": "experiment", "names": ["cdn.example"], "later": []}]
+    rings = [
+        {"ring": n, "connections_saved": 1, "certificates": of_ring} for n, of_ring in enumerate((changes, released), 1)
+    ]
+    (tmp_path / "rings.json").write_text(json.dumps({"seed": "1", "rings": rings}))
+    (tmp_path / "certificates.csv").write_text("certificate,names\na,*.a.test\nb,b.test\n")
+    rows = ["time,site,connection,host"]
+    for day in range(1, 4):
+        sites = [("www.a.test", 2), ("B.test.", 4), ("elsewhere.test", 8)]
+        rows += [
+            f"2026-01-{day:02}T12:00:00Z,{s},{s}-{day}-{n},cdn.example" for s, count in sites for n in range(count)
+        ]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(rows))
+    call = (
+        "experiment",
+        "log",
+        log,
+        "--window",
+        "2026-01-02",
+        "2026-01-02",
+        "--every",
+        "1d",
+        "--out",
+        tmp_path / "out",
+    )
+    files = ("--rollout", tmp_path / "rings.json", "--inventory", tmp_path / "certificates.csv")
+    done = run(*call, *files, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = {row["number"]: row["value"] for row in json.loads(done.stdout)}
+    assert (found["during, experiment"], found["during, control"]) == (2, 4)
+    assert "no column is called group" in run(*call).stderr
+    assert "belong together" in run(*call, *files[:2]).stderr
+    log.write_text("\n".join([rows[0], *rows[-8:]]))
+    assert "no lines of sites of the rollout" in run(*call, *files).stderr
+
+
 def test_what_is_missing_is_said(run, tmp_path) -> None:
     log = tmp_path / "log"
     log.write_text("{}\n")

@@ -166,6 +166,7 @@ def test_a_state_of_another_rollout_and_one_that_is_none(rollout: Rollout) -> No
     (rollout.folder / "rings.json").write_text("{ }")
     with pytest.raises(UsageError, match="is of another rollout"):
         rollout.begin()
-    (rollout.folder / "r" / "state.json").write_text('{"ring": "x"}')
-    with pytest.raises(InputError, match="is not the state of a rollout"):
-        rollout.begin()
+    for content in ('{"ring": "x"}', '{"rollout_sha256": "", "place": -1}'):
+        (rollout.folder / "r" / "state.json").write_text(content)
+        with pytest.raises(InputError, match="is not the state of a rollout"):
+            rollout.begin()
