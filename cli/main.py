@@ -30,6 +30,7 @@ COMMANDS = {
     "check": "originset.cli.check",
     "experiment": "originset.cli.experiment",
     "rollout": "originset.cli.rollout",
+    "lab": "originset.cli.lab",
     "dev": "originset.cli.dev",
 }
 

@@ -31,6 +31,7 @@ SPELLINGS = {
     "compare --connections": "compare --rows connections",
     "crawl --exclude": "crawl --exclude-from FILE",
     "doctor": "dev doctor",
+    "dev testbed": "lab run SCENARIO -- COMMAND",
     "scenario": "dev scenario HOST",
 }
 

@@ -8,15 +8,13 @@ from originset.cli.common.command_tree import subgroup
 @subgroup(
     {
         "doctor": "originset.cli.dev.doctor",
-        "testbed": "originset.cli.dev.testbed_command",
         "scenario": "originset.cli.dev.scenario_command",
     }
 )
 def command() -> None:
-    """Check this machine, use the testbed, export scenarios.
+    """Check this machine, export scenarios of the testbed.
 
-    The testbed is a small internet in a network namespace: DNS servers, a private CA and TLS servers. A scenario is the
-    TOML file that says which hosts are in it.
+    A scenario is the TOML file that says which hosts are in the testbed, the small internet of originset lab.
 
     Example: originset dev doctor
     """

@@ -23,7 +23,7 @@ def command(study: Study, *, site: str, out: Path | None) -> None:
     """Write a page of the study as a scenario of the testbed.
 
     HOST is the site as the study has it; its latest visit is taken. The scenario has the same hosts, IP addresses,
-    certificate names, response sizes and waits, and no contents. dev testbed --scenario brings it up.
+    certificate names, response sizes and waits, and no contents. lab run FILE.toml -- COMMAND brings it up.
 
     Example: originset --study S dev scenario www.example.com --out example.toml
     """

@@ -340,7 +340,11 @@ ADDRESSES = table(
     "ip",
     "One row per server address of the study, and per address of a vantage.",
     Column("ip", "VARCHAR", "canonical text"),
-    Column("asn", "BIGINT", "origin AS; the lowest number of a multi-origin prefix; NULL if not announced, or not the same in all years"),
+    Column(
+        "asn",
+        "BIGINT",
+        "origin AS; the lowest number of a multi-origin prefix; NULL if not announced, or not the same in all years",
+    ),
     Column("asns", "BIGINT[]", "all origins of the covering prefix"),
     Column("as_name", "VARCHAR", "name of the AS"),
     Column(

@@ -45,8 +45,8 @@ def test_every_command_is_where_its_name_says(words: str, command: click.Command
 
 
 def test_the_first_screen_is_short_and_whole() -> None:
-    """At most 12 entries, and on a terminal of 80 columns no list of commands has a sentence that is cut."""
-    assert len(COMMANDS) <= 12
+    """At most 13 entries, and on a terminal of 80 columns no list of commands has a sentence that is cut."""
+    assert len(COMMANDS) <= 13
     for words, command in commands():
         if isinstance(command, click.Group):
             context = click.Context(command, info_name=words, terminal_width=80)

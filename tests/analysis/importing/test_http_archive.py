@@ -4,10 +4,12 @@ import base64
 import gzip
 import json
 import random
+import re
 import secrets
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -182,6 +184,35 @@ def test_parquet_says_what_json_lines_say(tmp_path):
         for one, other in zip(by_kind["json"], by_kind[kind], strict=True):
             assert one.sort(one.columns[:2]).equals(other.sort(other.columns[:2])), kind
     assert by_kind["json"][1].height == 4
+
+
+def test_the_documented_export_has_all_that_the_import_reads(tmp_path):
+    """The statements of the guide, run over such tables: the import gives what it gives of whole rows."""
+    guide = (Path(__file__).parents[3] / "docs" / "howto-researcher.md").read_text()
+    exports = re.findall(r"EXPORT DATA .*'gs://BUCKET/(\w+)-\*\.parquet'.* AS\n(SELECT [^;]*);", guide)
+    assert [name for name, _ in exports] == ["pages", "requests"]
+    of_another_page = [{**row, "is_root_page": False, "rank": "5000"} for row in ROWS if row["page"] != EXAMPLE]
+    rows = {
+        "pages": [{**page_row(EXAMPLE), "root_page": EXAMPLE}],
+        "requests": [{**row, "rank": "1000"} for row in ROWS if row["page"] == EXAMPLE] + of_another_page,
+    }
+    with duckdb.connect() as archive:
+        archive.execute("CREATE MACRO to_json_string(json) AS json")
+        for name, select in exports:
+            typed = pl.DataFrame(rows[name]).with_columns(pl.col("date").str.to_date(), pl.col("rank").cast(pl.Int64))
+            archive.register("typed", typed.to_arrow())
+            archive.execute(f'CREATE TABLE "httparchive.crawl.{name}" AS FROM typed')
+            archive.sql(select.replace("`", '"')).write_parquet(str(tmp_path / f"{name}-0.parquet"))
+    exported, whole = Study(tmp_path / "exported"), Study(tmp_path / "whole")
+    summary = run(exported, *sorted(tmp_path.glob("*.parquet")))
+    assert not summary.refused, [str(one) for one in summary.refused]
+    run(whole, write(tmp_path / "all.jsonl", [*rows["requests"][:-1], *rows["pages"]]))
+    for table in ("visits", "requests", "connections"):
+        assert scan(exported, table).collect().equals(scan(whole, table).collect()), table
+    assert scan(exported, "visits").select("rank", "profile", "page_kind").collect().rows() == [
+        (1000, "mobile", "landing")
+    ]
+    assert scan(exported, "requests").collect().height == 3
 
 
 def test_parquet_may_hold_the_payload_as_bytes_or_as_a_structure(tmp_path):

@@ -26,10 +26,11 @@ EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
 ELSEWHERE = {
     "originset check server": "check/test_server.py",
     "originset demo": "test_demo.py",
-    "originset dev testbed": "dev/test_testbed_command.py",
     "originset experiment run": "experiment/test_run.py",
     "originset experiment verify": "experiment/test_verify.py",
     "originset rollout next": "rollout/test_rollout_in_testbed.py",
+    "originset lab run": "lab/test_lab_run.py",
+    "originset lab shell": "lab/test_lab_run.py",
     "originset study artifact": "study/test_artifact.py",
     "originset study reference update": "study/test_reference.py",
 }
