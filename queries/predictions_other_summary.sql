@@ -1,5 +1,6 @@
 -- What the rules of one browser predict from recordings by another, against what that one used for the same page: of pages
--- recorded with both. Each recording by the one is held against each by the other; these are averaged in a page, pages in a site.
+-- recorded with both, connections included: so not from crawls with Firefox, which record none, but from HARs that have them.
+-- Each recording by the one is held against each by the other; these are averaged in a page, pages in a site.
 -- vantage: the vantage; each stands by itself
 -- recorded_by: the browser whose recordings the prediction is from
 -- browser: the browser that it is for, which recorded the page too
