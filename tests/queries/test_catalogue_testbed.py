@@ -149,7 +149,7 @@ BY_HAND = {
 }  # fmt: skip
 
 # Queries of something else than a page's recording by Chromium, of times, of what no page has, and of many rungs, for
-# which see below; of recordings by two browsers, see test_predictions_other.py.
+# which see below; of recordings by two browsers, see test_catalogue_two_browsers.py.
 ELSEWHERE = {
     "causes_needs_summary",
     "load_times_page_dist",
