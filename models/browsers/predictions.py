@@ -11,13 +11,16 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES, joins
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
 
 # A dNSName in a certificate: its text, a tag and a length (RFC 5280, up to 127 bytes).
 _BYTES_BESIDE_NAME = 2
+
+#: What :func:`lacking` counts, of each page.
+LACKING = ("lacks_answers", "lacks_certificates", "lacks_credentials")
 
 _Flags = np.ndarray[Any, np.dtype[np.bool_]]
 _Numbers = Ints | np.ndarray[Any, np.dtype[np.float64]]
@@ -99,6 +102,35 @@ def _carriers_of_one_mode() -> pl.Expr:
     by some, as many can carry again.
     """
     return pl.when(pl.col("browser").str.starts_with("chromium")).then("carriers")
+
+
+def lacking(opens: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    """Of each page (visit_id) with a range how much of what might narrow it is not known.
+
+    ``lacks_answers``: hosts whose DNS answers are not; ``lacks_certificates``: hosts the names of whose certificates
+    are not; ``lacks_credentials``: requests of which it is not known whether they were sent with credentials.
+    ``opens``: of :func:`connections`; ``found``: the pairs that it rests on.
+    """
+    ranges = opens.filter((pl.col("low") < pl.col("high")) | pl.col("as_recorded"))
+    recorded = joins(rules, recorded=True)
+    doubtful = found.filter((recorded == MAYBE) | (joins(rules, recorded=False) < recorded)).join(
+        ranges.select("group"), on="group", how="semi"
+    )
+    groups = pl.concat([ranges["group"], doubtful["group_held"]]).unique()
+    unsent = opens.filter(pl.col("group").is_in(groups.implode()), pl.col("credentialed").is_null())
+    counts = (
+        _hosts(doubtful.filter(pl.col("answers").is_null(), ~pl.col("same_host")), "host", "lacks_answers"),
+        _hosts(doubtful.filter(pl.col("covers_by_names") == MAYBE), "host_held", "lacks_certificates"),
+        unsent.group_by("visit_id").agg(pl.col("requests").sum().alias("lacks_credentials")),
+    )
+    pages = opens.select("visit_id").unique()
+    for counted in counts:
+        pages = pages.join(counted, on="visit_id", how="left")
+    return pages.with_columns(pl.col(LACKING).fill_null(0).cast(pl.Int64))
+
+
+def _hosts(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    return rows.group_by("visit_id").agg(pl.col(column).n_unique().alias(name))
 
 
 def with_handshakes(part: Part, groups: pl.DataFrame) -> pl.DataFrame:

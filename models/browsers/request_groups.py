@@ -12,17 +12,15 @@ from originset.models.browsers.batch import Ints, Part, group_numbers, matched
 from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
-# What a request is; a document's is one of the first two.
+# What a request is; a document's is one of the first two. A manifest is sent as its link says (HTML: crossorigin).
 _NAVIGATION, _SUBDOCUMENT, _SOCKET, _FONT, _PREFLIGHT, _FETCH, _OTHER = range(7)
 _DOCUMENT, _UNTYPED = 7, 8
 _TYPES = {
     **dict.fromkeys(("iframe", "subdocument", "sub_frame"), _SUBDOCUMENT),
-    **dict.fromkeys(("fetch", "xhr", "eventsource", "other", "beacon", "ping"), _FETCH),
+    **dict.fromkeys(("fetch", "xhr", "eventsource", "other", "beacon", "ping", "manifest"), _FETCH),
     "document": _DOCUMENT,
     "font": _FONT,
     "preflight": _PREFLIGHT,
-    # Without credentials, unless its link says crossorigin=use-credentials (Web Application Manifest, section 1.1).
-    "manifest": _FETCH,
 }
 
 # False, not known and true, so that "and" is the least.

@@ -23,10 +23,10 @@ from originset.models.browsers.candidate_pairs import pairs, planned_pairs, with
 from originset.models.browsers.causes.connection_causes import redundant_connections
 from originset.models.browsers.connection_facts import with_servers
 from originset.models.browsers.http1_connections import with_at_once
-from originset.models.browsers.narrowing import lacking
 from originset.models.browsers.observer_exposure import first_of_place, page_addresses, page_names
 from originset.models.browsers.predictions import (
     connections,
+    lacking,
     of_pages,
     with_handshakes,
     with_lookups,

@@ -114,6 +114,7 @@ BY_HAND = {
         "vantage": "here", "browser": "chromium", "part": "protocol", "value": "h2", "within_pct": 100.0,
         "likely_pct": 0.0, "width": 2.0, "recorded": 5.0, "error": 0.0, "pages": 1, "sites": 1, "of_pages": 1,
     },
+    "predictions_other_summary": None,  # no page was recorded with two browsers
     "protocols_summary": {
         "vantage": "here", "protocol": "http/1.1", "secure": True, "requests": 1, "requests_pct": 12.5,
     },

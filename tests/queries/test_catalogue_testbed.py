@@ -149,8 +149,14 @@ BY_HAND = {
 }  # fmt: skip
 
 # Queries of something else than a page's recording by Chromium, of times, of what no page has, and of many rungs, for
-# which see below.
-ELSEWHERE = {"causes_needs_summary", "load_times_page_dist", "variance_site_summary", "ladder_summary"}
+# which see below; of recordings by two browsers, see test_catalogue_two_browsers.py.
+ELSEWHERE = {
+    "causes_needs_summary",
+    "load_times_page_dist",
+    "variance_site_summary",
+    "ladder_summary",
+    "predictions_other_summary",
+}
 
 
 def test_no_query_is_left_out() -> None:
