@@ -3,13 +3,10 @@
 -- duplicates, because each origin that they served had a connection already.
 -- scope: by page
 -- page: the page
--- scheme: https or wss
--- host: the origin's host
--- port: its port
 -- connection_id: the connection
+-- pair: the origin's host-connection pair on this connection (host_connections)
 -- refused: no connection served the origin; this one answered only with 421
--- server_ip: server address of the connection's first request with a known address
--- server_key: server key of that request
+-- addressed_pair: the pair of the connection's first request with a known address; NULL if there is none
 WITH
 used_connections AS (
   SELECT
@@ -17,7 +14,7 @@ used_connections AS (
     connection_id,
     min(started_ms) AS started_ms,
     min(request_id) AS request_id,
-    arg_min(pair, (coalesce(started_ms, 'infinity'), request_id)) FILTER (server_ip IS NOT NULL) AS first_addressed_pair
+    arg_min(pair, (coalesce(started_ms, 'infinity'), request_id)) FILTER (server_ip IS NOT NULL) AS addressed_pair
   FROM host_connections
   WHERE secure AND connection_id IS NOT NULL
   GROUP BY page, connection_id
@@ -29,9 +26,10 @@ opening_times AS (
 ),
 first_by_origin AS (
   SELECT
-    h.page, h.scheme, h.host, h.port,
+    h.page,
     arg_min(
-      struct_pack(id := h.connection_id, pair := o.first_addressed_pair), (h.refused = h.requests, o.opened_ms, o.request_id)
+      struct_pack(connection_id := h.connection_id, pair := h.pair, addressed_pair := o.addressed_pair),
+      (h.refused = h.requests, o.opened_ms, o.request_id)
     ) AS connection,
     bool_and(h.refused = h.requests) AS refused
   FROM host_connections AS h
@@ -39,9 +37,4 @@ first_by_origin AS (
   WHERE h.secure
   GROUP BY h.page, h.scheme, h.host, h.port
 )
-SELECT
-  f.page, f.scheme, f.host, f.port,
-  f.connection.id AS connection_id,
-  f.refused, s.server_ip, s.server_key
-FROM first_by_origin AS f
-LEFT JOIN host_connections AS s ON s.pair = f.connection.pair
+SELECT page, connection.connection_id, connection.pair, refused, connection.addressed_pair FROM first_by_origin

@@ -28,19 +28,20 @@
 -- server_key: servers with the same key count as one server; NULL if the address is not known
 -- server_unknown: the address is known, but not its AS (or other key), so that it is its own key
 WITH pairs AS (
+  -- CASE takes less time than FILTER does.
   SELECT
     p.page, r.connection_id, r.scheme, r.host, r.port, r.server_ip, r.connection_known,
     min(r.started_ms) AS started_ms,
     min(r.request_id) AS request_id,
-    min(r.request_id) FILTER (r.started_ms IS NOT NULL) AS first_started,
-    min(r.request_id) FILTER (NOT is_redirect(r.status)) AS first_response,
-    min(r.request_id) FILTER (NOT is_redirect(r.status) AND r.resource_type = 'document') AS first_document,
-    min(r.request_id) FILTER (NOT is_redirect(r.status) AND r.url = p.final_url) AS first_at_final_url,
+    min(CASE WHEN r.started_ms IS NOT NULL THEN r.request_id END) AS first_started,
+    min(CASE WHEN NOT is_redirect(r.status) THEN r.request_id END) AS first_response,
+    min(CASE WHEN NOT is_redirect(r.status) AND r.resource_type = 'document' THEN r.request_id END) AS first_document,
+    min(CASE WHEN NOT is_redirect(r.status) AND r.url = p.final_url THEN r.request_id END) AS first_at_final_url,
     count(*)::INTEGER AS requests,
-    (count(*) FILTER (r.status = 421))::INTEGER AS refused,
+    count(CASE WHEN r.status = 421 THEN 1 END)::INTEGER AS refused,
     count(r.status)::INTEGER AS answered,
-    (count(*) FILTER (r.status BETWEEN 200 AND 399))::INTEGER AS succeeded,
-    (count(*) FILTER (r.dns_ms > 0))::INTEGER AS lookups
+    count(CASE WHEN r.status BETWEEN 200 AND 399 THEN 1 END)::INTEGER AS succeeded,
+    count(CASE WHEN r.dns_ms > 0 THEN 1 END)::INTEGER AS lookups
   FROM network_requests AS r
   JOIN pages AS p ON p.visit_id = r.visit_id
   GROUP BY p.page, r.connection_id, r.scheme, r.host, r.port, r.server_ip, r.connection_known

@@ -6,6 +6,7 @@
 -- pair: the pair
 -- page: its page
 -- secure: its host is known, and its requests go over https or wss
+-- host_id: number of its host (requested_hosts); NULL if that is not known
 -- of_provider: its server is in an AS of the one provider that coalesces
 -- lane: number of what its requests queue for: their connection if it is known, else their origin; NULL if neither is known
 -- address: number of the page and the server's address; NULL if the address is not known
@@ -47,12 +48,14 @@ SELECT
   p.pair,
   p.page,
   p.secure AND p.host IS NOT NULL AS secure,
+  n.host_id,
   p.of_provider,
   l.lane, a.address, s.server,
   a.request_id AS first_to_address,
   s.request_id AS first_to_server,
   CASE WHEN p.of_provider THEN s.provider_request_id END AS first_to_provider
 FROM pairs AS p
+LEFT JOIN requested_hosts AS n ON n.host = p.host
 LEFT JOIN lanes AS l
   ON l.page = p.page AND l.connection_id IS NOT DISTINCT FROM p.connection_id AND l.origin IS NOT DISTINCT FROM p.origin
 LEFT JOIN addresses_of_pages AS a ON a.page = p.page AND a.server_ip = p.server_ip

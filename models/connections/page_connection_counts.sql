@@ -23,10 +23,9 @@ request_counts AS (
   FROM host_connections
   GROUP BY page
 ),
--- SELECT DISTINCT first, then count(*): count(DISTINCT ...) of texts takes three times as long.
-host_counts AS (
-  SELECT page, count(DISTINCT host) AS hosts, count(*) AS mergeable_hosts
-  FROM (SELECT DISTINCT page, host, server_key FROM host_connections WHERE server_ip IS NOT NULL)
+server_counts AS (
+  SELECT page, count(DISTINCT host_id) AS hosts, count(*) AS mergeable_hosts, count(DISTINCT server) AS servers
+  FROM (SELECT DISTINCT page, host_id, server FROM numbered_pairs WHERE server IS NOT NULL)
   GROUP BY page
 ),
 connection_counts AS (
@@ -53,19 +52,18 @@ address_counts AS (
   )
   GROUP BY page
 ),
-server_counts AS (
-  SELECT page, count(*) AS servers
-  FROM (SELECT DISTINCT page, server FROM numbered_pairs WHERE server IS NOT NULL)
-  GROUP BY page
-),
 first_connection_counts AS (
   SELECT
     page,
     count(*) AS connections,
-    count(server_key) AS mergeable_connections,
-    count(DISTINCT server_ip) AS addresses,
-    count(DISTINCT server_key) AS servers
-  FROM (SELECT DISTINCT page, connection_id, server_ip, server_key FROM first_connections)
+    count(server) AS mergeable_connections,
+    count(DISTINCT address) AS addresses,
+    count(DISTINCT server) AS servers
+  FROM (
+    SELECT DISTINCT f.page, f.connection_id, n.address, n.server
+    FROM first_connections AS f
+    LEFT JOIN numbered_pairs AS n ON n.pair = f.addressed_pair
+  )
   GROUP BY page
 ),
 -- Only a NetLog has all lookups, and the connections that carried no request. Its rows show that a visit has one.
@@ -88,8 +86,8 @@ page_totals AS (
     coalesce(r.left_out, 0) AS left_out,
     coalesce(r.secure_requests, 0) AS secure_requests,
     coalesce(r.dns_phases, 0) AS dns_phases,
-    coalesce(h.hosts, 0) AS hosts,
-    coalesce(h.mergeable_hosts, 0) AS mergeable_hosts,
+    coalesce(k.hosts, 0) AS hosts,
+    coalesce(k.mergeable_hosts, 0) AS mergeable_hosts,
     coalesce(c.tls, 0) AS tls,
     coalesce(c.addressed_tls, 0) AS addressed_tls,
     coalesce(a.addresses, 0) AS addresses,
@@ -103,7 +101,6 @@ page_totals AS (
   FROM visits AS v
   JOIN pages AS p ON p.visit_id = v.visit_id
   LEFT JOIN request_counts AS r ON r.page = p.page
-  LEFT JOIN host_counts AS h ON h.page = p.page
   LEFT JOIN connection_counts AS c ON c.page = p.page
   LEFT JOIN address_counts AS a ON a.page = p.page
   LEFT JOIN server_counts AS k ON k.page = p.page

@@ -3,34 +3,27 @@
 -- scope: by page
 -- counted: hosts or connections
 -- page: the page
--- server: a number for the page and the server key
+-- server: number of the page and the server key (numbered_pairs)
 -- connection_id: the connection; NULL if the unit is a host
 -- host_id: the host, or a host that the connection served (requested_hosts). A connection that only answered 421 has none.
 WITH
-hosts_of_servers AS (
-  SELECT DISTINCT page, server_key, host FROM host_connections WHERE server_ip IS NOT NULL
-),
-connections_of_servers AS (
-  SELECT DISTINCT page, server_key, connection_id, CASE WHEN NOT refused THEN host END AS host
-  FROM first_connections
-  WHERE server_key IS NOT NULL
+units AS (
+  SELECT DISTINCT 'hosts' AS counted, page, server, NULL::BIGINT AS connection_id, host_id
+  FROM numbered_pairs
+  WHERE server IS NOT NULL
+  UNION ALL
+  SELECT DISTINCT 'connections', f.page, a.server, f.connection_id, CASE WHEN NOT f.refused THEN n.host_id END
+  FROM first_connections AS f
+  JOIN numbered_pairs AS n ON n.pair = f.pair
+  JOIN numbered_pairs AS a ON a.pair = f.addressed_pair
+  WHERE a.server IS NOT NULL
 ),
 servers_with_several AS (
-  SELECT page, server_key FROM hosts_of_servers GROUP BY page, server_key HAVING count(*) > 1
-  UNION
-  SELECT page, server_key FROM connections_of_servers GROUP BY page, server_key HAVING count(*) > 1
-),
-servers AS MATERIALIZED (
-  SELECT page, server_key, row_number() OVER ()::INTEGER AS server
-  FROM servers_with_several
-  WHERE page NOT IN (SELECT page FROM oversized_pages)
+  SELECT server FROM units GROUP BY counted, server HAVING count(*) > 1
 )
-SELECT 'hosts' AS counted, s.page, s.server, NULL::BIGINT AS connection_id, h.host_id
-FROM hosts_of_servers AS u
-JOIN servers AS s ON s.page = u.page AND s.server_key = u.server_key
-JOIN requested_hosts AS h ON h.host = u.host
-UNION ALL
-SELECT 'connections', s.page, s.server, u.connection_id, h.host_id
-FROM connections_of_servers AS u
-JOIN servers AS s ON s.page = u.page AND s.server_key = u.server_key
-JOIN requested_hosts AS h ON h.host = u.host
+SELECT *
+FROM units
+WHERE
+  host_id IS NOT NULL
+  AND server IN (SELECT server FROM servers_with_several)
+  AND page NOT IN (SELECT page FROM oversized_pages)

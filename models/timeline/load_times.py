@@ -88,10 +88,8 @@ def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
     without any; ``paper_``: the same by the paper's timeline. [ms]
     """
     requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
-    pages = [
-        _modelled_pages(requests_of_pages, pairs, rows["pages"], parameters)
-        for requests_of_pages in _whole_pages(requests)
-    ]
+    loaded = rows["pages"].sort("page")["load_ms"].fill_null(np.nan).to_numpy()
+    pages = [_modelled_pages(part, pairs, loaded, parameters) for part in _whole_pages(requests)]
     return {"modelled_load_times": pl.concat([MODELLED_LOAD_TIMES.to_frame(), *pages])}
 
 
@@ -106,16 +104,13 @@ def _whole_pages(requests: pl.DataFrame) -> Iterator[pl.DataFrame]:
         first = end
 
 
-def _modelled_pages(requests: pl.DataFrame, pairs: _Pairs, pages: pl.DataFrame, parameters: Parameters) -> pl.DataFrame:
-    """Rows of MODELLED_LOAD_TIMES, from requests sorted by :func:`_in_order`."""
-    page_numbers = requests.select(pl.col("page").unique(maintain_order=True))
-    load_ms = page_numbers.join(pages.select("page", "load_ms"), on="page", how="left", maintain_order="left")[
-        "load_ms"
-    ]
-    measured = _requests(requests, pairs, load_ms.fill_null(np.nan).to_numpy(), parameters)
+def _modelled_pages(requests: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Parameters) -> pl.DataFrame:
+    """Rows of MODELLED_LOAD_TIMES, from requests sorted by :func:`_in_order`; ``loaded``: load events by page."""
+    measured = _requests(requests, pairs, loaded, parameters)
     times = measured_timeline(measured, parameters.predecessor)
     first, pair = measured.starts[:-1], requests["pair"].to_numpy()
     columns = {
+        "page": requests["page"].to_numpy()[first],
         "has_address": np.logical_or.reduceat(pairs.has_address[pair], first),
         "has_handshake": np.logical_or.reduceat(times.handshake > 0, first),
         "has_request_before_load": np.minimum.reduceat(times.ended, first) <= measured.loaded,
@@ -125,11 +120,7 @@ def _modelled_pages(requests: pl.DataFrame, pairs: _Pairs, pages: pl.DataFrame, 
     for column, first_request in pairs.first_request.items():
         has_earlier_request = (first_request[pair] != NONE) & (first_request[pair] != measured.number)
         columns[column] = paper_timeline(measured, times, has_earlier_request, parameters).loaded
-    series = [
-        pl.Series(name, columns[name]) if name in columns else pl.lit(None).alias(name)
-        for name in MODELLED_LOAD_TIMES.names()[1:]
-    ]
-    return page_numbers.with_columns(series).cast(MODELLED_LOAD_TIMES)
+    return pl.DataFrame(columns).match_to_schema(MODELLED_LOAD_TIMES, missing_columns="insert")
 
 
 def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
@@ -140,7 +131,7 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
     ``_after``; sorted by page and start.
     """
     requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
-    measured = _requests(requests, pairs, np.full(requests["page"].n_unique(), np.nan), parameters)
+    measured = _requests(requests, pairs, np.full(rows["pages"].height, np.nan), parameters)
     times = measured_timeline(measured, parameters.predecessor)
     server = pairs.server["origin_ms"][requests["pair"].to_numpy()]
     changes = causal_timeline(measured, times, server, parameters)
@@ -180,7 +171,8 @@ def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
 
 
 def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
-    """The requests sorted by page, start and number."""
+    """The requests sorted by page, start and number, each column in one piece of memory."""
+    requests = requests.rechunk()
     # Rows are mostly in order, and to check this takes a tenth of the time of sorting.
     step = [np.diff(requests[name].to_numpy()) for name in ("page", "started_ms", "request_id")]
     later = (step[0] > 0) | (step[0] == 0) & ((step[1] > 0) | ((step[1] == 0) & (step[2] > 0)))
@@ -188,14 +180,16 @@ def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _requests(rows: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Parameters) -> Requests:
-    # A phase that is not known has no time that could be saved.
-    phases = {name: rows[f"{name}_ms"].fill_null(0.0).to_numpy() for name in _PHASES}
+    """The rows as columns; ``loaded``: the load event of each page by its number."""
+    phases = {name: rows[f"{name}_ms"].to_numpy() for name in _PHASES}
     if parameters.ssl == "beside":
-        phases["connect"] = np.fmax(phases["connect"], 0.0) + np.fmax(rows["ssl_ms"].fill_null(0.0).to_numpy(), 0.0)
+        phases["connect"] = np.fmax(phases["connect"], 0.0) + np.fmax(rows["ssl_ms"].to_numpy(), 0.0)
+    page = rows["page"].to_numpy()
+    first = np.flatnonzero(np.diff(page, prepend=NONE))
     return Requests(
-        starts=np.searchsorted(rows["page"].rle_id().to_numpy(), np.arange(loaded.size + 1)),
-        loaded=loaded,
-        number=rows["request_id"].fill_null(NONE).to_numpy(),
+        starts=np.append(first, page.size),
+        loaded=loaded[page[first]],
+        number=rows["request_id"].to_numpy(),
         initiator=rows["initiator_id"].fill_null(NONE).to_numpy(),
         lane=pairs.lane[rows["pair"].to_numpy()],
         started=rows["started_ms"].to_numpy(),

@@ -3,11 +3,18 @@
 -- paper: section 4, figure 2
 -- kept as: view
 -- page: the page
--- request_id: the request; its phases and times are those of the table requests
+-- request_id: the request; its start and phases are those of the table requests. A phase that is not known takes no time,
+--   since none can be saved.
 -- pair: its host-connection pair (numbered_pairs)
 SELECT
-  p.page, r.request_id, r.initiator_id, h.pair,
-  r.started_ms, r.blocked_ms, r.dns_ms, r.connect_ms, r.ssl_ms, r.send_ms, r.wait_ms, r.receive_ms
+  p.page, r.request_id, r.initiator_id, h.pair, r.started_ms,
+  coalesce(r.blocked_ms, 0) AS blocked_ms,
+  coalesce(r.dns_ms, 0) AS dns_ms,
+  coalesce(r.connect_ms, 0) AS connect_ms,
+  coalesce(r.ssl_ms, 0) AS ssl_ms,
+  coalesce(r.send_ms, 0) AS send_ms,
+  coalesce(r.wait_ms, 0) AS wait_ms,
+  coalesce(r.receive_ms, 0) AS receive_ms
 FROM network_requests AS r
 JOIN pages AS p ON p.visit_id = r.visit_id
 JOIN host_connections AS h
