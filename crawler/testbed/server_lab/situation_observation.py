@@ -40,9 +40,9 @@ def lab_addresses() -> Iterator[None]:
         _ip("del")
 
 
-def prepare_folder(folder: Path) -> Authority:
+def prepare_folder(folder: Path, authority: Authority | None = None) -> Authority:
     """Put into a folder all that configurations of the lab name; the authority that clients are to trust."""
-    authority = Authority(folder / "authority")
+    authority = authority or Authority(folder / "authority")
     for name, hosts in _CERTIFICATES.items():
         issued = authority.issue([f"{host}.{DOMAIN}" for host in hosts])
         (folder / f"{name}.pem").write_bytes(issued.chain.read_bytes() + issued.key.read_bytes())

@@ -26,8 +26,8 @@ from originset.data.errors import InputError
 
 DOMAIN = "lab.test"
 HOSTS = ("www", "static", "other")
-ADDRESS = "203.0.113.10"
-OTHER_ADDRESS = "203.0.113.20"
+ADDRESS = "104.19.7.10"
+OTHER_ADDRESS = "104.19.7.20"
 
 TEXTS = Path(__file__).with_name("texts")
 
