@@ -13,7 +13,7 @@ from originset.cli.common.command_tree import subgroup
     }
 )
 def command() -> None:
-    """Check a live server, a server's configuration, or pages against a budget.
+    """Check a live server, a configuration, or pages.
 
     server is for before and after a change of a server's ORIGIN set or certificate, lint for before a configuration is
     deployed, budget for continuous integration.
