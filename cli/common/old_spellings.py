@@ -30,9 +30,10 @@ SPELLINGS = {
     "compare --pages": "compare --rows pages",
     "compare --connections": "compare --rows connections",
     "crawl --exclude": "crawl --exclude-from FILE",
-    "doctor": "dev doctor",
-    "dev testbed": "lab run SCENARIO -- COMMAND",
-    "scenario": "dev scenario HOST",
+    "doctor": "lab doctor",
+    "dev": "lab",
+    "testbed": "lab run SCENARIO -- COMMAND",
+    "scenario": "lab scenario HOST",
 }
 
 

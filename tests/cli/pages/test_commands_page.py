@@ -28,7 +28,7 @@ ELSEWHERE = {
     "originset demo": "test_demo.py",
     "originset experiment run": "experiment/test_run.py",
     "originset experiment verify": "experiment/test_verify.py",
-    "originset rollout next": "rollout/test_rollout_in_testbed.py",
+    "originset plan rollout next": "plan/rollout/test_rollout_in_testbed.py",
     "originset lab run": "lab/test_lab_run.py",
     "originset lab shell": "lab/test_lab_run.py",
     "originset study artifact": "study/test_artifact.py",

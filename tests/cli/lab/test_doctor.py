@@ -8,7 +8,7 @@ from pathlib import Path
 
 def run(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     env = None if path is None else {"PATH": path, "HOME": "/nonexistent"}
-    call = [sys.executable, "-m", "originset", "dev", "doctor", *arguments]
+    call = [sys.executable, "-m", "originset", "lab", "doctor", *arguments]
     return subprocess.run(call, capture_output=True, text=True, env=env, check=False)
 
 

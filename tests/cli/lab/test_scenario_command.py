@@ -1,4 +1,4 @@
-"""``originset dev scenario``: a crawled page, as a scenario, makes the browser do the same again."""
+"""``originset lab scenario``: a crawled page, as a scenario, makes the browser do the same again."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def test_a_page_of_a_study_happens_again(tmp_path: Path) -> None:
     (tmp_path / "sites.txt").write_text("daily.test\n")
     crawl = "from originset.cli.main import run; run()"
 
-    def crawled(study: str, *scenario: str) -> Path:
+    def crawled(study: str, scenario: str) -> Path:
         inner = [sys.executable, "-c", crawl, "--study", study, "crawl", "sites.txt", "--jobs", "1"]
         there = ["sh", "-c", 'cd "$0" && exec "$@"', str(tmp_path)]
-        assert run_inside([*there, sys.executable, "-m", "originset", "dev", "testbed", *scenario, "--", *inner]) == 0
+        assert run_inside([*there, sys.executable, "-m", "originset", "lab", "run", scenario, "--", *inner]) == 0
         originset(tmp_path / study, "analyze")
         return tmp_path / study
 
-    first = crawled("first")
-    originset(first, "dev", "scenario", "daily.test", "--out", str(tmp_path / "daily.toml"))
-    text = originset(first, "dev", "scenario", "daily.test")
+    first = crawled("first", "small_internet")
+    originset(first, "lab", "scenario", "daily.test", "--out", str(tmp_path / "daily.toml"))
+    text = originset(first, "lab", "scenario", "daily.test")
     assert (tmp_path / "daily.toml").read_text() == text
     small, exported = scenario_file.built_in(), scenario_file.parse(text)
     assert exported.sites == ("daily.test",)
@@ -53,7 +53,7 @@ def test_a_page_of_a_study_happens_again(tmp_path: Path) -> None:
         assert host.addresses == small.hosts[name].addresses or name == "daily.test", "it was asked for over IPv4 alone"
         original = small.certificates[small.hosts[name].certificate or ""]
         assert sorted(exported.certificates[host.certificate or ""].names) == sorted(original.names)
-    second = crawled("second", "--scenario", str(tmp_path / "daily.toml"))
+    second = crawled("second", str(tmp_path / "daily.toml"))
     assert page(second) == page(first)
     assert len(page(first)) == 9
 
@@ -66,7 +66,7 @@ def test_a_page_of_a_study_happens_again(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_exported_is_one_line(run, site: str, line: str) -> None:
-    done = run("dev", "scenario", site)
+    done = run("lab", "scenario", site)
     assert (done.returncode, done.stdout) == (2, "")
     (told,) = done.stderr.splitlines()
     assert told.startswith(f"originset: error: {line}")

@@ -1,4 +1,4 @@
-"""``originset dev scenario``: a page of a study as a scenario of the testbed."""
+"""``originset lab scenario``: a page of a study as a scenario of the testbed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(study: Study, *, site: str, out: Path | None) -> None:
     HOST is the site as the study has it; its latest visit is taken. The scenario has the same hosts, IP addresses,
     certificate names, response sizes and waits, and no contents. lab run FILE.toml -- COMMAND brings it up.
 
-    Example: originset --study S dev scenario www.example.com --out example.toml
+    Example: originset --study S lab scenario www.example.com --out example.toml
     """
     scenario = study_scenario(study, site)
     scenario_file.parse(scenario.text, f"the scenario of {site}")

@@ -1,4 +1,4 @@
-"""``originset dev doctor``: is this machine ready, and if not, which command makes it so."""
+"""``originset lab doctor``: is this machine ready, and if not, which command makes it so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def command(output_format: str) -> None:
     A row is a program or a right, what needs it, and, if it is missing, the command that provides it. Exit codes: 0
     nothing is missing, 1 something is missing.
 
-    Example: originset dev doctor
+    Example: originset lab doctor
     """
     findings = list(examine())
     rows = pl.DataFrame(
