@@ -29,7 +29,6 @@ COMMANDS = {
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",
     "experiment": "originset.cli.experiment",
-    "rollout": "originset.cli.rollout",
     "dev": "originset.cli.dev",
 }
 

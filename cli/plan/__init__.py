@@ -15,6 +15,7 @@ from originset.cli.common.command_tree import subgroup
         "config": "originset.cli.plan.config",
         "certificate": "originset.cli.plan.certificate",
         "requests": "originset.cli.plan.requests_command",
+        "rollout": "originset.cli.plan.rollout",
     }
 )
 def command() -> None:
@@ -22,7 +23,7 @@ def command() -> None:
 
     site, provider and inventory make a plan for a site, a CDN or hosting provider, or a CDN's own certificates. predict
     says what browsers would do with a site's plan, diff what came and went since an older plan. config and certificate
-    write the files that deploy it, requests those of all certificates of a rollout.
+    write the files that deploy it, requests those of all certificates of a rollout, which rollout carries out.
 
     Example: originset --study S plan site www.example.com
     """

@@ -1,4 +1,4 @@
-"""``originset rollout back``: the ring that is under way, or the last one that is done, taken back."""
+"""``originset plan rollout back``: the ring that is under way, or the last one that is done, taken back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import click
 
 from originset.cli.common.command_tree import Command
 from originset.cli.common.output import note
-from originset.cli.rollout.ring_execution import begin_back, take_back
-from originset.cli.rollout.rollout_options import files_of, rollout_options
-from originset.cli.rollout.rollout_state import StateFile
+from originset.cli.plan.rollout.ring_execution import begin_back, take_back
+from originset.cli.plan.rollout.rollout_options import files_of, rollout_options
+from originset.cli.plan.rollout.rollout_state import StateFile
 
 
 @click.command(cls=Command)
@@ -21,11 +21,11 @@ def command(**options: Any) -> None:  # noqa: ANN401 - the options of every comm
     The program takes back ORIGIN configurations and certificates, in this order, as far as the ring had come; after
     each the hosts are checked. Exit codes: 0 the ring is taken back, 2 it is not, or in part: run the same again.
 
-    Example: originset rollout back rings.json --inventory certificates.csv --program ./deploy
+    Example: originset plan rollout back rings.json --inventory certificates.csv --program ./deploy
     """
     files = files_of(**options)
     if files.program is None:
-        raise click.UsageError("rollout back takes --program.")
+        raise click.UsageError("plan rollout back takes --program.")
     file = StateFile(files.folder, files.rollout)
     with file.locked() as state:
         if state.ring == 0:

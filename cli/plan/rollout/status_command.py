@@ -1,4 +1,4 @@
-"""``originset rollout status``: how far a rollout is, and the commands that come next."""
+"""``originset plan rollout status``: how far a rollout is, and the commands that come next."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import polars as pl
 
 from originset.cli.common.command_tree import Command
 from originset.cli.common.output import format_option, note, write_rows
-from originset.cli.rollout.rollout_options import files_of, rollout_options
-from originset.cli.rollout.rollout_state import RolloutState, StateFile
+from originset.cli.plan.rollout.rollout_options import files_of, rollout_options
+from originset.cli.plan.rollout.rollout_state import RolloutState, StateFile
 from originset.models.plans.inventory.rollout_file import read_rollout
 
 _RINGS = {
@@ -31,7 +31,7 @@ def command(*, output_format: str, **options: Any) -> None:  # noqa: ANN401 - th
 
     A row is a ring. Each command that rollout next, or rollout back, would run now is listed on stderr.
 
-    Example: originset rollout status rings.json --inventory certificates.csv
+    Example: originset plan rollout status rings.json --inventory certificates.csv
     """
     files = files_of(**options)
     rings = read_rollout(files.rollout).rings

@@ -10,8 +10,8 @@ import click
 
 from originset.cli.common.output import note
 from originset.cli.main import main
-from originset.cli.rollout.ring_commands import RingCommand, RolloutFiles
-from originset.cli.rollout.rollout_state import StateFile
+from originset.cli.plan.rollout.ring_commands import RingCommand, RolloutFiles
+from originset.cli.plan.rollout.rollout_state import StateFile
 from originset.data.errors import OriginsetError, UsageError
 
 DONE, TAKEN_BACK, WAITS = 0, 1, 3
@@ -71,7 +71,7 @@ def take_back(file: StateFile, files: RolloutFiles) -> int:
         code = _run(file, command)
         if code:
             problem = f"ring {state.ring} is not taken back: exit code {code}: {shlex.join(command.words)}"
-            raise UsageError(problem, "mend it, then: originset rollout back")
+            raise UsageError(problem, "mend it, then: originset plan rollout back")
         state.place += 1
         file.save()
     note(f"ring {state.ring} is taken back")

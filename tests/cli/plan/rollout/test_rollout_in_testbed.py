@@ -19,7 +19,7 @@ from cryptography import x509
 from healthy_testbed import healthy_testbed
 
 from originset.cli.pages.commands_page import split_help
-from originset.cli.rollout.next_command import command
+from originset.cli.plan.rollout.next_command import command
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.experiment_phase import new_connections
@@ -174,12 +174,12 @@ def rollout(run, operator: Operator, tmp_path: Path, monkeypatch) -> Iterator[li
         done = run("plan", "inventory", *files, "--control-domain", "x.test", "--seed", "3")
         assert done.returncode == 0, done.stderr
         words = shlex.split(split_help(command)[1])
-        assert words[:3] == ["originset", "rollout", "next"]
-        yield [*words[3:], "--server", "list", "--ca-file", str(operator.testbed.authority.root)]
+        assert words[:4] == ["originset", "plan", "rollout", "next"]
+        yield [*words[4:], "--server", "list", "--ca-file", str(operator.testbed.authority.root)]
 
 
 def rings_of(run, rollout: list[str]) -> list[str]:
-    done = run("rollout", "status", *rollout, "--format", "json")
+    done = run("plan", "rollout", "status", *rollout, "--format", "json")
     assert done.returncode == 0, done.stderr
     return [row["state"] for row in json.loads(done.stdout)]
 
@@ -187,12 +187,12 @@ def rings_of(run, rollout: list[str]) -> list[str]:
 def test_a_fault_in_the_second_ring_stops_it_and_takes_it_back(run, operator: Operator, rollout, tmp_path) -> None:
     at_first = operator.state
     operator.fault_in = 2
-    done = run("rollout", "next", *rollout)
+    done = run("plan", "rollout", "next", *rollout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ring 1 is done" in done.stderr
     after_one = operator.state
     assert sum(origins is not None for origins in operator.sets.values()) == 1
-    done = run("rollout", "next", *rollout)
+    done = run("plan", "rollout", "next", *rollout)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "lacks_name" in done.stdout
     assert "--step origin" in done.stderr.partition("ring 2 is taken back: exit code 1: ")[2].splitlines()[0]
@@ -200,9 +200,9 @@ def test_a_fault_in_the_second_ring_stops_it_and_takes_it_back(run, operator: Op
     assert operator.calls[-4:] == [("certificates", 2), ("origins", 2), ("origins-back", 2), ("certificates-back", 2)]
     assert rings_of(run, rollout)[:3] == ["done", "taken back", "not begun"]
     # It does not go on by itself.
-    done = run("rollout", "next", *rollout)
+    done = run("plan", "rollout", "next", *rollout)
     assert (done.returncode, "begin it again with --again" in done.stderr) == (2, True)
-    done = run("rollout", "back", *rollout)
+    done = run("plan", "rollout", "back", *rollout)
     assert done.returncode == 0, done.stderr
     assert operator.state == at_first
     assert rings_of(run, rollout)[:2] == ["taken back", "not begun"]
@@ -216,7 +216,7 @@ def test_a_fault_in_the_second_ring_stops_it_and_takes_it_back(run, operator: Op
 def test_it_completes(run, operator: Operator, rollout) -> None:
     rings = len(rings_of(run, rollout))
     for ring in range(1, rings + 1):
-        done = run("rollout", "next", *rollout)
+        done = run("plan", "rollout", "next", *rollout)
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"ring {ring} is done" in done.stderr
     assert rings >= 4
@@ -224,5 +224,5 @@ def test_it_completes(run, operator: Operator, rollout) -> None:
         assert set(LIBRARIES) < set(operator.names[site])
         assert {f"https://{name}" for name in LIBRARIES} < set(operator.sets[site] or [])
     assert set(rings_of(run, rollout)) == {"done"}
-    done = run("rollout", "next", *rollout)
+    done = run("plan", "rollout", "next", *rollout)
     assert (done.returncode, f"all {rings} rings are done" in done.stderr) == (0, True)

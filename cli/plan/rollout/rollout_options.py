@@ -10,7 +10,7 @@ import click
 
 from originset.cli.common.files import FILE
 from originset.cli.plan.requests_command import REQUEST_FORMATS
-from originset.cli.rollout.ring_commands import RolloutFiles
+from originset.cli.plan.rollout.ring_commands import RolloutFiles
 from originset.cli.writers.capabilities import CAPABILITIES
 
 _OPTIONS = (

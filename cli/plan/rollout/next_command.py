@@ -1,4 +1,4 @@
-"""``originset rollout next``: the next ring of a rollout, from its first check to the comparison of its traffic."""
+"""``originset plan rollout next``: the next ring of a rollout, from its first check to the comparison of traffic."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import click
 
 from originset.cli.common.command_tree import Command
 from originset.cli.common.output import note
-from originset.cli.rollout.ring_execution import carry_out
-from originset.cli.rollout.rollout_options import files_of, rollout_options
-from originset.cli.rollout.rollout_state import StateFile
+from originset.cli.plan.rollout.ring_execution import carry_out
+from originset.cli.plan.rollout.rollout_options import files_of, rollout_options
+from originset.cli.plan.rollout.rollout_state import StateFile
 from originset.data.errors import UsageError
 from originset.models.plans.inventory.rollout_file import read_rollout
 
@@ -30,16 +30,16 @@ def command(ctx: click.Context, /, *, again: bool, **options: Any) -> None:  # n
     What finds a fault takes the ring back. Exit codes: 0 the ring is done, 1 it was taken back, 2 a command cannot be
     run, 3 something is not decided yet: run the same again.
 
-    Example: originset rollout next rings.json --inventory certificates.csv --before traffic.csv --program ./deploy
+    Example: originset plan rollout next rings.json --inventory certificates.csv --before traffic.csv --program ./deploy
     """
     files = files_of(**options)
     if files.before is None or files.program is None:
-        raise click.UsageError("rollout next takes --before and --program.")
+        raise click.UsageError("plan rollout next takes --before and --program.")
     rings = len(read_rollout(files.rollout).rings)
     file = StateFile(files.folder, files.rollout)
     with file.locked() as state:
         if state.direction == "backward":
-            raise UsageError(f"ring {state.ring} is not taken back yet", "run: originset rollout back")
+            raise UsageError(f"ring {state.ring} is not taken back yet", "run: originset plan rollout back")
         if state.direction == "rest":
             if state.problem is not None and not again:
                 problem = f"ring {state.ring + 1} was taken back: {state.problem}"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from originset.cli.rollout import ring_execution
-from originset.cli.rollout.ring_commands import RingCommand, RolloutFiles
-from originset.cli.rollout.rollout_state import StateFile
+from originset.cli.plan.rollout import ring_execution
+from originset.cli.plan.rollout.ring_commands import RingCommand, RolloutFiles
+from originset.cli.plan.rollout.rollout_state import StateFile
 from originset.data.errors import InputError, UsageError
 
 PROGRAM = '#!/bin/sh\necho "$@" >> "$0.calls"\n! grep -q "^$1 $2\\$" "$0.fails" 2>/dev/null\n'
@@ -29,7 +29,7 @@ class Rollout:
         monkeypatch.setattr(ring_execution, "_originset", self._code)
 
     def _code(self, words: tuple[str, ...]) -> int:
-        task = words[words.index("--step") + 1] if "--step" in words else words[1]
+        task = words[words.index("--step") + 1] if "--step" in words else words[2 if words[1] == "rollout" else 1]
         return self.codes.get(task, 0)
 
     def begin(self, ring: int = 1) -> StateFile:

@@ -45,6 +45,7 @@ class RolloutFiles:
         rings = str(self.rollout)
         compare = (
             "originset",
+            "plan",
             "rollout",
             "compare",
             rings,
