@@ -29,7 +29,7 @@ COMMANDS = {
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",
     "experiment": "originset.cli.experiment",
-    "lab": "originset.cli.lab",
+    "dev": "originset.cli.dev",
 }
 
 INTERRUPTED = 130

@@ -25,7 +25,7 @@ def command(**options: Any) -> None:  # noqa: ANN401 - the options of every comm
     """
     files = files_of(**options)
     if files.program is None:
-        raise click.UsageError("rollout back takes --program.")
+        raise click.UsageError("plan rollout back takes --program.")
     file = StateFile(files.folder, files.rollout)
     with file.locked() as state:
         if state.ring == 0:

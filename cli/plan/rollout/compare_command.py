@@ -64,7 +64,7 @@ def command(
 
     Exit codes: 0 connections are fewer, 1 connections are more or a share is worse, 3 undecided.
 
-    Example: originset plan rollout compare rings.json --inventory certificates.csv --ring 1 --before t.csv --during t2.csv
+    Example: originset plan rollout compare rings.json --inventory certificates.csv --ring 1 --before t --during u
     """
     changes = ring_changes(rollout, inventory, None)
     if ring not in changes:

@@ -1,4 +1,4 @@
-"""``originset plan rollout next``: the next ring of a rollout, from its first check to the comparison of its traffic."""
+"""``originset plan rollout next``: the next ring of a rollout, from its first check to the comparison of traffic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(ctx: click.Context, /, *, again: bool, **options: Any) -> None:  # n
     """
     files = files_of(**options)
     if files.before is None or files.program is None:
-        raise click.UsageError("rollout next takes --before and --program.")
+        raise click.UsageError("plan rollout next takes --before and --program.")
     rings = len(read_rollout(files.rollout).rings)
     file = StateFile(files.folder, files.rollout)
     with file.locked() as state:

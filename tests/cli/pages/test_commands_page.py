@@ -29,8 +29,6 @@ ELSEWHERE = {
     "originset experiment run": "experiment/test_run.py",
     "originset experiment verify": "experiment/test_verify.py",
     "originset plan rollout next": "plan/rollout/test_rollout_in_testbed.py",
-    "originset lab run": "lab/test_lab_run.py",
-    "originset lab shell": "lab/test_lab_run.py",
     "originset study artifact": "study/test_artifact.py",
     "originset study reference update": "study/test_reference.py",
 }
@@ -98,7 +96,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "certificate,names,key_holder,shared\na,www.example.com,cdn,\nf,fonts.example.net,cdn,true\n"
     )
     (folder / "traffic.csv").write_text("site,host,connections\nwww.example.com,fonts.example.net,10\n")
-    for name, count in (("t.csv", 100), ("t2.csv", 10)):
+    for name, count in (("t", 100), ("u", 10)):
         (folder / name).write_text(f"site,host,connections\nwww.example.com,fonts.example.net,{count}\n")
     (folder / "deploy").write_text("#!/bin/sh\nexit 1\n")
     (folder / "tls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

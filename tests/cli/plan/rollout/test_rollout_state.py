@@ -29,7 +29,7 @@ class Rollout:
         monkeypatch.setattr(ring_execution, "_originset", self._code)
 
     def _code(self, words: tuple[str, ...]) -> int:
-        task = words[words.index("--step") + 1] if "--step" in words else words[1]
+        task = words[words.index("--step") + 1] if "--step" in words else words[2 if words[1] == "rollout" else 1]
         return self.codes.get(task, 0)
 
     def begin(self, ring: int = 1) -> StateFile:
