@@ -29,7 +29,7 @@ COMMANDS = {
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",
     "experiment": "originset.cli.experiment",
-    "dev": "originset.cli.dev",
+    "lab": "originset.cli.lab",
 }
 
 INTERRUPTED = 130
