@@ -32,7 +32,6 @@ SPELLINGS = {
     "crawl --exclude": "crawl --exclude-from FILE",
     "doctor": "lab doctor",
     "dev": "lab",
-    "testbed": "lab run SCENARIO -- COMMAND",
     "scenario": "lab scenario HOST",
 }
 

@@ -103,9 +103,12 @@ def test_a_shell_has_job_control() -> None:
     terminal = Terminal("lab", "shell", "thirty_sites")
     terminal.type("", r"[$#] $")
     assert "job control" not in terminal.seen
-    terminal.type("sh -c 'echo re; echo ady; exec sleep 1000'\n", r"re\s+ady")
+    # It says so when it goes on: an interrupt before that would reach the shell.
+    terminal.type(
+        "sh -c 'trap \"echo go; echo on\" CONT; echo re; echo ady; while :; do sleep 0.2; done'\n", r"re\s+ady"
+    )
     terminal.type("\x1a", "Stopped")
-    terminal.type("fg\n", "sleep")
+    terminal.type("fg\n", r"go\s+on")
     terminal.type("\x03", r"[$#] $")
     terminal.type("echo code=$? $(wc -l < $ORIGINSET_TESTBED/sites.txt)\n", "code=130 30")
     terminal.type("getent hosts www.site30.test\n", r"\d+\.20\.1\s+www")
