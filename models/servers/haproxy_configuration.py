@@ -50,11 +50,15 @@ _BIND_ALONE = {
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """``use_backend``; ``server_names`` or ``hosts`` None: it does not look at that."""
+    """``use_backend``; ``server_names`` or ``hosts`` None: it does not look at that.
+
+    ``understood`` False: something of the request, but nothing of the connection, decides whether it holds.
+    """
 
     backend: str
-    server_names: frozenset[str] | None
-    hosts: frozenset[str] | None
+    server_names: frozenset[str] | None = None
+    hosts: frozenset[str] | None = None
+    understood: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +108,24 @@ class _Frontend:
     def answer(self, server_name: str, host: str) -> Answer:
         if self.compares_names and server_name != host:
             return Answer(status=421)
-        opened, own = self._backend(server_name, host), self._backend(host, host)
-        if self.passes_tls:
-            return Answer() if opened == own and server_name != host else Answer(site=f"backend {opened}")
-        return Answer(site=f"backend {opened}") if opened else Answer(status=503)
+        opened, own = self._backends(server_name, host), self._backends(host, host)
+        if (opened == own) if self.passes_tls and server_name != host else (opened != own and len(opened + own) > 2):
+            return Answer()
+        return Answer(site=f"backend {' or '.join(opened)}") if opened[-1] else Answer(status=503)
 
-    def _backend(self, server_name: str, host: str) -> str:
+    def _backends(self, server_name: str, host: str) -> tuple[str, ...]:
+        """The backends of the rules that may hold, in order, up to the first that does hold."""
+        perhaps: list[str] = []
         for rule in self.rules:
+            if not rule.understood:
+                perhaps.append(rule.backend)
+                continue
             if rule.server_names is not None and server_name not in rule.server_names:
                 continue
             if rule.hosts is not None and host not in rule.hosts:
                 continue
-            return rule.backend
-        return self.default
+            return (*perhaps, rule.backend)
+        return (*perhaps, self.default)
 
 
 class _Reader:
@@ -185,13 +194,14 @@ class _Reader:
             by_host = found[0][0] == "host"
             frontend.rules.append(_Rule(backend, None if by_host else named, named if by_host else None))
         elif len(words) == 1:
-            frontend.rules.append(_Rule(backend, None, None))
+            frontend.rules.append(_Rule(backend))
         elif depends_on_connection(" ".join(words), acls):
             self._miss(place, ["use_backend", *words])
         else:
             others = [whole_names(test) for word in condition if word in acls for test in acls[word]]
             others += [whole_names(text) for text in re.findall(r"\{ (.*?) \}", " ".join(condition))]
             named = frozenset(value for one in others if one and one[0] == "host" for value in one[1])
+            frontend.rules.append(_Rule(" ".join(words), understood=False))
         for host in named:
             if normalise_host(host.removeprefix("*.")) is None:
                 self._miss(place, ["use_backend", *words])
