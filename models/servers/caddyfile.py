@@ -63,6 +63,7 @@ class _Statement:
 class _Site:
     place: Place
     hosts: list[tuple[str, int]]
+    any_host_at: set[int] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
     automatic: bool = True
     client_certificate: str | None = None
@@ -152,13 +153,19 @@ class _Reader:
             host = normalise_host(found[2].removeprefix("*.")) if found else None
             if found is None or (found[2] and host is None) or (found[3] and not 0 < int(found[3]) < 1 << 16):
                 self._miss(one)
-            elif host is not None and found[1] != "http" and found[3] != "80":
-                site.hosts.append((found[2].lower(), int(found[3] or 443)))
+            elif found[1] != "http" and found[3] != "80":
+                port = int(found[3] or 443)
+                if host is None:
+                    site.any_host_at.add(port)
+                else:
+                    site.hosts.append((found[2].lower(), port))
         for inner in one.block:
             if inner.words[0] == "tls":
                 self._tls(site, inner)
             else:
                 self._look(inner)
+        if site.any_host_at and not self._folder.certificate(site.files):
+            self._miss(one)  # which hosts come to it cannot be said
         self.sites.append(site)
 
     def _tls(self, site: _Site, one: _Statement) -> None:
@@ -190,6 +197,12 @@ class _Reader:
         for site in self.sites:
             for host, port in site.hosts:
                 ports.setdefault(port, {}).setdefault(host, site)
+        for site in self.sites:
+            for port in site.any_host_at:  # whatever no other site names, of which its certificate tells some
+                at_port = ports.setdefault(port, {})
+                for host in sorted(self._folder.certificate(site.files) or ()):
+                    if best_match(at_port, host, one_label=True) is None:
+                        at_port[host] = site
         return [
             _CaddyListener(Endpoint(None, port), self._folder, sites, self.settings) for port, sites in ports.items()
         ]

@@ -79,6 +79,9 @@ class _EnvoyListener:
     @property
     def hosts(self) -> dict[str, Place]:
         names = {name for chain in self.chains for name in (*chain.names, *chain.virtual_hosts)}
+        for chain in self.chains:
+            if not chain.names:  # it is for whatever no other chain names, of which its certificate tells some
+                names |= self.folder.certificate(chain.certificates) or frozenset()
         return dict.fromkeys(sorted(names - {"*", ""}), self.place)
 
     def _chain(self, server_name: str) -> _Chain | None:
@@ -163,6 +166,8 @@ class _Reader:
         protocols = _values(common, "alpn_protocols")
         chain = _Chain(names, [str(one) for one in files], _text(asked) if asked else None, "h2" in protocols)
         self._check_names(names, path)
+        if not names and self._folder.certificate(chain.certificates) is None:
+            self._miss(path, "is for any server name, and its certificate cannot be read")
         filters = _list(table, "filters")
         if len(filters) != 1 or _kind(filters[0]) != "HttpConnectionManager":
             self._miss(f"{path}.filters", "are not one HttpConnectionManager")

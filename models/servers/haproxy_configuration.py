@@ -109,7 +109,8 @@ class _Frontend:
         if self.compares_names and server_name != host:
             return Answer(status=421)
         opened, own = self._backends(server_name, host), self._backends(host, host)
-        if (opened == own) if self.passes_tls and server_name != host else (opened != own and len(opened + own) > 2):
+        undecided = opened != own and len(opened + own) > 2
+        if undecided or (self.passes_tls and server_name != host and opened == own):
             return Answer()
         return Answer(site=f"backend {' or '.join(opened)}") if opened[-1] else Answer(status=503)
 
@@ -229,6 +230,9 @@ class _Reader:
             bound.passes_tls = mode != "http"
             if bound.passes_tls and endpoint.port == 443 and not bound.named:
                 self._miss(place, ["bind", *words])
+            for one in bound.certificates:
+                if not bound.names_of(one):
+                    self._miss(place, ["crt", one.file, "is no certificate that can be read"])
             covered = {name for one in bound.certificates for name in bound.names_of(one)}
             bound.named = {**dict.fromkeys(sorted(covered), place), **bound.named}
             if bound.passes_tls or ("ssl" in options and bound.certificates):

@@ -7,8 +7,9 @@ taken for granted that DNS leads each host to the addresses where its configurat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import Literal, get_args
 
@@ -68,7 +69,7 @@ def _at(listener: Listener, first: str, second: str) -> tuple[Verdict, str]:
     opened, own = listener.handshake(first), listener.handshake(second)
     if opened is None or not opened.http2:
         return "separate", f"no connection for {first} with HTTP/2 is established"
-    if opened.certificate is not None and not covers(opened.certificate, second):
+    if opened.certificate is not None and not _may_cover(opened.certificate, second, listener.hosts):
         return "separate", f"the certificate for {first} does not cover {second}"
     answer, expected = listener.answer(first, second), listener.answer(second, second)
     if answer.site is None and answer.status is None:
@@ -77,7 +78,22 @@ def _at(listener: Listener, first: str, second: str) -> tuple[Verdict, str]:
         return _other_answer(answer.title or answer.site, answer.status, same=answer == expected)
     if own is not None and own.client_certificate not in (None, opened.client_certificate):
         return "client certificate bypassed", f"{second} demands one, connections for {first} do not"
+    if own is None:
+        return "unknown", f"connections for {second} are refused, but it is answered on those for {first}"
     return "safe", "the same site answers as on a connection of its own"
+
+
+def _may_cover(certificate: Collection[str], requested: str, others: Container[str]) -> bool:
+    """Whether a certificate covers a host, or one of those that a pattern is for and nothing else names."""
+    if "*" not in requested:
+        return covers(certificate, requested)
+    end = requested.rpartition("*")[2]
+    return any(
+        name.endswith(end) or end.endswith(name[1:])
+        if name.startswith("*")
+        else name not in others and fnmatchcase(name, requested)
+        for name in certificate
+    )
 
 
 def _other_answer(site: str | None, status: int | None, *, same: bool) -> tuple[Verdict, str]:

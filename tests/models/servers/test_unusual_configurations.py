@@ -8,6 +8,7 @@ import pytest
 from lab_lint import lab_folder, linted
 
 from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.models.servers.shared_connections import shared_connections
 
 SITUATIONS = {one.name: one.configuration for one in situations()}
 WWW, STATIC = "www.lab.test", "static.lab.test"
@@ -55,3 +56,69 @@ def test_a_haproxy_rule_that_is_not_understood_leaves_it_open_who_answers(condit
     assert verdict("haproxy", HAPROXY.format(rule=rules), folder) == "unknown"
     # The same rule alone, or before the other one, finds the same request on any connection.
     assert verdict("haproxy", HAPROXY.format(rule=f"use_backend static {condition}"), folder) == "safe"
+
+
+ENVOY_TWO_CHAINS = SITUATIONS["envoy-two-chains-any-domain"]
+CADDY_BYPASS = (
+    "{\n\tservers {\n\t\tstrict_sni_host insecure_off\n\t}\n}\n%s {\n\ttls %s all.pem\n\trespond one\n}\n"
+    "%s {\n\ttls %s all.pem {\n\t\tclient_auth {\n\t\t\tmode require_and_verify\n\t\t}\n\t}\n\trespond two\n}\n"
+)
+APACHE = """\
+Listen 443
+Protocols h2 http/1.1
+SSLVHostSNIPolicy insecure
+<VirtualHost *:443>
+    {first}
+    SSLEngine on
+    SSLCertificateFile {certificate}
+</VirtualHost>
+<VirtualHost *:443>
+    {second}
+    SSLEngine on
+    SSLCertificateFile all.pem
+    SSLVerifyClient require
+</VirtualHost>
+"""
+
+
+@pytest.mark.parametrize(("server", "text", "expected"), [
+    ("envoy", ENVOY_TWO_CHAINS.replace("filter_chain_match: {server_names: [www.lab.test]}", "name: any"), "wrong site"),
+    ("caddy", CADDY_BYPASS % (":443", "all.pem", STATIC, "all.pem"), "client certificate bypassed"),
+    ("apache", APACHE.format(first="", certificate="all.pem", second=f"ServerName {STATIC}"), "refused"),
+])  # fmt: skip
+def test_a_site_for_any_host_is_for_those_of_its_certificate(server: str, text: str, expected: str, folder) -> None:
+    assert verdict(server, text, folder) == expected
+    absent, _ = linted(server, text.replace("all.pem", "absent.pem"), folder)
+    assert absent.not_understood
+
+
+@pytest.mark.parametrize("file", ["absent.pem", "authority"])
+def test_a_certificate_of_haproxy_that_cannot_be_read_is_not_understood(file: str, folder) -> None:
+    found, verdicts = linted("haproxy", HAPROXY.format(rule="").replace("all.pem", f"www.pem crt {file}"), folder)
+    assert [one.text for one in found.not_understood] == [f"crt {file} is no certificate that can be read"]
+    assert "safe" not in {one.verdict for one in verdicts}
+
+
+@pytest.mark.parametrize(("server", "text", "pattern", "expected"), [
+    ("caddy", CADDY_BYPASS % (WWW, "all.pem", "*.lab.test", "wildcard.pem"), "*.lab.test",
+     "client certificate bypassed"),
+    ("apache", APACHE.format(first=f"ServerName {WWW}", certificate="all.pem", second="ServerAlias static.*"),
+     "static.*", "refused"),
+    ("apache", APACHE.format(first=f"ServerName {WWW}", certificate="all.pem", second="ServerAlias *"), "*",
+     "refused"),
+    ("apache", APACHE.format(first=f"ServerName {WWW}", certificate="www.pem", second="ServerAlias *"), "*",
+     "separate"),
+    ("apache", APACHE.format(first=f"ServerName {WWW}", certificate="wildcard.pem", second="ServerAlias s*.lab.test"),
+     "s*.lab.test", "refused"),
+])  # fmt: skip
+def test_a_certificate_for_a_host_of_a_pattern(server: str, text: str, pattern: str, expected: str, folder) -> None:
+    found, _ = linted(server, text, folder)
+    verdicts = {one.requested: one.verdict for one in shared_connections(found) if one.opened_for == WWW}
+    assert verdicts[pattern] == expected
+
+
+def test_a_host_whose_handshakes_nginx_refuses_is_not_safe(folder) -> None:
+    one = SITUATIONS["nginx-one-certificate"]
+    refused = one.replace(f"server_name {STATIC};", f"server_name {STATIC}; ssl_reject_handshake on;")
+    assert refused != one
+    assert verdict("nginx", refused, folder) == "unknown"
