@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from originset.data.errors import InputError
-from originset.data.host_names import address_and_port, normalise_host
+from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.apache_directives import Directive, directives
 from originset.models.servers.configuration_files import MAX_DEPTH, ConfigurationFolder
 from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, NotUnderstood, Place
@@ -244,7 +244,7 @@ def read_apache(path: Path, folder: ConfigurationFolder) -> Configuration:
 
 def _endpoint(text: str) -> Endpoint | None:
     address, _, port = text.rpartition(":")
-    if address in ("*", "_default_") and port.isascii() and port.isdigit():
+    if address in ("*", "_default_") and is_port(port):
         return Endpoint(None, int(port))
     found = address_and_port(text, 0)
     return None if found is None or not found[1] else Endpoint(*found)

@@ -16,7 +16,7 @@ import crossplane
 from crossplane.analyzer import DIRECTIVES
 
 from originset.data.errors import InputError
-from originset.data.host_names import address_and_port, normalise_host
+from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.configuration_files import MAX_DEPTH, ConfigurationFolder
 from originset.models.servers.listeners import (
     Answer,
@@ -246,9 +246,9 @@ def _endpoint(text: str) -> Endpoint | None:
     if text.startswith("unix:") or "$" in text:
         return None
     address, _, port = text.rpartition(":") if not text.isdigit() and not text.endswith("]") else ("", "", text)
-    if text.isascii() and text.isdigit():
+    if is_port(text):
         return Endpoint(None, int(text))
-    if address == "*" and port.isascii() and port.isdigit():
+    if address == "*" and is_port(port):
         return Endpoint(None, int(port))
     found = address_and_port(text, 80)
     if found is None:

@@ -82,7 +82,7 @@ SSLVHostSNIPolicy insecure
 
 
 @pytest.mark.parametrize(("server", "text", "expected"), [
-    ("envoy", ENVOY_TWO_CHAINS.replace("filter_chain_match: {server_names: [www.lab.test]}", "name: any"), "wrong site"),
+    ("envoy", ENVOY_TWO_CHAINS.replace(f"filter_chain_match: {{server_names: [{WWW}]}}", "name: any"), "wrong site"),
     ("caddy", CADDY_BYPASS % (":443", "all.pem", STATIC, "all.pem"), "client certificate bypassed"),
     ("apache", APACHE.format(first="", certificate="all.pem", second=f"ServerName {STATIC}"), "refused"),
 ])  # fmt: skip
@@ -122,3 +122,25 @@ def test_a_host_whose_handshakes_nginx_refuses_is_not_safe(folder) -> None:
     refused = one.replace(f"server_name {STATIC};", f"server_name {STATIC}; ssl_reject_handshake on;")
     assert refused != one
     assert verdict("nginx", refused, folder) == "unknown"
+
+
+@pytest.mark.parametrize("more", ["crl-file revoked.pem", "ca-verify-file other-ca.pem"])
+def test_haproxy_compares_all_that_decides_on_client_certificates(more: str, folder) -> None:
+    asked = "verify required ca-file client-ca.pem"
+    (folder / "list.txt").write_text(f"all.pem [{asked}] {WWW}\nall.pem [{asked} {more}] {STATIC}\n")
+    text = HAPROXY.format(rule="use_backend static if is_static").replace("crt all.pem", "crt-list list.txt")
+    assert verdict("haproxy", text, folder) == "client certificate bypassed"
+
+
+def test_any_of_several_certificates_of_haproxy_may_be_presented(folder) -> None:
+    text = HAPROXY.format(rule="use_backend static if { ssl_fc_sni static.lab.test }")
+    assert verdict("haproxy", text.replace("crt all.pem", "crt www.pem crt all.pem"), folder) == "wrong site"
+
+
+@pytest.mark.parametrize("more", [
+    "bind :443 ssl crt static.pem", "default_backend elsewhere\n    bind :8443 ssl crt other.pem",
+])  # fmt: skip
+def test_a_haproxy_frontend_beside_another_or_without_its_backend(more: str, folder) -> None:
+    found, verdicts = linted("haproxy", HAPROXY.format(rule="") + f"frontend b\n    mode http\n    {more}\n", folder)
+    assert len(found.not_understood) == 1
+    assert {one.verdict for one in verdicts} <= {"unknown", "wrong site"}
