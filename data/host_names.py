@@ -55,8 +55,10 @@ def address_and_port(text: str, port: int) -> tuple[str, int] | None:
     if not separator or (":" in host and not text.startswith("[")):
         host, digits = text, str(port)
     try:
-        address = str(ipaddress.ip_address(host.strip("[]")))
+        address = canonical_ip(str(ipaddress.ip_address(host.strip("[]"))))
     except ValueError:
+        return None
+    if address is None:
         return None
     return (address, int(digits)) if is_port(digits) else None
 

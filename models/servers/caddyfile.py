@@ -68,6 +68,7 @@ class _Site:
     automatic: bool = True
     client_certificate: str | None = None
     http2: bool = True
+    handles_421: bool = False
 
 
 @dataclass(slots=True)
@@ -76,6 +77,7 @@ class _Settings:
 
     strict: bool | None = None
     http2: bool = True
+    http3: bool = True
 
 
 @dataclass(slots=True)
@@ -91,7 +93,7 @@ class _CaddyListener:
 
     def handshake(self, server_name: str) -> Handshake | None:
         site = self.sites[best_match(self.sites, server_name, one_label=True) or server_name]
-        http2 = site.http2 and self.settings.http2
+        http2 = self.settings.http3 or (site.http2 and self.settings.http2)  # alpn is of HTTP/1.1 and 2 alone
         if not site.automatic:
             return Handshake(
                 self.folder.certificate(site.files) if site.files else None, site.client_certificate, http2
@@ -109,7 +111,7 @@ class _CaddyListener:
         demands = any(site.client_certificate is not None for site in self.sites.values())
         strict = demands if self.settings.strict is None else self.settings.strict
         if strict and server_name != host:
-            return Answer(status=421)
+            return Answer() if any(site.handles_421 for site in self.sites.values()) else Answer(status=421)
         return Answer(site=str(self.sites[best_match(self.sites, host, one_label=True) or host].place))
 
 
@@ -142,7 +144,8 @@ class _Reader:
             if inner.words[0] == "strict_sni_host" and inner.words[1:] in ((), ("on",), ("insecure_off",)):
                 self.settings.strict = inner.words[1:] != ("insecure_off",)
             elif inner.words[0] == "protocols":
-                self.settings.http2 = bool({"h2", "h3"} & set(inner.words))
+                self.settings.http2 = "h2" in inner.words
+                self.settings.http3 = "h3" in inner.words
             elif inner.words[0] not in _SERVER_OPTIONS:
                 self._miss(inner)
 
@@ -163,6 +166,8 @@ class _Reader:
             if inner.words[0] == "tls":
                 self._tls(site, inner)
             else:
+                if inner.words[0] == "handle_errors":
+                    site.handles_421 |= len(inner.words) == 1 or bool({"421", "4xx"} & set(inner.words))
                 self._look(inner)
         if site.any_host_at and not self._folder.certificate(site.files):
             self._miss(one)  # which hosts come to it cannot be said

@@ -8,6 +8,8 @@ import pytest
 from lab_lint import lab_folder, linted
 
 from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.host_list import read_host_list
 from originset.models.servers.shared_connections import shared_connections
 
 SITUATIONS = {one.name: one.configuration for one in situations()}
@@ -144,3 +146,58 @@ def test_a_haproxy_frontend_beside_another_or_without_its_backend(more: str, fol
     found, verdicts = linted("haproxy", HAPROXY.format(rule="") + f"frontend b\n    mode http\n    {more}\n", folder)
     assert len(found.not_understood) == 1
     assert {one.verdict for one in verdicts} <= {"unknown", "wrong site"}
+
+
+@pytest.mark.parametrize("line", [
+    "http-request allow if { path_beg / }", "http-request set-var(txn.host) str(www.lab.test)",
+    "http-after-response set-status 200",
+])  # fmt: skip
+def test_another_line_of_haproxy_undoes_the_421(line: str, folder) -> None:
+    one = SITUATIONS["haproxy-misdirected"]
+    before = "http-request return status 421"
+    assert verdict("haproxy", one, folder) == "421"
+    found, _ = linted("haproxy", one.replace(before, f"{line}\n    {before}"), folder)
+    assert found.not_understood
+
+
+@pytest.mark.parametrize(("name", "old", "new"), [
+    ("nginx-misdirected", "server_name www", "error_page 421 =200 /x; server_name www"),
+    ("nginx-misdirected", "http {", "http { error_page 404 421 =200 /x;"),
+    ("nginx-client-certificate", "server_name www", "error_page 421 =200 /x; server_name www"),
+    ("caddy-strict-sni", "\trespond static", "\thandle_errors {\n\t\trespond static\n\t}"),
+])  # fmt: skip
+def test_a_421_that_becomes_another_answer(name: str, old: str, new: str, folder) -> None:
+    server = name.partition("-")[0]
+    assert old in SITUATIONS[name]
+    assert verdict(server, SITUATIONS[name].replace(old, new), folder) == "unknown"
+
+
+def test_caddy_serves_http3_whatever_alpn_says(folder) -> None:
+    text = SITUATIONS["caddy-one-certificate"].replace(
+        "tls all.pem all.pem", "tls all.pem all.pem {\n\t\talpn http/1.1\n\t}"
+    )
+    assert verdict("caddy", text, folder) == "safe"
+
+
+def test_nginx_with_the_directive_ssl_is_not_understood(folder) -> None:
+    found, _ = linted("nginx", SITUATIONS["nginx-one-certificate"].replace("http {", "http { ssl on;"), folder)
+    assert found.not_understood
+
+
+@pytest.mark.parametrize(("first", "second", "certificate", "expected"), [
+    ("192.0.2.1", "192.0.2.1", "all.cert", "wrong site"),
+    ("192.0.2.1", "192.0.2.1", "wildcard2026", "wrong site"),
+    ("192.0.2.1", "::ffff:192.0.2.1", "a.test b.test", "wrong site"),
+    ("10.0.0.1", "10.0.0.2", "a.test b.test", "unknown"),
+    ("fe80::1", "fe80::2", "a.test b.test", "unknown"),
+    ("::", "192.0.2.1", "a.test b.test", "unknown"),
+    ("192.0.2.1", "192.0.2.2", "a.test b.test", "separate"),
+])  # fmt: skip
+def test_addresses_and_certificates_of_a_list(
+    first: str, second: str, certificate: str, expected: str, tmp_path
+) -> None:
+    path = tmp_path / "hosts.csv"
+    rows = [f"{host}.test,{address},{certificate},{host}" for host, address in (("a", first), ("b", second))]
+    path.write_text("\n".join(["host,address,certificate,upstream", *rows]))
+    found = shared_connections(read_host_list(path, ConfigurationFolder(tmp_path)))
+    assert {one.verdict for one in found} == {expected}
