@@ -55,10 +55,17 @@ def address_and_port(text: str, port: int) -> tuple[str, int] | None:
     if not separator or (":" in host and not text.startswith("[")):
         host, digits = text, str(port)
     try:
-        address = str(ipaddress.ip_address(host.strip("[]")))
+        address = canonical_ip(str(ipaddress.ip_address(host.strip("[]"))))
     except ValueError:
         return None
-    return (address, int(digits)) if digits.isascii() and digits.isdigit() and 0 < int(digits) < 1 << 16 else None
+    if address is None:
+        return None
+    return (address, int(digits)) if is_port(digits) else None
+
+
+def is_port(digits: str) -> bool:
+    """Whether a text is a port's number, of which no more is read than a port may have."""
+    return len(digits) <= 5 and digits.isascii() and digits.isdigit() and 0 < int(digits) < 1 << 16
 
 
 @lru_cache(maxsize=100_000)

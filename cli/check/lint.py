@@ -77,7 +77,8 @@ def command(
     404, wrong site, client certificate bypassed, unknown. Where a line is not understood it is named, and nothing is
     called safe.
 
-    Exit codes: 0 no fault found, 1 a fault found, 2 no fault found and something is unknown.
+    Exit codes: 0 no fault found, 1 a fault found, 2 no fault found and something is unknown, or no two
+    hosts are named.
 
     Example: originset check lint nginx.conf --server nginx
     """
@@ -103,4 +104,4 @@ def command(
     faults = table.filter(pl.col("verdict").is_in(_FAULTS)).height
     unknown = table.filter(pl.col("verdict").is_in(("unknown", "not understood"))).height
     note(f"{len(rows)} pairs of hosts: {faults} faults, {unknown - len(missed)} unknown; {len(missed)} not understood")
-    ctx.exit(_FAULT if faults else _UNDECIDED if unknown else _SAFE)
+    ctx.exit(_FAULT if faults else _UNDECIDED if unknown or not rows else _SAFE)

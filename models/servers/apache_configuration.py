@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from originset.data.errors import InputError
-from originset.data.host_names import address_and_port, normalise_host
+from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.apache_directives import Directive, directives
 from originset.models.servers.configuration_files import MAX_DEPTH, ConfigurationFolder
 from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, NotUnderstood, Place
@@ -50,6 +50,7 @@ class _VirtualHost:
     names: list[str] = field(default_factory=list)
     tls: list[tuple[str, ...]] = field(default_factory=list)
     http2: bool = False
+    named: bool = True
 
     def setting(self, name: str) -> list[str]:
         """The first arguments of a directive."""
@@ -191,6 +192,7 @@ class _Reader:
                 own.append((one.name, *one.arguments))
             elif not one.name.startswith("sslproxy"):
                 self._look(one)
+        found.named = bool(found.names)
         if self._name is not None and not any(one.name == "servername" for one in self._flat(block.block)):
             self._names(found, self._name)  # it is inherited
         names = {one[0] for one in own}
@@ -210,11 +212,23 @@ class _Reader:
         for one in self.virtual_hosts:
             for endpoint in one.endpoints:
                 found.setdefault(endpoint, []).append(one)
-        return [
-            _ApacheListener(endpoint, self._folder, hosts, self.policy)
+        of_tls = {
+            endpoint: hosts
             for endpoint, hosts in found.items()
             if any(each.lower() in ("on", "optional") for one in hosts for each in one.setting("sslengine"))
-        ]
+        }
+        for hosts in of_tls.values():
+            self._name_default(hosts)
+        return [_ApacheListener(endpoint, self._folder, hosts, self.policy) for endpoint, hosts in of_tls.items()]
+
+    def _name_default(self, hosts: list[_VirtualHost]) -> None:
+        """The default virtual host has no name: it is for whatever no other names, of which its certificate tells."""
+        if hosts[0].named:
+            return
+        covered = self._folder.certificate(hosts[0].setting("sslcertificatefile"))
+        if covered is None:
+            self.not_understood.append(NotUnderstood(hosts[0].place, "VirtualHost has no ServerName"))
+        hosts[0].names += [name for name in sorted(covered or ()) if not any(one.has(name) for one in hosts)]
 
 
 def read_apache(path: Path, folder: ConfigurationFolder) -> Configuration:
@@ -230,7 +244,7 @@ def read_apache(path: Path, folder: ConfigurationFolder) -> Configuration:
 
 def _endpoint(text: str) -> Endpoint | None:
     address, _, port = text.rpartition(":")
-    if address in ("*", "_default_") and port.isascii() and port.isdigit():
+    if address in ("*", "_default_") and is_port(port):
         return Endpoint(None, int(port))
     found = address_and_port(text, 0)
     return None if found is None or not found[1] else Endpoint(*found)

@@ -11,7 +11,7 @@ from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.listeners import Place
 
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|(\S+)')
-_SECTION = re.compile(r"<(\w+)\s*(.*?)\s*>")
+_SECTION = re.compile(r"<(\w++)(.*)>")
 _MAX_DEPTH = 50
 
 

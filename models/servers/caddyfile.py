@@ -63,10 +63,12 @@ class _Statement:
 class _Site:
     place: Place
     hosts: list[tuple[str, int]]
+    any_host_at: set[int] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
     automatic: bool = True
     client_certificate: str | None = None
     http2: bool = True
+    handles_421: bool = False
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ class _Settings:
 
     strict: bool | None = None
     http2: bool = True
+    http3: bool = True
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class _CaddyListener:
 
     def handshake(self, server_name: str) -> Handshake | None:
         site = self.sites[best_match(self.sites, server_name, one_label=True) or server_name]
-        http2 = site.http2 and self.settings.http2
+        http2 = self.settings.http3 or (site.http2 and self.settings.http2)  # alpn is of HTTP/1.1 and 2 alone
         if not site.automatic:
             return Handshake(
                 self.folder.certificate(site.files) if site.files else None, site.client_certificate, http2
@@ -108,7 +111,7 @@ class _CaddyListener:
         demands = any(site.client_certificate is not None for site in self.sites.values())
         strict = demands if self.settings.strict is None else self.settings.strict
         if strict and server_name != host:
-            return Answer(status=421)
+            return Answer() if any(site.handles_421 for site in self.sites.values()) else Answer(status=421)
         return Answer(site=str(self.sites[best_match(self.sites, host, one_label=True) or host].place))
 
 
@@ -141,7 +144,8 @@ class _Reader:
             if inner.words[0] == "strict_sni_host" and inner.words[1:] in ((), ("on",), ("insecure_off",)):
                 self.settings.strict = inner.words[1:] != ("insecure_off",)
             elif inner.words[0] == "protocols":
-                self.settings.http2 = bool({"h2", "h3"} & set(inner.words))
+                self.settings.http2 = "h2" in inner.words
+                self.settings.http3 = "h3" in inner.words
             elif inner.words[0] not in _SERVER_OPTIONS:
                 self._miss(inner)
 
@@ -152,13 +156,21 @@ class _Reader:
             host = normalise_host(found[2].removeprefix("*.")) if found else None
             if found is None or (found[2] and host is None) or (found[3] and not 0 < int(found[3]) < 1 << 16):
                 self._miss(one)
-            elif host is not None and found[1] != "http" and found[3] != "80":
-                site.hosts.append((found[2].lower(), int(found[3] or 443)))
+            elif found[1] != "http" and found[3] != "80":
+                port = int(found[3] or 443)
+                if host is None:
+                    site.any_host_at.add(port)
+                else:
+                    site.hosts.append((found[2].lower(), port))
         for inner in one.block:
             if inner.words[0] == "tls":
                 self._tls(site, inner)
             else:
+                if inner.words[0] == "handle_errors":
+                    site.handles_421 |= len(inner.words) == 1 or bool({"421", "4xx"} & set(inner.words))
                 self._look(inner)
+        if site.any_host_at and not self._folder.certificate(site.files):
+            self._miss(one)  # which hosts come to it cannot be said
         self.sites.append(site)
 
     def _tls(self, site: _Site, one: _Statement) -> None:
@@ -190,6 +202,12 @@ class _Reader:
         for site in self.sites:
             for host, port in site.hosts:
                 ports.setdefault(port, {}).setdefault(host, site)
+        for site in self.sites:
+            for port in site.any_host_at:  # whatever no other site names, of which its certificate tells some
+                at_port = ports.setdefault(port, {})
+                for host in sorted(self._folder.certificate(site.files) or ()):
+                    if best_match(at_port, host, one_label=True) is None:
+                        at_port[host] = site
         return [
             _CaddyListener(Endpoint(None, port), self._folder, sites, self.settings) for port, sites in ports.items()
         ]

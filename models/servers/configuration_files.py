@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import translate
 from pathlib import Path
 
 from cryptography import x509
@@ -11,6 +14,12 @@ from originset.data.errors import InputError
 
 _MAX_BYTES = 4 << 20
 _MAX_FILES = 10_000
+#: How many entries of folders all includes together look at.
+_MAX_ENTRIES = 100_000
+_WILDCARDS = "*?["
+_NO_CERTIFICATE = (
+    ValueError, x509.ExtensionNotFound, x509.UnsupportedGeneralNameType, x509.DuplicateExtension, x509.InvalidVersion,
+)  # fmt: skip
 #: How deep includes may lie in one another.
 MAX_DEPTH = 20
 
@@ -24,7 +33,7 @@ class ConfigurationFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
         self._certificates: dict[str, frozenset[str] | None] = {}
-        self._read = 0
+        self._read = self._seen = 0
 
     def path(self, name: str) -> Path | None:
         """The regular file that a configuration names; None: it is not there, or not below the folder."""
@@ -44,15 +53,41 @@ class ConfigurationFolder:
             relative = relative.relative_to(self._folder)
         if ".." in relative.parts or "**" in pattern:
             return None
-        if not any(sign in pattern for sign in "*?["):
+        if not any(sign in pattern for sign in _WILDCARDS):
             found = self.path(pattern)
             return None if found is None else [found]
         try:
-            names = sorted(self._folder.glob(str(relative)))
-        except (OSError, ValueError, NotImplementedError):
+            names = self._walk(self._folder, relative.parts)
+        except (OSError, ValueError):
             return None
-        paths = [self.path(str(name)) for name in names]
-        return None if None in paths else [path for path in paths if path is not None]
+        paths = None if names is None else [self.path(str(name)) for name in sorted(names)]
+        return None if paths is None or None in paths else [path for path in paths if path is not None]
+
+    def _walk(self, folder: Path, parts: Sequence[str]) -> list[Path] | None:
+        """The entries that a pattern's parts name; None: a link to a folder is among them, or there are too many.
+
+        Hidden entries are named by patterns that begin with a dot alone (glob(7)).
+        """
+        part, *rest = parts
+        if not any(sign in part for sign in _WILDCARDS):
+            named = folder / part
+            return self._walk(named, rest) if rest else [named] if named.exists() else []
+        is_match = re.compile(translate(part)).match
+        found: list[Path] = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                self._seen += 1
+                if self._seen > _MAX_ENTRIES:
+                    return None
+                if not is_match(entry.name) or (entry.name.startswith(".") and not part.startswith(".")):
+                    continue
+                if rest and entry.is_symlink():
+                    return None
+                below = self._walk(Path(entry.path), rest) if rest and entry.is_dir() else [Path(entry.path)]
+                if below is None:
+                    return None
+                found += below if not rest or entry.is_dir() else []
+        return found
 
     def name(self, path: Path) -> str:
         """A file's name below the folder."""
@@ -98,6 +133,6 @@ class ConfigurationFolder:
             with path.open("rb") as file:
                 leaf = x509.load_pem_x509_certificates(file.read(_MAX_BYTES))[0]
             names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (OSError, ValueError, x509.ExtensionNotFound, x509.UnsupportedGeneralNameType):
+        except (OSError, *_NO_CERTIFICATE):
             return None
         return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))

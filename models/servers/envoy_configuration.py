@@ -79,6 +79,9 @@ class _EnvoyListener:
     @property
     def hosts(self) -> dict[str, Place]:
         names = {name for chain in self.chains for name in (*chain.names, *chain.virtual_hosts)}
+        for chain in self.chains:
+            if not chain.names:  # it is for whatever no other chain names, of which its certificate tells some
+                names |= self.folder.certificate(chain.certificates) or frozenset()
         return dict.fromkeys(sorted(names - {"*", ""}), self.place)
 
     def _chain(self, server_name: str) -> _Chain | None:
@@ -157,11 +160,14 @@ class _Reader:
         self._keys(tls, _TLS, f"{path}.transport_socket")
         self._keys(common, _COMMON_TLS, f"{path}.transport_socket.common_tls_context")
         files = [_table(one, "certificate_chain").get("filename") for one in _list(common, "tls_certificates")]
-        demands = _text({key: common[key] for key in common if "validation" in key})
-        required = tls.get("require_client_certificate") not in (None, False) or len(demands) > 2
+        asked = {key: common[key] for key in common if "validation" in key}
+        if tls.get("require_client_certificate") not in (None, False):
+            asked["require_client_certificate"] = tls["require_client_certificate"]
         protocols = _values(common, "alpn_protocols")
-        chain = _Chain(names, [str(one) for one in files], demands if required else None, "h2" in protocols)
+        chain = _Chain(names, [str(one) for one in files], _text(asked) if asked else None, "h2" in protocols)
         self._check_names(names, path)
+        if not names and self._folder.certificate(chain.certificates) is None:
+            self._miss(path, "is for any server name, and its certificate cannot be read")
         filters = _list(table, "filters")
         if len(filters) != 1 or _kind(filters[0]) != "HttpConnectionManager":
             self._miss(f"{path}.filters", "are not one HttpConnectionManager")

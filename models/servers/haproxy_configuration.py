@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from originset.data.host_names import address_and_port, normalise_host
+from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.haproxy_certificates import BIND_WITH_VALUE, HaproxyCertificate, bound_certificates
 from originset.models.servers.haproxy_conditions import depends_on_connection, whole_names, words_of
 from originset.models.servers.haproxy_section import HaproxySection
 from originset.models.servers.listeners import (
@@ -37,11 +38,6 @@ _SECTIONS = {
     "mailers",
 }
 _ROUTING = {"defaults", "frontend", "listen", "backend"}
-_BIND_WITH_VALUE = {
-    "crt", "crt-list", "verify", "ca-file", "ca-verify-file", "crl-file", "alpn", "npn", "ssl-min-ver", "ssl-max-ver",
-    "ciphers", "ciphersuites", "curves", "ecdhe", "name", "maxconn", "interface", "user", "group", "mode", "level",
-    "id", "backlog", "nice", "process", "thread",
-}  # fmt: skip
 _BIND_ALONE = {
     "ssl", "strict-sni", "v4v6", "v6only", "accept-proxy", "tfo", "defer-accept", "allow-0rtt", "no-sslv3", "no-tlsv10",
     "no-tlsv11", "no-tlsv12", "no-tls-tickets", "prefer-client-ciphers", "transparent",
@@ -50,19 +46,15 @@ _BIND_ALONE = {
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """``use_backend``; ``server_names`` or ``hosts`` None: it does not look at that."""
+    """``use_backend``; ``server_names`` or ``hosts`` None: it does not look at that.
+
+    ``understood`` False: something of the request, but nothing of the connection, decides whether it holds.
+    """
 
     backend: str
-    server_names: frozenset[str] | None
-    hosts: frozenset[str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Certificate:
-    file: str
-    filters: tuple[str, ...]
-    client_certificate: str | None
-    http2: bool
+    server_names: frozenset[str] | None = None
+    hosts: frozenset[str] | None = None
+    understood: bool = True
 
 
 @dataclass(slots=True)
@@ -73,7 +65,7 @@ class _Frontend:
     name: str
     folder: ConfigurationFolder
     endpoint: Endpoint
-    certificates: list[_Certificate]
+    certificates: list[HaproxyCertificate]
     named: dict[str, Place] = field(default_factory=dict)
     rules: list[_Rule] = field(default_factory=list)
     default: str = ""
@@ -84,39 +76,55 @@ class _Frontend:
     def hosts(self) -> dict[str, Place]:
         return self.named
 
-    def _certificate(self, server_name: str) -> _Certificate:
-        names = {name: one for one in reversed(self.certificates) for name in self.names_of(one)}
-        found = best_match(names, server_name, one_label=True)
-        return self.certificates[0] if found is None else names[found]
+    def _certificates(self, server_name: str) -> list[HaproxyCertificate]:
+        """Those for a name, of which the client's algorithms choose one; without any the first."""
+        named = {one: self.names_of(one) for one in self.certificates}
+        found = best_match((name for names in named.values() for name in names), server_name, one_label=True)
+        return self.certificates[:1] if found is None else [one for one, names in named.items() if found in names]
 
-    def names_of(self, one: _Certificate) -> tuple[str, ...]:
+    def names_of(self, one: HaproxyCertificate) -> tuple[str, ...]:
         """The server names for which a certificate is presented."""
         return one.filters or tuple(self.folder.certificate([one.file]) or ())
 
     def handshake(self, server_name: str) -> Handshake | None:
         if self.passes_tls:
             return Handshake(None)
-        found = self._certificate(server_name)
+        found = self._certificates(server_name)
         unknown = len(self.certificates) > 1 and any(not self.names_of(one) for one in self.certificates)
-        names = None if unknown else self.folder.certificate([found.file])
-        return Handshake(names, found.client_certificate, found.http2)
+        names = None if unknown else self.folder.certificate([one.file for one in found])
+        return Handshake(names, found[0].client_certificate, any(one.http2 for one in found))
+
+    def differs(self) -> bool:
+        """Whether certificates for the same name demand different things of clients."""
+        demands: dict[str, str | None] = {}
+        return any(
+            demands.setdefault(name, one.client_certificate) != one.client_certificate
+            for one in self.certificates
+            for name in self.names_of(one)
+        )
 
     def answer(self, server_name: str, host: str) -> Answer:
         if self.compares_names and server_name != host:
             return Answer(status=421)
-        opened, own = self._backend(server_name, host), self._backend(host, host)
-        if self.passes_tls:
-            return Answer() if opened == own and server_name != host else Answer(site=f"backend {opened}")
-        return Answer(site=f"backend {opened}") if opened else Answer(status=503)
+        opened, own = self._backends(server_name, host), self._backends(host, host)
+        undecided = opened != own and len(opened + own) > 2
+        if undecided or (self.passes_tls and server_name != host and opened == own):
+            return Answer()
+        return Answer(site=f"backend {' or '.join(opened)}") if opened[-1] else Answer(status=503)
 
-    def _backend(self, server_name: str, host: str) -> str:
+    def _backends(self, server_name: str, host: str) -> tuple[str, ...]:
+        """The backends of the rules that may hold, in order, up to the first that does hold."""
+        perhaps: list[str] = []
         for rule in self.rules:
+            if not rule.understood:
+                perhaps.append(rule.backend)
+                continue
             if rule.server_names is not None and server_name not in rule.server_names:
                 continue
             if rule.hosts is not None and host not in rule.hosts:
                 continue
-            return rule.backend
-        return self.default
+            return (*perhaps, rule.backend)
+        return (*perhaps, self.default)
 
 
 class _Reader:
@@ -124,6 +132,7 @@ class _Reader:
         self._folder = folder
         self._mode, self._default = "tcp", ""
         self.frontends: list[_Frontend] = []
+        self.backends: set[str] = set()
         self.not_understood: list[NotUnderstood] = []
 
     def read(self, path: Path) -> None:
@@ -133,6 +142,8 @@ class _Reader:
             if words and words[0] in _SECTIONS and section:
                 self._section(section)
                 section = []
+            if words[:1] in (["backend"], ["listen"]):
+                self.backends.update(words[1:2])
             if words:
                 section.append((Place(self._folder.name(path), number), words))
         if section:
@@ -185,13 +196,14 @@ class _Reader:
             by_host = found[0][0] == "host"
             frontend.rules.append(_Rule(backend, None if by_host else named, named if by_host else None))
         elif len(words) == 1:
-            frontend.rules.append(_Rule(backend, None, None))
+            frontend.rules.append(_Rule(backend))
         elif depends_on_connection(" ".join(words), acls):
             self._miss(place, ["use_backend", *words])
         else:
             others = [whole_names(test) for word in condition if word in acls for test in acls[word]]
             others += [whole_names(text) for text in re.findall(r"\{ (.*?) \}", " ".join(condition))]
             named = frozenset(value for one in others if one and one[0] == "host" for value in one[1])
+            frontend.rules.append(_Rule(" ".join(words), understood=False))
         for host in named:
             if normalise_host(host.removeprefix("*.")) is None:
                 self._miss(place, ["use_backend", *words])
@@ -203,7 +215,7 @@ class _Reader:
         rest = list(words[1:])
         while rest:
             option = rest.pop(0)
-            if option in _BIND_WITH_VALUE and rest:
+            if option in BIND_WITH_VALUE and rest:
                 options.setdefault(option, []).append(rest.pop(0))
             elif option in _BIND_ALONE:
                 options[option] = []
@@ -215,36 +227,24 @@ class _Reader:
             if endpoint is None:
                 self._miss(place, ["bind", *words])
                 continue
-            bound = replace(frontend, endpoint=endpoint, certificates=self._certificates(place, options))
+            bound = replace(frontend, endpoint=endpoint)
+            bound.certificates, missed = bound_certificates(self._folder, place, options)
+            self.not_understood += missed
             bound.passes_tls = mode != "http"
-            if bound.passes_tls and endpoint.port == 443 and not bound.named:
-                self._miss(place, ["bind", *words])
-            covered = {name for one in bound.certificates for name in bound.names_of(one)}
-            bound.named = {**dict.fromkeys(sorted(covered), place), **bound.named}
-            if bound.passes_tls or ("ssl" in options and bound.certificates):
-                self.frontends.append(bound)
-            elif "ssl" in options:
-                self._miss(place, ["bind", *words])
+            self._bound(bound, place, ["bind", *words], is_tls="ssl" in options)
 
-    def _certificates(self, place: Place, options: dict[str, list[str]]) -> list[_Certificate]:
-        found = [_certificate(file, options, ()) for file in options.get("crt", [])]
-        for name in options.get("crt-list", []):
-            path = self._folder.path(name)
-            if path is None:
-                self._miss(place, ["crt-list", name])
-                continue
-            for number, line in enumerate(self._folder.text(path).split("\n"), 1):
-                listed = re.fullmatch(r"\s*(\S+)\s*(?:\[(.*?)\])?\s*([^\[\]]*)", line.partition("#")[0])
-                if listed is None:
-                    if line.partition("#")[0].strip():
-                        self._miss(Place(self._folder.name(path), number), [line.strip()])
-                    continue
-                words, filters = (listed[2] or "").split(), tuple(listed[3].lower().split())
-                own = {word: [words[index + 1]] for index, word in enumerate(words[:-1]) if word in _BIND_WITH_VALUE}
-                if any(one.startswith("!") for one in filters):
-                    self._miss(Place(self._folder.name(path), number), [line.strip()])
-                found.append(_certificate(listed[1], {**options, **own}, filters))
-        return found
+    def _bound(self, bound: _Frontend, place: Place, words: list[str], *, is_tls: bool) -> None:
+        for one in bound.certificates:
+            if not bound.names_of(one):
+                self._miss(place, ["crt", one.file, "is no certificate that can be read"])
+        covered = {name for one in bound.certificates for name in bound.names_of(one)}
+        without_names = bound.passes_tls and bound.endpoint.port == 443 and not bound.named
+        bound.named = {**dict.fromkeys(sorted(covered), place), **bound.named}
+        twice = any(one.endpoint == bound.endpoint for one in self.frontends)
+        if without_names or twice or bound.differs() or (is_tls and not bound.passes_tls and not bound.certificates):
+            self._miss(place, words)
+        if bound.passes_tls or (is_tls and bound.certificates):
+            self.frontends.append(bound)
 
 
 def read_haproxy(path: Path, folder: ConfigurationFolder) -> Configuration:
@@ -257,21 +257,17 @@ def read_haproxy(path: Path, folder: ConfigurationFolder) -> Configuration:
     reader.read(path)
     named = {host: place for one in reader.frontends for host, place in one.named.items()}
     for frontend in reader.frontends:
+        for name in {frontend.default, *(rule.backend for rule in frontend.rules if rule.understood)} - {""}:
+            if name not in reader.backends:
+                reader.not_understood.append(NotUnderstood(frontend.place, f"backend {name} is not here"))
         if frontend.passes_tls:  # what it does not name itself may come to it, too
             frontend.named = named
     return Configuration(reader.frontends, reader.not_understood)
 
 
-def _certificate(file: str, options: dict[str, list[str]], filters: tuple[str, ...]) -> _Certificate:
-    verify = options.get("verify", ["none"])[-1]
-    client = None if verify == "none" else f"{verify} {' '.join(options.get('ca-file', []))}"
-    http2 = "alpn" not in options or "h2" in options["alpn"][-1].split(",")
-    return _Certificate(file, filters, client, http2)
-
-
 def _endpoint(text: str) -> Endpoint | None:
     address, _, port = text.rpartition(":")
-    if address in ("", "*", "0.0.0.0", "ipv4@", "ipv4@*") and port.isascii() and port.isdigit():  # noqa: S104 - a text
+    if address in ("", "*", "0.0.0.0", "ipv4@", "ipv4@*") and is_port(port):  # noqa: S104 - a text
         return Endpoint(None, int(port))
     found = address_and_port(text, 0)
     return None if found is None or not found[1] else Endpoint(*found)

@@ -21,6 +21,12 @@ _REFUSES_OTHERS = re.compile(
     r"http-request (?:return status|deny deny_status|deny status) 421 "
     r"(?:unless |if (?:\{ ssl_fc_has_sni \} )?! ?)\{ ssl_fc_sni(?:,lower)?,strcmp\(([\w.]+)\) eq 0 \}"
 )
+# Before the line that answers 421, any other may answer, end the rules, or change what is compared.
+_LEAVES_HOST = re.compile(
+    r"http-request (?:(?:set|add|del)-header (?!(?i:host)\b)|set-log-level |track-sc|capture )"
+    r"|tcp-request inspect-delay "
+)
+_CHANGES_ANSWER = re.compile(r"(?:errorfile|http-error status) 421\b|http-(?:after-)?response set-status ")
 
 
 @dataclass(slots=True)
@@ -37,6 +43,7 @@ class HaproxySection:
     acls: dict[str, list[str]] = field(default_factory=dict)
     compares_names: bool = False
     _variables: set[str] = field(default_factory=set)
+    _decided_before: bool = False
 
     def take(self, place: Place, words: list[str]) -> bool:
         """Take a line; False: it is not understood."""
@@ -49,7 +56,9 @@ class HaproxySection:
             self.acls.setdefault(rest[0], []).append(" ".join(rest[1:]))
         else:
             return self._compares(" ".join(words)) or (
-                first in _KNOWN and (first == "log-format" or not depends_on_connection(" ".join(words), self.acls))
+                first in _KNOWN
+                and _CHANGES_ANSWER.match(" ".join(words)) is None
+                and (first == "log-format" or not depends_on_connection(" ".join(words), self.acls))
             )
         return True
 
@@ -57,6 +66,10 @@ class HaproxySection:
         """Whether it is one of the two lines by which other hosts are answered 421."""
         if (found := _SETS_VARIABLE.fullmatch(text)) is not None:
             self._variables.add(found[1])
-        elif (found := _REFUSES_OTHERS.fullmatch(text)) is not None and found[1] in self._variables:
+        elif (found := _REFUSES_OTHERS.fullmatch(text)) is not None:
+            if found[1] not in self._variables or self._decided_before:
+                return False
             self.compares_names = True
-        return found is not None and found[1] in self._variables
+        elif text.startswith(("http-request ", "tcp-request ")) and _LEAVES_HOST.match(text) is None:
+            self._decided_before = True
+        return found is not None

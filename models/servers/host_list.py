@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from originset.data.errors import InputError
-from originset.data.host_names import address_and_port, normalise_host
+from originset.data.host_names import address_and_port, covers, normalise_host
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, Listener, Place
 
@@ -86,17 +86,24 @@ def _row(path: Path, folder: ConfigurationFolder, line: int, fields: dict[str, s
     return _Row(
         host,
         Endpoint(*place),
-        Handshake(_names(folder, fields["certificate"].strip()), fields.get("client_certificate", "").strip() or None),
+        Handshake(
+            _names(folder, fields["certificate"].strip(), host), fields.get("client_certificate", "").strip() or None
+        ),
         fields["upstream"].strip(),
         Place(folder.name(path.resolve()), line),
     )
 
 
-def _names(folder: ConfigurationFolder, text: str) -> frozenset[str] | None:
+def _names(folder: ConfigurationFolder, text: str, own_host: str) -> frozenset[str] | None:
+    """The names of a certificate; None: it cannot be read, or the text names something else."""
     if folder.path(text) is not None:
         return folder.certificate([text])
     names = text.lower().split()
     hosts = [name.removeprefix("*.") for name in names]
-    if not names or any(normalise_host(host) != host or host.endswith(_FILES) for host in hosts):
+    if (
+        not names
+        or any(normalise_host(host) != host or host.endswith(_FILES) for host in hosts)
+        or not covers(names, own_host)
+    ):
         return None
     return frozenset(names)

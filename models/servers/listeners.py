@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Protocol
+
+_ALL = (None, "::")
+# RFC 1918, RFC 6598 and RFC 4193.
+_INSIDE = [ip_network(one) for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +107,20 @@ def best_match(names: Iterable[str], host: str, *, one_label: bool = False) -> s
 
 
 def duplicates(endpoints: Collection[Endpoint], endpoint: Endpoint) -> bool:
-    """Whether another of the endpoints may be reached at the same address, all of them or one."""
+    """Whether another of the endpoints may be reached at the same address, all of them or one.
+
+    ``::`` is for all IPv6 addresses, or for IPv4 ones too, as the system and the server have it.
+    """
     return any(
-        one != endpoint and one.port == endpoint.port and (one.address is None) != (endpoint.address is None)
+        one != endpoint and one.port == endpoint.port and not {one.address, endpoint.address}.isdisjoint(_ALL)
         for one in endpoints
     )
 
 
 def is_public(endpoint: Endpoint) -> bool:
-    """Whether browsers may come to it themselves: at port 443, and at no address of the machine's own."""
-    return endpoint.port == 443 and not (endpoint.address is not None and ip_address(endpoint.address).is_loopback)
+    """Whether browsers may come to it themselves: at port 443, and at no address of a machine or network alone."""
+    if endpoint.address is None:
+        return endpoint.port == 443
+    address = ip_address(endpoint.address)
+    inside = address.is_loopback or address.is_link_local or any(address in network for network in _INSIDE)
+    return endpoint.port == 443 and not inside

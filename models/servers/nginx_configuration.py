@@ -16,7 +16,7 @@ import crossplane
 from crossplane.analyzer import DIRECTIVES
 
 from originset.data.errors import InputError
-from originset.data.host_names import address_and_port, normalise_host
+from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.configuration_files import MAX_DEPTH, ConfigurationFolder
 from originset.models.servers.listeners import (
     Answer,
@@ -34,7 +34,14 @@ _CODE = re.compile(r"perl|js_|stream\b|mail\b|ssl_preread")
 _OF_CONNECTION = re.compile(r"\$\{?(ssl_\w+|connection(_\w+)?|proxy_protocol_\w+)\b")
 _NOT_OF_CONNECTION = re.compile(r"\$\{?connection_upgrade\b")
 _COMPARES_NAMES = ({"$ssl_server_name", "$host"}, {"$ssl_server_name", "$http_host"})
-_UPPER = ("ssl_certificate", "ssl_verify_client", "ssl_client_certificate", "ssl_trusted_certificate", "http2")
+_UPPER = (
+    "ssl_certificate",
+    "ssl_verify_client",
+    "ssl_client_certificate",
+    "ssl_trusted_certificate",
+    "http2",
+    "error_page",
+)
 
 
 @dataclass(slots=True)
@@ -50,6 +57,11 @@ class _Server:
     def first(self, directive: str) -> str | None:
         """The first argument of a directive's first mention."""
         return self.values[directive][0][0] if self.values.get(directive) else None
+
+    @property
+    def replaces_421(self) -> bool:
+        """Whether an answer 421 becomes another one."""
+        return any("421" in one for one in self.values.get("error_page", ()))
 
     @property
     def verifies(self) -> str | None:
@@ -89,7 +101,7 @@ class _NginxListener:
     def answer(self, server_name: str, host: str) -> Answer:
         server = self._server(host)
         if server_name != host and (server.compares_names or server.verifies is not None):
-            return Answer(status=421)
+            return Answer() if any(one.replaces_421 for one in self.servers) else Answer(status=421)
         return Answer(site=str(server.place))
 
 
@@ -145,6 +157,8 @@ class _Reader:
         if _CODE.match(name) or (name not in DIRECTIVES and name not in _NEWER):
             self._miss(place, one, "is not known here")
             return
+        if name == "ssl" and args != ["off"]:
+            self._miss(place, one, "is not understood: TLS is looked for at listen")
         if name != "log_format" and any(_OF_CONNECTION.search(_NOT_OF_CONNECTION.sub("", each)) for each in args):
             self._miss(place, one, "depends on the connection")
         if name in ("map", "geo", "split_clients", "types"):  # their blocks hold values, not directives
@@ -246,9 +260,9 @@ def _endpoint(text: str) -> Endpoint | None:
     if text.startswith("unix:") or "$" in text:
         return None
     address, _, port = text.rpartition(":") if not text.isdigit() and not text.endswith("]") else ("", "", text)
-    if text.isascii() and text.isdigit():
+    if is_port(text):
         return Endpoint(None, int(text))
-    if address == "*" and port.isascii() and port.isdigit():
+    if address == "*" and is_port(port):
         return Endpoint(None, int(port))
     found = address_and_port(text, 80)
     if found is None:

@@ -7,13 +7,14 @@ taken for granted that DNS leads each host to the addresses where its configurat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import Literal, get_args
 
 from originset.data.host_names import covers
-from originset.models.servers.listeners import Configuration, Listener, Place, duplicates, is_public
+from originset.models.servers.listeners import Configuration, Handshake, Listener, Place, duplicates, is_public
 
 Verdict = Literal["separate", "safe", "421", "unknown", "refused", "404", "wrong site", "client certificate bypassed"]
 
@@ -40,44 +41,80 @@ def shared_connections(configuration: Configuration) -> Iterator[SharedConnectio
     Where anything was not understood, nothing is ``safe`` or ``separate``: it is ``unknown``.
     """
     places: dict[str, Place] = {}
+    found: dict[str, list[_Served]] = {}
     for listener in configuration.listeners:
-        for host, place in listener.hosts.items():
+        served = _Served(listener, listener.hosts)
+        for host, place in served.hosts.items():
             places.setdefault(host, place)
+            found.setdefault(host, []).append(served)
     for first, second in permutations(places, 2):
-        verdict, why = _verdict(configuration.listeners, first, second)
+        verdict, why = _verdict(found[first], found[second], first, second)
         if configuration.not_understood and verdict in ("safe", "separate"):
             one = configuration.not_understood[0]
             verdict, why = "unknown", f"{one.place} was not understood: {one.text}"
         yield SharedConnection(first, second, verdict, why, places[second])
 
 
-def _verdict(listeners: Sequence[Listener], first: str, second: str) -> tuple[Verdict, str]:
+@dataclass(frozen=True, eq=False, slots=True)
+class _Served:
+    """A listener and the hosts that it has; what connections for them get is asked once."""
+
+    listener: Listener
+    hosts: Mapping[str, Place]
+    handshakes: dict[str, Handshake | None] = field(default_factory=dict)
+
+    def handshake(self, host: str) -> Handshake | None:
+        if host not in self.handshakes:
+            self.handshakes[host] = self.listener.handshake(host)
+        return self.handshakes[host]
+
+
+def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str) -> tuple[Verdict, str]:
     """The worst of what may happen at any listener that both have."""
-    common = [one for one in listeners if first in one.hosts and second in one.hosts]
+    common = [one for one in of_first if second in one.hosts]
     if not common:
-        ends = [{one.endpoint for one in listeners if host in one.hosts} for host in (first, second)]
+        ends = [{one.listener.endpoint for one in each} for each in (of_first, of_second)]
         if any(duplicates(ends[1], one) for one in ends[0]):
             return "unknown", "one is for all addresses, the other for some: DNS decides where they meet"
         if not all(is_public(one) for one in ends[0] | ends[1]):
             return "unknown", "something before them leads connections to their ports: what that does is not known"
         return "separate", "they listen at different addresses or ports"
-    return max((_at(listener, first, second) for listener in common), key=lambda found: VERDICTS.index(found[0]))
+    return max((_at(one, first, second) for one in common), key=lambda found: VERDICTS.index(found[0]))
 
 
-def _at(listener: Listener, first: str, second: str) -> tuple[Verdict, str]:
-    opened, own = listener.handshake(first), listener.handshake(second)
+def _at(served: _Served, first: str, second: str) -> tuple[Verdict, str]:
+    opened, own = served.handshake(first), served.handshake(second)
     if opened is None or not opened.http2:
         return "separate", f"no connection for {first} with HTTP/2 is established"
-    if opened.certificate is not None and not covers(opened.certificate, second):
+    if opened.certificate is not None and not _may_cover(opened.certificate, second, served.hosts):
         return "separate", f"the certificate for {first} does not cover {second}"
-    answer, expected = listener.answer(first, second), listener.answer(second, second)
+    answer, expected = served.listener.answer(first, second), served.listener.answer(second, second)
     if answer.site is None and answer.status is None:
         return "unknown", "what the connection leads to decides"
     if answer != expected or answer.status is not None:
         return _other_answer(answer.title or answer.site, answer.status, same=answer == expected)
-    if own is not None and own.client_certificate not in (None, opened.client_certificate):
+    return _same_answer(opened, own, first, second)
+
+
+def _same_answer(opened: Handshake, own: Handshake | None, first: str, second: str) -> tuple[Verdict, str]:
+    if own is None:
+        return "unknown", f"connections for {second} are refused, but it is answered on those for {first}"
+    if own.client_certificate not in (None, opened.client_certificate):
         return "client certificate bypassed", f"{second} demands one, connections for {first} do not"
     return "safe", "the same site answers as on a connection of its own"
+
+
+def _may_cover(certificate: Collection[str], requested: str, others: Container[str]) -> bool:
+    """Whether a certificate covers a host, or one of those that a pattern is for and nothing else names."""
+    if "*" not in requested:
+        return covers(certificate, requested)
+    end = requested.rpartition("*")[2]
+    return any(
+        name.endswith(end) or end.endswith(name[1:])
+        if name.startswith("*")
+        else name not in others and fnmatchcase(name, requested)
+        for name in certificate
+    )
 
 
 def _other_answer(site: str | None, status: int | None, *, same: bool) -> tuple[Verdict, str]:

@@ -37,6 +37,7 @@ def hosts(tmp_path):
     ("nginx", NGINX.format(line="unheard_of on;"), 2),
     ("nginx", "http {", 2),
     ("nginx", "http {}", 2),
+    ("nginx", NGINX.format(line="return 200;").replace("b.test", ""), 2),  # one host, no pair
     ("haproxy", HAPROXY, 1),
 ])  # fmt: skip
 def test_exit_codes(run, tmp_path, server: str, text: str, code: int) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab_lint import READERS, lab_folder, linted
@@ -108,3 +114,59 @@ def test_a_list_with_a_bad_row_is_refused(row: str, tmp_path) -> None:
     path.write_text(f"host,address,certificate,upstream\n{row}\n")
     with pytest.raises(InputError, match="line 2"):
         read_host_list(path, ConfigurationFolder(tmp_path))
+
+
+@pytest.mark.parametrize(("server", "text"), [
+    ("apache", "<a" + " " * 20_000 + "\n"),
+    ("haproxy", "frontend a\n    bind :443 ssl crt-list long.txt\n"),
+])  # fmt: skip
+def test_a_line_of_spaces_is_read_at_once(server: str, text: str, folder) -> None:
+    (folder / "long.txt").write_text("a" + " " * 20_000 + "]\n")
+    read_or_refuse(server, text, folder)
+
+
+def test_an_include_follows_no_link_to_a_folder(tmp_path) -> None:
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites" / "a.conf").write_text("")
+    (tmp_path / "sites" / ".a.conf.swp").write_text("")
+    assert ConfigurationFolder(tmp_path).matching("s*/*") == [tmp_path / "sites" / "a.conf"]
+    assert ConfigurationFolder(tmp_path).matching("sites/*.none") == []
+    assert ConfigurationFolder(tmp_path).matching("absent/*.conf") is None
+    for number in range(10):
+        (tmp_path / f"link{number}").symlink_to(".")
+    assert ConfigurationFolder(tmp_path).matching("*/" * 12 + "*.conf") is None
+
+
+def test_includes_look_at_no_more_entries_than_allowed(tmp_path, monkeypatch) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.conf").write_text("")
+    monkeypatch.setattr("originset.models.servers.configuration_files._MAX_ENTRIES", 12)
+    folder = ConfigurationFolder(tmp_path)
+    assert [len(found) if (found := folder.matching("*.conf")) else None for _ in range(3)] == [5, 5, None]
+
+
+@pytest.mark.parametrize(("server", "text"), [
+    ("nginx", "http { server { listen %s ssl; server_name a.test; } }"),
+    ("nginx", "http { server { listen *:%s ssl; server_name a.test; } }"),
+    ("nginx", "http { server { listen 192.0.2.1:%s ssl; server_name a.test; } }"),
+    ("apache", "<VirtualHost *:%s>\nServerName a.test\nSSLEngine on\n</VirtualHost>"),
+    ("haproxy", "frontend a\n    bind :%s ssl crt all.pem\n"),
+])  # fmt: skip
+def test_a_port_of_many_digits_is_not_understood(server: str, text: str, folder) -> None:
+    found, _ = linted(server, text % ("4" * 5_000), folder)
+    assert str(found.not_understood[0].place).startswith("linted.conf:")
+
+
+@pytest.mark.parametrize(("valid", "invalid"), [(b"\x2a\x03\x05", b"\x2a\x03\x04"), (b"\x02\x01\x02", b"\x02\x01\x07")])
+def test_an_invalid_certificate_may_cover_any_host(valid: bytes, invalid: bytes, tmp_path) -> None:
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, day, day)
+    for number in (4, 5):
+        builder = builder.add_extension(
+            x509.UnrecognizedExtension(x509.ObjectIdentifier(f"1.2.3.{number}"), b""), critical=False
+        )
+    der = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER).replace(valid, invalid, 1)
+    text = b64encode(der).decode()
+    (tmp_path / "a.pem").write_text(f"-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+    assert ConfigurationFolder(tmp_path).certificate(["a.pem"]) is None

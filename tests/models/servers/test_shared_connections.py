@@ -6,6 +6,8 @@ import pytest
 from lab_lint import READERS, contradiction, lab_folder, linted
 
 from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, Place
+from originset.models.servers.shared_connections import shared_connections
 
 SITUATIONS = {one.name: one for one in situations() if one.server in READERS}
 VERDICTS = {
@@ -96,3 +98,25 @@ def test_nothing_is_safe_beside_what_is_not_understood(server: str, line: str, f
     assert found.not_understood
     assert str(found.not_understood[0].place).startswith("linted.conf:")
     assert {each.verdict for each in verdicts}.isdisjoint({"safe", "separate"})
+
+
+def test_a_listener_is_asked_once_for_its_hosts() -> None:
+    asked = []
+
+    class Asked:
+        endpoint = Endpoint(None, 443)
+
+        @property
+        def hosts(self):
+            asked.append("hosts")
+            return {name: Place("a", 1) for name in ("a.test", "b.test", "c.test")}
+
+        def handshake(self, server_name: str) -> Handshake:
+            asked.append(server_name)
+            return Handshake(None)
+
+        def answer(self, server_name: str, host: str) -> Answer:
+            return Answer(site="one")
+
+    assert len(list(shared_connections(Configuration([Asked()], [])))) == 6
+    assert sorted(asked) == ["a.test", "b.test", "c.test", "hosts"]
