@@ -8,7 +8,8 @@ from originset.crawler.testbed.server_lab.situation_observation import lab_addre
 from originset.crawler.testbed.server_lab.situation_text import Situation, situations
 from originset.data.errors import MissingDependency
 
-pytestmark = pytest.mark.testbed
+# Servers that listen at all addresses cannot start beside those of the testbed of a session.
+pytestmark = [pytest.mark.testbed, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -18,7 +18,7 @@ from originset.crawler.testbed.server_lab.situation_observation import lab_addre
 from originset.crawler.testbed.server_lab.situation_text import situations
 from originset.data.errors import InputError, MissingDependency, TestbedError
 
-pytestmark = [pytest.mark.testbed, pytest.mark.soak]
+pytestmark = [pytest.mark.testbed, pytest.mark.soak, pytest.mark.alone]
 
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 MUTATIONS = 2_000 if FULL else 15
