@@ -132,7 +132,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
 
 def _writes(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     """Whether a SELECT does more than read: ``WITH x AS (COPY ...)`` writes, although its type is SELECT."""
-    (tree,) = connection.execute("SELECT CAST(json_serialize_sql(?) AS VARCHAR)", [sql]).fetchall()[0]
+    (tree,) = connection.execute("SELECT CAST(system.main.json_serialize_sql(?) AS VARCHAR)", [sql]).fetchall()[0]
     # Quotes in the statement's texts are escaped there, so that only keys of the tree match.
     return not set(re.findall(r'"type":"(\w+_NODE)"', tree)) <= _READING_NODES or '"error":true' in tree
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"  # RFC 8878 section 3.1.1
-_PIECE = 1 << 16
+# A block of 4 bytes holds up to 128 KiB (RFC 8878 section 3.1.1.2): a piece unpacks to 32 MiB at most.
+_PIECE = 1 << 10
+_LARGEST_WINDOW = 1 << 27
 
 #: What reading a damaged or cut file raises.
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
@@ -35,7 +37,7 @@ class _Zstandard(io.RawIOBase):
 
     def __init__(self, stored: io.BufferedReader) -> None:
         self._stored = stored
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._frame = _frame()
         self._is_begun = False
         self._ready = memoryview(b"")
 
@@ -52,10 +54,14 @@ class _Zstandard(io.RawIOBase):
                     raise EOFError("a frame is cut")
                 return 0
             if self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
+                self._frame = _frame()
             self._is_begun = True
             self._ready = memoryview(self._frame.decompress(piece))
         target = memoryview(buffer).cast("B")
         size = min(len(target), len(self._ready))
         target[:size], self._ready = self._ready[:size], self._ready[size:]
         return size
+
+
+def _frame() -> zstandard.ZstdDecompressionObj:
+    return zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj()

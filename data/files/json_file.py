@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from originset.data.errors import InputError
+from originset.data.files.nofollow import open_regular
 
 _T = TypeVar("_T")
 
@@ -31,10 +32,10 @@ def read_json(path: Path, kind: type[_T], what: str, *, most_bytes: int) -> _T:
     """The content of a file, decoded as ``kind``; ``what`` is what it should be, such as "a plan".
 
     Raises:
-        InputError: it cannot be read, has more than ``most_bytes``, or is not ``what``.
+        InputError: it cannot be read, is a link or a pipe, has more than ``most_bytes``, or is not ``what``.
     """
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path.parent, path.name), "rb") as file:  # noqa: PTH123 - it is open already
             content = file.read(most_bytes + 1)
     except OSError as error:
         raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error

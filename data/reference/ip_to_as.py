@@ -11,7 +11,7 @@ import polars as pl
 
 from originset.data.errors import InputError, UsageError
 from originset.data.reference.ranges import NO_PREFIX, Prefixes
-from originset.data.reference.table_files import TableFile, read_table_file
+from originset.data.reference.table_files import MAX_BYTES, TableFile, read_table_file, require_bounded
 
 
 class IpToAs:
@@ -89,9 +89,12 @@ def read_file(path: Path) -> bytes:
     """A file's content.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, or is larger than any table.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
+    require_bounded(content, str(path))
+    return content

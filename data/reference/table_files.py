@@ -19,6 +19,9 @@ _MRT_TABLE_DUMPS = (12, 13)
 _ORIGINS = r"^\d{1,10}(?:[_,]\d{1,10})*$"
 _LARGEST_ASN = 2**32 - 1
 
+#: The most bytes of a file, packed or not: all of BGP is some 30 MB of text, and an MRT dump of one peer less.
+MAX_BYTES = 256 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
@@ -37,7 +40,7 @@ def read_table_file(content: bytes, name: str) -> TableFile:
     converter, which takes the path of a prefix's first entry and leaves default routes out.
 
     Raises:
-        InputError: it is none of these, or a line is not as it should be.
+        InputError: it is none of these, has more than :data:`MAX_BYTES` unpacked, or a line is not as it should be.
     """
     content = _unpacked(content, name)
     if _is_mrt(content):
@@ -56,12 +59,23 @@ def read_table_file(content: bytes, name: str) -> TableFile:
 def _unpacked(content: bytes, name: str) -> bytes:
     try:
         if content.startswith(_GZIP):
-            return gzip.decompress(content)
-        if content.startswith(_BZIP2):
-            return bz2.decompress(content)
+            content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1)
+        elif content.startswith(_BZIP2):
+            content = bz2.BZ2File(io.BytesIO(content)).read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise InputError(name, "unreadable", f"cannot be unpacked ({error})") from error
+    require_bounded(content, name)
     return content
+
+
+def require_bounded(content: bytes, name: str) -> None:
+    """Refuse what is larger than any table; read one byte more than :data:`MAX_BYTES` to know.
+
+    Raises:
+        InputError: it is larger.
+    """
+    if len(content) > MAX_BYTES:
+        raise InputError(name, "too-large", f"has more than {MAX_BYTES >> 20} MiB unpacked, which no table has")
 
 
 def _is_mrt(content: bytes) -> bool:

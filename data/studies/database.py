@@ -24,13 +24,23 @@ from originset.data.files.atomic_files import disk_fault
 from originset.data.files.nofollow import open_folder, private_folder
 from originset.data.schema.sql_macros import macro_statements
 from originset.data.schema.study_tables import TABLES, Table
-from originset.data.studies.database_file import LARGE, SHUT_IN, foreign_content, unusable_file, viewed_shards
+from originset.data.studies.database_file import (
+    LARGE,
+    SHUT_IN,
+    connect_confined,
+    foreign_content,
+    unusable_file,
+    viewed_shards,
+)
 from originset.data.studies.shards import columns_missing, identifier, literal, select_sql, shard_paths
 from originset.data.studies.study import Study
 from originset.data.studies.study_sweep import BUILDING
 
 # The oldest DuckDB that can read study.duckdb, because other programs have their own versions.
 STORAGE_VERSION = "v1.2.0"
+
+# The name of the database in a connection.
+_NAME = "study"
 
 # One row a key: a certificate seen by two shards is still one certificate.
 _ONE_A_KEY = {"certificates", "certificate_names", "rejects"}
@@ -145,11 +155,12 @@ def _runs(study: Study) -> pl.DataFrame:
 def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """The study's database, read-only and with no way to the network or to files but its own.
 
-    Somebody else may have made it. So DuckDB opens it only if it is a regular file with DuckDB's magic, fetches no
-    extension for it, and runs none of its SQL: the schema's macros and views are made again for this connection, over
-    shards that are regular files of the study and have their checksums. A read-only connection alone would still let
-    ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it, such as ``500MB``; what needs more goes through
-    ``study.duckdb.tmp``.
+    Somebody else may have made it. So DuckDB opens it only if it is a regular file with DuckDB's magic, reaches no
+    other file from then on, fetches no extension for it, and runs none of its SQL: a file with another function or view
+    is refused before it is the default database, and the schema's macros and views are made again for this connection,
+    over shards that are regular files of the study and have their checksums. A read-only connection alone would still
+    let ``COPY ... TO`` write files. ``memory``: what DuckDB may take of it, such as ``500MB``; what needs more goes
+    through ``study.duckdb.tmp``.
 
     Raises:
         StudyError: there is no database yet, it or a shard is damaged, or another version made the study or the
@@ -157,11 +168,12 @@ def open_database(study: Study, memory: str | None = None) -> Iterator[duckdb.Du
     """
     study.manifest()  # says so if there is no study at all
     analyze = f"run: {shlex.join(['originset', '--study', str(study.root), 'analyze'])}"
-    if problem := unusable_file(study):
+    if problem := unusable_file(study.database_path):
         raise StudyError(study.root, problem, analyze)
-    config = SHUT_IN if memory is None else {**SHUT_IN, "memory_limit": memory}
+    root = study.root.resolve()
+    shards = [root / path.relative_to(study.root) for name in LARGE for path in shard_paths(study, name)]
     try:
-        connection = duckdb.connect(str(study.database_path), read_only=True, config=config)
+        connection = connect_confined(root / study.database_path.name, _NAME, shards, memory=memory)
     except duckdb.Error as error:
         problem = f"study.duckdb cannot be opened ({' '.join(str(error).split())})"
         raise StudyError(study.root, problem, analyze) from error
@@ -184,27 +196,24 @@ def is_of_the_file(error: duckdb.Error) -> bool:
 
 
 def _prepare_connection(study: Study, connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Create the schema's macros and views in this connection, which can read only their shards.
+    """Make the study's database the default one, with the schema's macros and views made again.
 
     Returns what is wrong with the database, or None.
 
     Raises:
         StudyError: a shard is damaged, a link, or not there any more.
     """
-    if problem := foreign_content(connection):
+    if problem := foreign_content(connection, _NAME):
         return problem
-    shards = viewed_shards(study, connection)
     views: dict[str, str] = {}
-    readable: list[Path] = []
-    for name, paths in shards.items():
+    for name, paths in viewed_shards(study, connection, _NAME).items():
         if not paths:
             return f"study.duckdb holds a view, {name}, which no originset made"
         missing_columns = columns_missing(study, name, paths)
         # Whole paths: DuckDB would look for others in the working directory first.
         whole_paths = [study.root.resolve() / path.relative_to(study.root) for path in paths]
         views[name] = _select(TABLES[name], whole_paths, missing_columns)
-        readable += whole_paths
-    _restrict_access(connection, readable)
+    connection.execute(f"USE {_NAME}")
     for name, select in views.items():
         for statement in ddl(TABLES[name], select, temporary=True):
             connection.execute(statement)
@@ -218,18 +227,11 @@ def _prepare_connection(study: Study, connection: duckdb.DuckDBPyConnection) -> 
     return _missing_from(connection, views_of_tables)
 
 
-def _restrict_access(connection: duckdb.DuckDBPyConnection, shards: list[Path]) -> None:
-    # A process that opens a database twice has one DuckDB instance for both, which is restricted already.
-    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
-        return
-    connection.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in shards)}]")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
 def _missing_from(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table]) -> str | None:
     """A sentence on the first table or column that the database lacks or has with another type; None if none."""
-    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
+    # What was made for this connection comes later, and hides what the file has under the same name.
+    columns = """SELECT table_name, column_name, data_type FROM system.main.duckdb_columns()
+        WHERE NOT internal ORDER BY database_name = 'temp'"""
     types_by_column = {(table, column): kind for table, column, kind in connection.execute(columns).fetchall()}
     tables = {table for table, _ in types_by_column}
     for table in wanted:

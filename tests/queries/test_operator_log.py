@@ -2,13 +2,16 @@
 
 import csv
 import gzip
+import io
 import json
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import zstandard
 
 from originset.data.errors import InputError, UsageError
+from originset.queries.compressed_log import DAMAGED, decompressed
 from originset.queries.evaluation import difference_in_differences
 from originset.queries.figures import authors
 from originset.queries.figures.experiment_figures import PAPER_WINDOW
@@ -145,6 +148,26 @@ def test_a_compressed_log_is_read_and_a_cut_one_refused(tmp_path, compress) -> N
     (tmp_path / "room").mkdir()
     with pytest.raises(InputError, match="damaged or cut short"):
         new_connections(packed, WINDOW, tmp_path / "room", host=None, every_s=10)
+
+
+def test_a_piece_of_a_compressed_log_unpacks_to_little() -> None:
+    """A gigabyte in some 100 kB is not unpacked before it is asked for."""
+    compressor = zstandard.ZstdCompressor().compressobj()
+    packed = b"".join(compressor.compress(bytes(1 << 24)) for _ in range(16)) + compressor.flush()
+    unpacked = decompressed(io.BufferedReader(io.BytesIO(packed)))
+    tracemalloc.start()
+    try:
+        assert unpacked.read(10) == bytes(10)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_window_that_takes_all_memory_is_refused() -> None:
+    # The header of a frame with a window of 2 GiB (RFC 8878 section 3.1.1.1), and an empty last block.
+    packed = bytes.fromhex("28b52ffd 00 a8 010000")
+    with pytest.raises(DAMAGED):
+        decompressed(io.BufferedReader(io.BytesIO(packed))).read()
 
 
 def test_what_cannot_be_counted_says_what_to_do(count) -> None:

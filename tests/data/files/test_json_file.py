@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -61,3 +62,13 @@ def test_what_is_right_is_read_up_to_a_bound(tmp_path: Path) -> None:
         read_json(path, Whole, "a whole", most_bytes=41)
     with pytest.raises(InputError, match="cannot be read"):
         read_json(tmp_path / "none", Whole, "a whole", most_bytes=42)
+
+
+def test_a_pipe_is_not_waited_for_and_no_link_followed(tmp_path: Path) -> None:
+    (tmp_path / "whole.json").write_text('{"parts": []}')
+    (tmp_path / "link.json").symlink_to(tmp_path / "whole.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InputError, match="is a symbolic link"):
+        read_json(tmp_path / "link.json", Whole, "a whole", most_bytes=42)
+    with pytest.raises(InputError, match="is not a regular file"):
+        read_json(tmp_path / "pipe.json", Whole, "a whole", most_bytes=42)

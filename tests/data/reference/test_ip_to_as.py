@@ -13,6 +13,7 @@ import pyasn
 import pytest
 
 from originset.data.errors import InputError, UsageError
+from originset.data.reference import ip_to_as, table_files
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.snapshot import built_in_reference
 
@@ -122,6 +123,15 @@ def test_damaged_files_are_refused(tmp_path: Path, content):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(InputError):
         IpToAs.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+def test_what_is_larger_than_any_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack):
+    for module in (ip_to_as, table_files):
+        monkeypatch.setattr(module, "MAX_BYTES", 1 << 20)
+    (tmp_path / "table").write_bytes(pack(b";" * (1 << 20) + b"\n"))
+    with pytest.raises(InputError, match="has more than 1 MiB unpacked"):
+        IpToAs.load(tmp_path / "table")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):

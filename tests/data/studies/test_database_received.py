@@ -12,7 +12,7 @@ import pytest
 from example_study import ROWS, tables_of, write_modelled
 from received_study import place_link, place_pipe
 
-from originset.data.errors import StudyError, UsageError
+from originset.data.errors import StudyError
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import shard_path, write_shard
 from originset.data.studies.study import Study
@@ -83,11 +83,54 @@ def test_a_views_text_is_not_run(viewed: Study, tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("databases-run-nothing")
-def test_another_view_reads_no_file(viewed: Study, tmp_path: Path) -> None:
+def test_another_view_is_refused(viewed: Study, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text(f"a\n{SECRET}\n")
     change(viewed, f"CREATE VIEW more AS FROM read_csv('{tmp_path}/secret.csv')")
-    with pytest.raises(UsageError, match="disabled"):
+    with pytest.raises(StudyError, match="holds a view, more, which no originset made"):
         count(viewed, "SELECT count(*) FROM more")
+
+
+# What the catalog would say if nothing in the file were foreign; each hides DuckDB's own function of the same name.
+SHADOWS = {
+    "duckdb_functions": "() AS TABLE SELECT '' AS function_name, 'macro' AS function_type, 'study' AS database_name, "
+    "true AS internal",
+    "duckdb_views": "() AS TABLE SELECT '' AS view_name, '' AS sql, 'study' AS database_name, true AS internal",
+    "duckdb_tables": "() AS TABLE SELECT '' AS table_name, '' AS sql, 'study' AS database_name, true AS internal",
+    "current_setting": "(name) AS true",
+    "current_database": "() AS 'elsewhere'",
+    "json_serialize_sql": "(text) AS '{}'",
+}
+
+
+@pytest.mark.promise("databases-run-nothing")
+@pytest.mark.promise("sql-only-reads")
+@pytest.mark.parametrize("statement", ["SELECT max(status) FROM visits", "WITH w AS ({copy}) FROM w"])
+def test_functions_named_like_duckdbs_own_decide_nothing(study: Study, tmp_path: Path, statement: str) -> None:
+    """What a file holds under the names of DuckDB's functions does not answer for the catalog: nothing leaks."""
+    (tmp_path / "secret").write_text(SECRET)
+    secret = f"FROM read_text('{tmp_path}/secret') SELECT content"
+    change(
+        study,
+        "ALTER TABLE visits RENAME TO visits_before",
+        f"CREATE VIEW visits AS FROM visits_before SELECT * REPLACE (({secret}) AS status)",
+        *(f"CREATE MACRO {name}{text}" for name, text in SHADOWS.items()),
+    )
+    with (
+        pytest.raises(StudyError, match=r"holds a function, .*, which no originset made"),
+        open_database(study) as opened,
+    ):
+        run(opened, statement.format(copy=f"COPY (SELECT 1) TO '{tmp_path}/written'"))
+    assert not (tmp_path / "written").exists()
+
+
+@pytest.mark.promise("databases-run-nothing")
+@pytest.mark.parametrize("name", ["duckdb_functions", "duckdb_schemas", "duckdb_views"])
+def test_a_function_named_like_the_catalogs_does_not_run(study: Study, name: str) -> None:
+    """It would not end."""
+    endless = "SELECT 1 FROM range(100000000) AS a(i), range(1000000) AS b(j) WHERE i * j < 0"
+    change(study, f"CREATE MACRO {name}() AS TABLE {endless}")
+    with pytest.raises(StudyError, match=f"holds a function, {name}, which no originset made"):
+        count(study)
 
 
 @pytest.mark.promise("databases-run-nothing")
@@ -98,6 +141,10 @@ def test_another_view_reads_no_file(viewed: Study, tmp_path: Path) -> None:
         (["CREATE MACRO median(a) AS 42"], "a function, median"),
         (["CREATE MACRO addresses_of(a) AS TABLE SELECT * FROM range(a)"], "a function, addresses_of"),
         (["ALTER TABLE hosts RENAME TO h", "CREATE TABLE hosts (host INT, b AS (host + 1))"], "a computed column"),
+        (["CREATE MACRO median_interval(a) AS TABLE SELECT a"], "a function, median_interval"),
+        (["CREATE SCHEMA other", "CREATE VIEW other.hosts AS SELECT 1"], "a schema, other"),
+        (["CREATE TYPE ip AS VARCHAR"], "a type, ip"),
+        (["CREATE VIEW more AS SELECT 1"], "a view, more"),
         (["ALTER TABLE hosts ALTER host TYPE INTEGER USING 1"], "has hosts.host as INTEGER, not VARCHAR"),
     ],
 )
