@@ -11,12 +11,18 @@ import duckdb
 import pyarrow as pa
 
 from originset.data.errors import InputError, UsageError
-from originset.data.studies.database_file import SHUT_IN
+from originset.data.files.nofollow import NotRegularError
+from originset.data.studies.database_file import SHUT_IN, computed_column, connect_confined, unusable_file
 from originset.data.studies.shards import identifier
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-_SHOWN = 300
-_TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main' ORDER BY table_name"
+_BATCH_ROWS = 100_000
+_MOST_BYTES = 2 << 30  # of all rows of a file, in memory
+# A file can have functions of its own by the names of DuckDB's: only those of the system's schema are asked.
+_TABLES = """
+    SELECT table_name FROM system.main.duckdb_tables()
+    WHERE database_name = 'attached' AND schema_name = 'main' AND NOT internal ORDER BY table_name
+"""
 
 
 class AttachedFile(click.ParamType[tuple[str, Path]]):
@@ -43,14 +49,15 @@ class AttachedFile(click.ParamType[tuple[str, Path]]):
 def attach(connection: duckdb.DuckDBPyConnection, files: tuple[tuple[str, Path], ...]) -> None:
     """Make a table of each file: CSV, Parquet, or of each table of a DuckDB file, as ``NAME_TABLE``.
 
-    They are read into memory by another connection, so that this one reaches no file.
+    They are read into memory by another connection, so that this one reaches no file. What is in a DuckDB file runs
+    nothing and reaches no other file.
 
     Raises:
         InputError: a file cannot be read as one of these.
         UsageError: the study has a table of that name, or two files have the same.
     """
-    known = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    known |= {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()}
+    known = {name for (name,) in connection.execute("SELECT table_name FROM system.main.duckdb_tables()").fetchall()}
+    known |= {name for (name,) in connection.execute("SELECT view_name FROM system.main.duckdb_views()").fetchall()}
     for wanted, path in files:
         for name, rows in _read(wanted, path):
             if name in known:
@@ -60,18 +67,46 @@ def attach(connection: duckdb.DuckDBPyConnection, files: tuple[tuple[str, Path],
 
 
 def _read(name: str, path: Path) -> Iterator[tuple[str, pa.Table]]:
-    if not path.is_file():
-        raise InputError(str(path), "unreadable", "there is no such file")
     try:
         if path.suffix in {".duckdb", ".db"}:
-            with duckdb.connect(str(path), read_only=True, config=SHUT_IN) as other:
-                for (table,) in other.execute(_TABLES).fetchall():
-                    yield f"{name}_{table}", other.table(identifier(table)).to_arrow_table()
+            yield from _read_database(name, path)
+        elif not path.is_file():
+            raise InputError(str(path), "unreadable", "there is no such file")
         else:
             with duckdb.connect(config=SHUT_IN) as other:
                 read = other.read_parquet if path.suffix == ".parquet" else other.read_csv
-                yield name, read(str(path)).to_arrow_table()
+                yield name, _rows(read(str(path)), path, 0)
     except duckdb.Error as error:
         raise InputError(
             str(path), "unreadable", f"it cannot be read ({' '.join(str(error).split())[:300]})"
         ) from error
+
+
+def _read_database(name: str, path: Path) -> Iterator[tuple[str, pa.Table]]:
+    try:
+        problem = unusable_file(path)
+    except NotRegularError as error:
+        problem = error.strerror
+    if problem is not None:
+        raise InputError(str(path), "unreadable", problem)
+    size = 0
+    with connect_confined(path, "attached") as other:
+        if (computed := computed_column(other, "attached")) is not None:
+            raise InputError(str(path), "unreadable", f"its table {computed} has a computed column")
+        for (table,) in other.execute(_TABLES).fetchall():
+            rows = _rows(other.sql(f"FROM attached.main.{identifier(table)}"), path, size)
+            size += rows.nbytes
+            yield f"{name}_{table}", rows
+
+
+def _rows(relation: duckdb.DuckDBPyRelation, path: Path, size: int) -> pa.Table:
+    """All rows; a small packed file can hold more than memory does."""
+    reader = relation.to_arrow_reader(_BATCH_ROWS)
+    batches = []
+    for batch in reader:
+        size += batch.nbytes
+        if size > _MOST_BYTES:
+            problem = f"its rows take more than {_MOST_BYTES >> 30} GiB of memory: attach only those that you need"
+            raise InputError(str(path), "too-large", problem)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, reader.schema)

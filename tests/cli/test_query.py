@@ -7,6 +7,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from originset.cli.common import attached_tables
+from originset.data.errors import InputError
 from originset.data.studies.study import Study
 from originset.queries.catalogue import NamedQuery, Parameter, catalogue
 
@@ -43,8 +45,8 @@ def test_a_parameter(run) -> None:
 
 @pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
 def test_all_formats_hold_every_query(run, output_format) -> None:
-    # Empty without model --sensitivity, and without two visits of one page from one vantage.
-    for name in set(catalogue()) - {"choices_model_summary", "variance_site_summary"}:
+    # Empty without model --sensitivity, two visits of one page from one vantage, and pages recorded with two browsers.
+    for name in set(catalogue()) - {"choices_model_summary", "variance_site_summary", "predictions_other_summary"}:
         done = run("query", name, "--format", output_format)
         assert (done.returncode, done.stderr) == (0, ""), name
         assert done.stdout.strip(), name
@@ -147,3 +149,27 @@ def test_files_that_cannot_be_attached(run, tmp_path, words, says) -> None:
     assert done.returncode == 2, done.stdout
     assert says in done.stderr
     assert len(done.stderr.splitlines()) <= 2
+
+
+@pytest.mark.promise("databases-run-nothing")
+def test_what_is_in_an_attached_database_runs_nothing(run, tmp_path) -> None:
+    (tmp_path / "secret").write_text("MARKER\n")
+    with duckdb.connect(tmp_path / "x.duckdb") as connection:
+        connection.execute(f"CREATE VIEW secret AS FROM read_text('{tmp_path / 'secret'}')")
+        connection.execute("CREATE TABLE own AS SELECT 1 AS n")
+        listed = "SELECT 'attached' AS database_name, 'main' AS schema_name, 'secret' AS table_name, false AS internal"
+        connection.execute(f"CREATE MACRO duckdb_tables() AS TABLE {listed}")
+    attached = ("--attach", tmp_path / "x.duckdb", "--format", "csv", "--sql")
+    assert run("query", *attached, "FROM x_own").stdout == "n\n1\n"
+    done = run("query", *attached, "FROM x_secret")
+    assert done.returncode == 2
+    assert "MARKER" not in done.stdout + done.stderr
+    (tmp_path / "link.duckdb").symlink_to(tmp_path / "x.duckdb")
+    assert "is a symbolic link" in run("query", "--attach", tmp_path / "link.duckdb", "--sql", "SELECT 1").stderr
+
+
+def test_an_attached_file_may_not_take_all_memory(tmp_path, monkeypatch) -> None:
+    (tmp_path / "list.csv").write_text("n\n" + "1\n" * 1000)
+    monkeypatch.setattr(attached_tables, "_MOST_BYTES", 1000)
+    with pytest.raises(InputError, match="of memory: attach only"), duckdb.connect() as connection:
+        attached_tables.attach(connection, (("list", tmp_path / "list.csv"),))

@@ -163,13 +163,6 @@ def test_a_piece_of_a_compressed_log_unpacks_to_little() -> None:
         tracemalloc.stop()
 
 
-def test_a_window_that_takes_all_memory_is_refused() -> None:
-    # The header of a frame with a window of 2 GiB (RFC 8878 section 3.1.1.1), and an empty last block.
-    packed = bytes.fromhex("28b52ffd 00 a8 010000")
-    with pytest.raises(DAMAGED):
-        decompressed(io.BufferedReader(io.BytesIO(packed))).read()
-
-
 def test_what_cannot_be_counted_says_what_to_do(count) -> None:
     with pytest.raises(UsageError, match="--every"):
         count([line(0)], every_s=21)

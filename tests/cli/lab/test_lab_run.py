@@ -138,5 +138,6 @@ def test_no_such_command_or_scenario(run) -> None:
     done = run("lab", "run", "none.toml", "--", "true")
     assert done.returncode == 2
     assert "'none.toml' is no file, and none of thirty_sites, small_internet, captures, rough" in done.stderr
-    done = run("lab", "run", "small_internet", "--", "/none/such")
+    call = [sys.executable, "-m", "originset", "lab", "run", "small_internet", "--", "/none/such"]
+    done = subprocess.run(call, capture_output=True, text=True, env=outside(), check=False)
     assert done.stderr == "originset: error: /none/such cannot be run (No such file or directory)\n"
