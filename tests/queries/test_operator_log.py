@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from originset.data.errors import InputError, UsageError
-from originset.queries.compressed_log import DAMAGED, decompressed
+from originset.queries.compressed_log import decompressed
 from originset.queries.evaluation import difference_in_differences
 from originset.queries.figures import authors
 from originset.queries.figures.experiment_figures import PAPER_WINDOW
