@@ -49,8 +49,11 @@ coverage: system-test $(READY)
 	@$(BIN)/coverage report
 	@$(BIN)/coverage json -q -o - | .ci/branches 95 models analysis
 
-soak: system-test $(READY)
+soak: system-test $(READY) build/lego-5/lego
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
+
+build/lego-5/lego: .ci/lego-5 | $(READY)
+	@.ci/lego-5
 
 bench: system-test $(READY)
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
