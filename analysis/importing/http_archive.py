@@ -227,6 +227,6 @@ def _visit(
         browser_version=version,
         page=page,
         rank=page_rows.rank,
-        profile=client or None,
+        client=client or None,
         page_kind=None if page_rows.is_root_page is None else "landing" if page_rows.is_root_page else "internal",
     )

@@ -120,7 +120,7 @@ def test_rows_of_pages_and_requests_meet(study, tmp_path):
     assert (summary.refused, summary.pages_without_requests) == ([], 1)
     visits = scan(study, "visits").sort("source").collect()
     assert visits.select(
-        "source", "site", "rank", "page_kind", "profile", "recorder", "browser", "browser_version", "load_ms", "status"
+        "source", "site", "rank", "page_kind", "client", "recorder", "browser", "browser_version", "load_ms", "status"
     ).rows() == [
         ("httparchive/2024-07-01/mobile/https://www.example.com/", "www.example.com", 1000, "landing", "mobile",
          "webpagetest", "chromium", "126.0.0.0", 218.0, "ok"),
@@ -209,7 +209,7 @@ def test_the_documented_export_has_all_that_the_import_reads(tmp_path):
     run(whole, write(tmp_path / "all.jsonl", [*rows["requests"][:-1], *rows["pages"]]))
     for table in ("visits", "requests", "connections"):
         assert scan(exported, table).collect().equals(scan(whole, table).collect()), table
-    assert scan(exported, "visits").select("rank", "profile", "page_kind").collect().rows() == [
+    assert scan(exported, "visits").select("rank", "client", "page_kind").collect().rows() == [
         (1000, "mobile", "landing")
     ]
     assert scan(exported, "requests").collect().height == 3
