@@ -47,10 +47,13 @@ class _ListedAddress:
         return {host: row.place for host, row in self.rows.items()}
 
     def handshake(self, server_name: str) -> Handshake | None:
-        return self.rows[server_name].handshake
+        row = self.rows.get(server_name)
+        return None if row is None else row.handshake
 
     def answer(self, server_name: str, host: str) -> Answer:
-        opened, requested = self.rows[server_name], self.rows[host]
+        opened, requested = self.rows.get(server_name), self.rows.get(host)
+        if opened is None or requested is None:  # the list does not have it at this address
+            return Answer()
         return Answer(site=host if opened.upstream == requested.upstream else opened.upstream)
 
 

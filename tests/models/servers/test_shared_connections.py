@@ -108,6 +108,30 @@ def test_nothing_is_safe_beside_what_is_not_understood(server: str, line: str, f
     assert {each.verdict for each in verdicts}.isdisjoint({"safe", "separate"})
 
 
+OWN_ADDRESS = """\
+frontend all
+    mode http
+    bind :443 ssl crt all.pem alpn h2
+    use_backend www if { hdr(host) www.lab.test }
+    default_backend static
+frontend own
+    mode http
+    bind 192.0.2.1:443 ssl crt wildcard.pem alpn h2
+    use_backend www if { FETCH www.lab.test }
+    default_backend static
+backend www
+backend static
+"""
+
+
+@pytest.mark.parametrize(("fetch", "expected"), [("hdr(host)", "safe"), ("ssl_fc_sni", "wrong site")])
+def test_a_host_at_all_addresses_and_at_its_own(fetch: str, expected: str, folder) -> None:
+    """At its own address another rule may decide, and DNS may lead the other host there, too."""
+    _, found = linted("haproxy", OWN_ADDRESS.replace("FETCH", fetch), folder)
+    pair = {"www.lab.test", "static.lab.test"}
+    assert {one.verdict for one in found if {one.opened_for, one.requested} == pair} == {expected}
+
+
 def test_a_listener_is_asked_once_for_its_hosts() -> None:
     asked = []
 
