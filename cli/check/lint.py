@@ -17,7 +17,7 @@ from originset.models.servers.apache_configuration import read_apache
 from originset.models.servers.caddyfile import read_caddyfile
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.envoy_configuration import read_envoy
-from originset.models.servers.haproxy_configuration import read_haproxy
+from originset.models.servers.haproxy.haproxy_configuration import read_haproxy
 from originset.models.servers.host_list import read_host_list
 from originset.models.servers.listeners import Configuration
 from originset.models.servers.nginx_configuration import read_nginx
@@ -53,8 +53,8 @@ _MOST_HOSTS = 1000
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="Where relative paths start; nothing outside of it is read. Can be repeated: absolute paths and links may lead "
-    "to further folders, such as /etc/letsencrypt.  [default: the configuration's]",
+    help="Where relative paths start; nothing outside of it is read. Can be repeated: absolute paths and links may "
+    "lead to further folders, such as /etc/letsencrypt.  [default: the configuration's]",
 )
 @click.option(
     "--format",

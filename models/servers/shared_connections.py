@@ -72,8 +72,8 @@ class _Served:
 def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str) -> tuple[Verdict, str]:
     """The worst of what may happen at any listener that both have, or that DNS may lead both to.
 
-    Where both have a listener for all addresses, and one a listener for an address of its own besides, the other's DNS may
-    lead there, too.
+    Where both have a listener for all addresses, and one a listener for an address of its own besides, the other's DNS
+    may lead there, too.
     """
     common = [one for one in of_first if second in one.hosts]
     if not common:

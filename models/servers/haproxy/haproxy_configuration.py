@@ -12,9 +12,13 @@ from pathlib import Path
 
 from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.configuration_files import ConfigurationFolder
-from originset.models.servers.haproxy_certificates import BIND_WITH_VALUE, HaproxyCertificate, bound_certificates
-from originset.models.servers.haproxy_conditions import depends_on_connection, whole_names, words_of
-from originset.models.servers.haproxy_section import HaproxySection
+from originset.models.servers.haproxy.haproxy_certificates import (
+    BIND_WITH_VALUE,
+    HaproxyCertificate,
+    bound_certificates,
+)
+from originset.models.servers.haproxy.haproxy_conditions import depends_on_connection, whole_names, words_of
+from originset.models.servers.haproxy.haproxy_section import HaproxySection
 from originset.models.servers.listeners import (
     Answer,
     Configuration,
