@@ -88,7 +88,16 @@ def envoy(recipe: str, folder: Path, port: int) -> list[str]:
     """Envoy's, which is installed beside this Python."""
     lines = textwrap.indent(recipe.replace("/var/log/envoy", str(folder)), " " * 10)
     (folder / "envoy.yaml").write_text(ENVOY.format(port=port, recipe=lines))
-    return [program_of("envoy"), "-c", str(folder / "envoy.yaml"), "--disable-hot-restart", "-l", "warn", "--file-flush-interval-msec", "100"]
+    return [
+        program_of("envoy"),
+        "-c",
+        str(folder / "envoy.yaml"),
+        "--disable-hot-restart",
+        "-l",
+        "warn",
+        "--file-flush-interval-msec",
+        "100",
+    ]
 
 
 @contextmanager
