@@ -365,3 +365,27 @@ def test_memory_does_not_grow_with_the_export(tmp_path):
         return done.risen_kib
 
     assert risen_kib(5000) - risen_kib(1000) < 100 << 10  # the larger file is 115 MB
+
+
+@pytest.mark.promise("hars-are-bounded")
+def test_a_text_that_many_rows_share_is_not_in_memory_for_each(study, tmp_path):
+    """A payload of 3 MB for 200 rows. With one of 100 MB, four kilobytes took 8 GB."""
+    payload = ROWS[0]["payload"].removesuffix("}") + " " * (3 << 20) + "}"
+    same = pa.array([0] * 200, pa.int32())
+    columns = {"page": [EXAMPLE] * 200, "payload": pa.DictionaryArray.from_arrays(same, pa.array([payload]))}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 4096
+    done = measured_import(study, path)
+    assert (done.imported, done.refused) == (1, [])
+    assert done.risen_kib < 400 << 10
+
+
+@pytest.mark.promise("hars-are-bounded")
+def test_rows_that_unpack_to_more_than_any_export_does_are_refused(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(http_archive, "MIN_SUSPECT", 1 << 20)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"page": [EXAMPLE] * 20_000, "payload": [ROWS[0]["payload"]] * 20_000}), path)
+    assert path.stat().st_size < 8192
+    summary = run(study, path)
+    assert [(error.source, error.reason) for error in summary.refused] == [("rows.parquet", "bomb")]
