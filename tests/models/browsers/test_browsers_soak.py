@@ -1,6 +1,7 @@
 """The models against real browsers: the table of rules cell by cell, the testbed's pages, scenarios drawn at random.
 
-A tenth of each, of drawn ones a twentieth; all with ``ORIGINSET_SOAK=full``. What does not hold is listed with what was seen and what was said.
+A tenth of each, of drawn ones a twentieth; all with ``ORIGINSET_SOAK=full``. What does not hold is listed with what was
+seen and what was said.
 """
 
 import os
