@@ -66,7 +66,8 @@ audit: $(READY)
 # Pages that are made from their source: the module that writes each, and where to.
 PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
   originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
-  originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md bigquery_page:docs/bigquery.md
+  originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md bigquery_page:docs/bigquery.md \
+  python_page:docs/python.md
 
 check: $(READY) types
 	@$(BIN)/ruff check .
@@ -82,8 +83,8 @@ LINKS := $(addprefix build/typing/originset/,analysis cli crawler data models qu
 types: $(READY) $(LINKS)
 	@$(BIN)/mypy
 
-build/typing/originset:
-	@mkdir -p $@
+build/typing/originset: $(wildcard _originset/*)
+	@mkdir -p $@ && touch $@
 	@for file in _originset/*; do ln -sf ../../../$$file $@/; done
 
 build/typing/originset/%: | build/typing/originset
