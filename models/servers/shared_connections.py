@@ -83,8 +83,8 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
         if not all(is_public(one) for one in ends[0] | ends[1]):
             return "unknown", "something before them leads connections to their ports: what that does is not known"
         return "separate", "they listen at different addresses or ports"
-    ends = [one.listener.endpoint for one in common]
-    alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(ends, one.listener.endpoint)]
+    shared = [one.listener.endpoint for one in common]
+    alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
     return max((_at(one, first, second) for one in (*common, *alone)), key=lambda found: VERDICTS.index(found[0]))
 
 
