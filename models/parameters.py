@@ -66,4 +66,6 @@ class Parameters:
         try:
             return msgspec.convert(manifest.get("models", {}), cls)
         except msgspec.ValidationError as error:
-            raise InputError("study.json", "not-parameters", f"of the models are none: {error}") from error
+            raise InputError(
+                "study.json", "not-parameters", f"its models have parameters that are none ({error})"
+            ) from error
