@@ -116,14 +116,22 @@ def other_protocol(way: str) -> pl.Expr:
 def shares_host(rules: BrowserRules) -> pl.Expr:
     """Whether a request would use the connection that its name has for those of the other mode of credentials.
 
-    It does once that connection has answered two requests; before that it may come out either way.
+    It does once that connection was given a request after its handshake; before that it may come out either way.
     """
     if not rules.modes_share_host:
         return pl.lit(NO, pl.Int8)
+    carried_two = (pl.max_horizontal("second_ms_held", "connected_ms_held") <= asked_ms()) & (
+        pl.col("second_ms_held").is_not_null() & pl.col("connected_ms_held").is_not_null()
+    )
+    enough = pl.when(carried_two.fill_null(value=False)).then(YES).otherwise(MAYBE).cast(pl.Int8)
+    return pl.min_horizontal(of_other_mode(rules), enough)
+
+
+@cache
+def of_other_mode(rules: BrowserRules) -> pl.Expr:
+    """Whether two groups differ in nothing but credentials."""
     modes = three(pl.col("credentialed_held") != pl.col("credentialed"))
-    answered_two = (pl.col("second_answer_ms_held") <= asked_ms()).fill_null(value=False)
-    carried_two = pl.when(answered_two).then(YES).otherwise(MAYBE).cast(pl.Int8)
-    return pl.min_horizontal(modes, carried_two, _one_server(rules))
+    return pl.min_horizontal(modes, _one_server(rules))
 
 
 @cache
@@ -131,8 +139,8 @@ def shares_host_if_joined(rules: BrowserRules) -> pl.Expr:
     """It certainly does (:func:`shares_host`) if that is another host's connection, which had carried one before."""
     if not rules.modes_share_host:
         return pl.lit(value=False)
-    answered_one = (pl.col("first_answer_ms_held") <= asked_ms()).fill_null(value=False)
-    return answered_one & (_one_server(rules) == YES)
+    carried_one = (pl.col("started_ms_held") <= asked_ms()).fill_null(value=False)
+    return carried_one & (_one_server(rules) == YES)
 
 
 @cache

@@ -88,12 +88,16 @@ ELSEWHERE = {WWW: [A], STATIC: [B]}
 
 
 @pytest.mark.parametrize(("first", "later"), [({}, OMIT), (OMIT, {})])
-def test_a_connection_that_answered_two_requests_is_shared_by_both_modes_of_credentials(
+def test_a_connection_that_was_given_two_requests_is_shared_by_both_modes_of_credentials(
     ranges: Ranges, first: dict[str, Any], later: dict[str, Any]
 ) -> None:
     page = [(WWW, 0.0, {}), (STATIC, 50.0, first), (STATIC, 51.0, first), (STATIC, 500.0, later)]
     assert ranges(page, ELSEWHERE) == [(3, 3), (2, 2)]
-    # After one answer, or none, it may be.
+    # They need not have been answered.
+    slow = {"wait_ms": 900.0}
+    unanswered = [page[0], *((STATIC, started, first | slow) for started in (50.0, 51.0)), page[3]]
+    assert ranges(unanswered, ELSEWHERE) == [(3, 3), (2, 2)]
+    # After one request, or before its handshake, it may be.
     assert ranges([page[0], page[1], page[3]], ELSEWHERE) == [(3, 3), (2, 3)]
     assert ranges([*page[:3], (STATIC, 52.0, later)], ELSEWHERE) == [(3, 3), (2, 3)]
 
@@ -101,6 +105,12 @@ def test_a_connection_that_answered_two_requests_is_shared_by_both_modes_of_cred
 def test_a_connection_joined_has_carried_another_hosts_request_before(ranges: Ranges) -> None:
     page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (STATIC, 500.0, OMIT)]
     assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 1)]
+
+
+def test_a_connection_that_another_host_joined_carries_both_modes_of_its_own(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (WWW, 500.0, OMIT)]
+    assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 1)]
+    assert ranges(page, ELSEWHERE) == [(3, 3), (2, 3)]
 
 
 @pytest.mark.parametrize(("first", "later"), [({}, OMIT), (OMIT, {})])
@@ -159,6 +169,14 @@ def test_requests_answered_421_are_repeated_on_several_connections(ranges: Range
     refused = {WWW: {"misdirected": [STATIC]}}
     assert ranges(page, {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (3, 5)]
     assert ranges(page[:2], {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (2, 3)]
+
+
+def test_a_connection_that_answered_421_may_be_left_for_a_new_one(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 200.0, {}), (IMG, 500.0, {})]
+    listed = {"origin_set": [f"https://{host}" for host in (WWW, STATIC, IMG)]}
+    everywhere = {WWW: [A], STATIC: [B], IMG: [A]}
+    assert ranges(page, everywhere, {WWW: listed | {"misdirected": [STATIC]}}) == [(2, 2), (2, 4)]
+    assert ranges(page, everywhere, {WWW: listed}) == [(2, 2), (1, 1)]
 
 
 def test_quic_races_tcp_in_firefox(ranges: Ranges) -> None:
