@@ -36,7 +36,7 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
 @cache
 def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
-    carriers = _carriers_of_one_mode()
+    carriers = _carriers_of_one_mode(rules)
     modes = pl.min_horizontal(unknown_modes(rules), carriers)
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
@@ -79,8 +79,17 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
         high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
     # Where no handshake with its own server succeeds, only the connection that answered 421 may be left for a new one.
     left = 0 if rules.retries_share_connection else (pl.col("refused") > NO).cast(pl.Int64)
+    # An Alt-Svc field may come too late for the requests that the recording has over HTTP/3 after others over HTTP/2.
+    low = pl.when(_after_alt_svc()).then(0).otherwise(low)
     low, high = pl.when("untrusted").then(0).otherwise(low), pl.when("untrusted").then(left).otherwise(high)
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
+
+
+def _after_alt_svc() -> pl.Expr:
+    """Whether the group's host went over to HTTP/3 within the page, as its server's Alt-Svc (RFC 7838) has it do."""
+    host = ("visit_id", "host", "port")
+    before = (pl.col("protocol") == "h2").fill_null(value=False).cum_max().over(host)
+    return (pl.col("protocol") == "h3").fill_null(value=False) & before
 
 
 @cache
@@ -98,13 +107,17 @@ def _likely(rules: BrowserRules) -> pl.Expr:
     return pl.when(several).then(carried).otherwise(perhaps).clip("low", "high").cast(pl.Int64).alias("likely")
 
 
-def _carriers_of_one_mode() -> pl.Expr:
+def _carriers_of_one_mode(rules: BrowserRules) -> pl.Expr:
     """The connections that a group's requests were recorded on, where each carried those of one mode; else NULL.
 
     One of Chromium does. So there are no more modes than connections, and what over HTTP/1.1 was carried one at a time
-    by some, as many can carry again.
+    by some, as many can carry again; those of all the host's groups, where its frames share a pool.
     """
-    return pl.when(pl.col("browser").str.starts_with("chromium")).then("carriers")
+    own = pl.col("carriers")
+    if "cross_site_frame" not in rules.pool:
+        known = own.is_not_null().all().over("visit_id", "host", "port")
+        own = pl.when(known).then(own.sum().over("visit_id", "host", "port"))
+    return pl.when(pl.col("browser").str.starts_with("chromium")).then(own)
 
 
 def lacking(opens: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:

@@ -185,6 +185,13 @@ def test_quic_races_tcp_in_firefox(ranges: Ranges) -> None:
     assert ranges(page, ELSEWHERE) == [(2, 2), (2, 3)], "one request cannot go over two connections"
 
 
+def test_what_a_name_is_asked_over_http3_after_others_over_http2_may_still_go_over_http2(ranges: Ranges) -> None:
+    """Alt-Svc: when a browser heeds it is a matter of milliseconds."""
+    page = [(WWW, 0.0, {}), (WWW, 500.0, {"protocol": "h3", "connection_id": 9})]
+    assert ranges(page, {WWW: [A]}) == [(1, 2), (1, 2)]
+    assert ranges(page[:1], {WWW: [A]}) == [(1, 1), (1, 1)]
+
+
 HTTP1: dict[str, Any] = {
     "protocol": "http/1.1",
     "wait_ms": 300.0,
@@ -204,6 +211,14 @@ def test_what_frames_of_other_sites_ask_over_http1(ranges: Ranges, host: str, of
     assert ranges(at_once, elsewhere) == [(4, 4), (4, 4)], "not the sum for each"
     after = [*page[:3], (host, 900.0, IN_FRAME), (host, 901.0, IN_FRAME)]
     assert ranges(after, elsewhere) == [(5, 5), (of_all_frames, of_all_frames)]
+
+
+def test_what_frames_of_other_sites_ask_over_http1_shares_as_many_connections_as_all_were_seen_on(
+    ranges: Ranges,
+) -> None:
+    image, other = HTTP1 | {"connection_id": 8}, HTTP1 | {"connection_id": 9, "frame_site": "three.test"}
+    page = [(WWW, 0.0, {}), (THIRD, 50.0, image), (THIRD, 60.0, other), (THIRD, 400.0, image), (THIRD, 410.0, image)]
+    assert ranges(page, {WWW: [A], THIRD: [B]})[1] == (3, 3)
 
 
 def test_firefox_holds_images_back_over_http1(ranges: Ranges) -> None:
