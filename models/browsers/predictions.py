@@ -19,6 +19,8 @@ _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
 # A dNSName in a certificate: its text, a tag and a length (RFC 5280, up to 127 bytes).
 _BYTES_BESIDE_NAME = 2
 
+_HOST = ("visit_id", "host", "port")
+
 #: What :func:`lacking` counts, of each page.
 LACKING = ("lacks_answers", "lacks_certificates", "lacks_credentials")
 
@@ -76,7 +78,8 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     )
     if rules.quic_races_tcp:
         several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
-        high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
+        raced = _speaks("h3") | (_speaks("h2") & pl.col("over_h3") & ~_speaks("h3").any().over(_HOST))
+        high += pl.when(raced & several_sent).then(1).otherwise(0)
     # Where no handshake with its own server succeeds, only the connection that answered 421 may be left for a new one.
     left = 0 if rules.retries_share_connection else (pl.col("refused") > NO).cast(pl.Int64)
     # An Alt-Svc field may come too late for the requests that the recording has over HTTP/3 after others over HTTP/2.
@@ -87,9 +90,11 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
 
 def _after_alt_svc() -> pl.Expr:
     """Whether the group's host went over to HTTP/3 within the page, as its server's Alt-Svc (RFC 7838) has it do."""
-    host = ("visit_id", "host", "port")
-    before = (pl.col("protocol") == "h2").fill_null(value=False).cum_max().over(host)
-    return (pl.col("protocol") == "h3").fill_null(value=False) & before
+    return _speaks("h3") & _speaks("h2").cum_max().over(_HOST)
+
+
+def _speaks(protocol: str) -> pl.Expr:
+    return (pl.col("protocol") == protocol).fill_null(value=False)
 
 
 @cache
@@ -115,8 +120,7 @@ def _carriers_of_one_mode(rules: BrowserRules) -> pl.Expr:
     """
     own = pl.col("carriers")
     if "cross_site_frame" not in rules.pool:
-        known = own.is_not_null().all().over("visit_id", "host", "port")
-        own = pl.when(known).then(own.sum().over("visit_id", "host", "port"))
+        own = pl.when(own.is_not_null().all().over(_HOST)).then(own.sum().over(_HOST))
     return pl.when(pl.col("browser").str.starts_with("chromium")).then(own)
 
 

@@ -69,7 +69,7 @@ def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     """Whether the earlier connection leads to the later one's server, by address or ORIGIN frame, and is so in time."""
     permits, restricts = (is_over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
     by_address = pl.col("reaches" if recorded else "reaches_by_answers")
-    there = _in_time_together() if recorded else in_time()
+    there = _in_time_together(rules) if recorded else in_time()
     if not rules.waits_for_connections_under_way:
         by_address = pl.min_horizontal(by_address, there)
     leads = (
@@ -96,9 +96,11 @@ def still_there() -> pl.Expr:
     return pl.when(gone).then(pl.lit(NO, pl.Int8)).otherwise(pl.lit(YES, pl.Int8))
 
 
-def _in_time_together() -> pl.Expr:
+def _in_time_together(rules: BrowserRules) -> pl.Expr:
     # Without a recorded lookup, when the name was there is known by the request's phases alone, which recorders round.
-    shown = pl.col("together") & (pl.col("answers").is_null() | (in_time() == MAYBE))
+    # A request that its browser held back, or whose connection came second, waited longer than for its name.
+    itself = (pl.col("browser").str.split("-").list.first() == rules.browser).fill_null(value=False)
+    shown = pl.col("together") & (pl.col("answers").is_null() | (in_time() == MAYBE) | itself)
     return pl.when(shown).then(pl.lit(YES, pl.Int8)).otherwise(in_time())
 
 

@@ -192,6 +192,19 @@ def test_what_a_name_is_asked_over_http3_after_others_over_http2_may_still_go_ov
     assert ranges(page[:1], {WWW: [A]}) == [(1, 1), (1, 1)]
 
 
+def test_firefox_may_heed_an_alt_svc_field_that_chromium_only_connected_for(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (STATIC, 500.0, {})]
+    assert ranges(page, ELSEWHERE, {STATIC: {"protocol": "h3"}}) == [(2, 2), (2, 3)]
+    assert ranges(page[:2], ELSEWHERE, {STATIC: {"protocol": "h3"}}) == [(2, 2), (2, 2)]
+
+
+def test_what_a_browser_was_seen_to_share_it_shared_in_time(ranges: Ranges) -> None:
+    """It may have held the request back, or have connected second: the other way remains possible."""
+    shards = {WWW: [A], STATIC: [B], IMG: [B]}
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (IMG, 51.0, {"connection_id": 1})]
+    assert ranges(page, shards) == [(2, 3), (2, 3)]
+
+
 HTTP1: dict[str, Any] = {
     "protocol": "http/1.1",
     "wait_ms": 300.0,
