@@ -49,8 +49,8 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     perhaps = pl.when(pl.col("refused") > NO).then(again).otherwise(1)
     # Each mode needs at most as many as all of the host's requests together would.
     of_mode = pl.min_horizontal(pl.col("host_at_once"), rules.connections_per_host)
-    side_by_side = pl.min_horizontal(ordinary, modes * of_mode)
-    most = pl.min_horizontal(side_by_side, carriers)
+    most = pl.min_horizontal(ordinary, modes * of_mode, carriers)
+    side_by_side = pl.max_horizontal(1, pl.min_horizontal("at_first", modes * of_mode))
     needed = "at_once" if "cross_site_frame" in rules.pool else "at_once_in_all_frames"
     several = pl.min_horizontal(needed, rules.connections_per_host, carriers)
     fewest_h1 = pl.min_horizontal(
@@ -79,7 +79,9 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     if rules.quic_races_tcp:
         several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
         raced = _speaks("h3") | (_speaks("h2") & pl.col("over_h3") & ~_speaks("h3").any().over(_HOST))
-        high += pl.when(raced & several_sent).then(1).otherwise(0)
+        # That two of a page's names race so was not seen.
+        of_page = (raced & several_sent).cum_sum().over("visit_id")
+        high += pl.when(raced & several_sent & (of_page == 1)).then(1).otherwise(0)
     # Where no handshake with its own server succeeds, only the connection that answered 421 may be left for a new one.
     left = 0 if rules.retries_share_connection else (pl.col("refused") > NO).cast(pl.Int64)
     # An Alt-Svc field may come too late for the requests that the recording has over HTTP/3 after others over HTTP/2.

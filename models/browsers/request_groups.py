@@ -52,8 +52,8 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     known), second_ms (its second request was sent; NULL: not known, or none was), phase (some request has a DNS phase),
     closings and unseen_closings (how often its connections closed, or may have), gone_ms (when the last one did; NULL:
     it outlived the page, or not known), since_ms (when what follows a closing was sent; NULL: it follows none),
-    carriers (the connections that the recording has them on; NULL: not known of all). NULL: the recorder does not tell
-    and nothing decides it.
+    carriers (the connections that the recording has them on; NULL: not known of all), at_first (requests sent before
+    the first one was connected). NULL: the recorder does not tell and nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -63,7 +63,7 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
         for name, each in (
             ("requests", requests),
             ("sockets", sockets),
-            *((name, rows[name].to_numpy().astype(np.int64)) for name in ("closings", "unseen_closings")),
+            *((name, rows[name].to_numpy().astype(np.int64)) for name in ("at_first", "closings", "unseen_closings")),
         )
     }
     phase = np.zeros(firsts.size, np.bool_)
@@ -131,6 +131,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         pl.Series("refused", refused),
         pl.Series("phase", phase),
         pl.Series("requests", np.bincount(group, minlength=firsts.size)),
+        pl.Series("at_first", np.bincount(group, _sent_at_first(requests, looked_up, group, firsts), firsts.size)),
         largest(ended, group, firsts.size).alias("ended_ms"),
         (-largest(-ended, group, firsts.size)).alias("first_answer_ms"),
         second_least(requests["started_ms"], group, firsts.size).alias("second_ms"),
@@ -138,6 +139,13 @@ def modes_of(part: Part) -> pl.DataFrame:
     )
     carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
+
+
+def _sent_at_first(requests: pl.DataFrame, looked_up: pl.Expr, group: Ints, firsts: Ints) -> Ints:
+    """1 for each request that was sent before the connect phase of its group's first one ended, else 0."""
+    connected = requests.select((looked_up + pl.col("connect_ms")).alias("ms"))["ms"].gather(firsts).gather(group)
+    sent = requests["started_ms"]
+    return ((sent <= connected) | connected.is_null()).fill_null(value=True).cast(pl.Int64).to_numpy()
 
 
 def _connections(rows: pl.DataFrame) -> pl.Series:

@@ -16,7 +16,7 @@ from originset.data.reference.browser_rules import BrowserRules, browser_rules
 NO, MAYBE, YES = 0, 1, 2
 
 # By how much browsers differ in when they ask for the same thing, or have connected for it, where nothing orders that.
-_SLACK_MS = 200.0
+_SLACK_MS = 100.0
 
 
 @cache
@@ -165,8 +165,10 @@ def hides_spare(rules: BrowserRules, *, answers: bool) -> pl.Expr:
     if not rules.only_first_at_address or not answers:
         return pl.lit(value=False)
     own, peers, peer = pl.col("answers"), pl.col("answers_held"), pl.col("peer_held")
+    # Over HTTP/3 a name has one connection under way at a time.
+    tcp = pl.col("protocol").ne_missing("h3")
     elsewhere = (own.list.set_difference(peers).list.len() == 0) & ~own.list.contains(peer)
-    known = (~pl.col("same_host") & elsewhere).fill_null(value=False)
+    known = (~pl.col("same_host") & tcp & elsewhere).fill_null(value=False)
     return known & (pl.min_horizontal("covers", same_pool(rules.pool), still_there()) > NO)
 
 

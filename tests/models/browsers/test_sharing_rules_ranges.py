@@ -160,6 +160,10 @@ def test_a_connection_that_hides_a_names_own_from_one_another(ranges: Ranges) ->
     page = [(WWW, 0.0, {}), *((STATIC, 50.0 + n, {}) for n in range(8))]
     assert ranges(page, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 7)], "at most six of one host"
     assert ranges(page[:3], {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 3)]
+    late = [*page[:3], *((STATIC, 500.0 + n, {}) for n in range(5))]
+    assert ranges(late, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 3)], "what comes later uses the first"
+    over_h3 = [(host, started, {"protocol": "h3"}) for host, started, _ in page[:2]]
+    assert ranges(over_h3, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 2)]
     assert ranges(page, {WWW: [A, B], STATIC: [B, C]}) == [(2, 2), (2, 2)], "at the other address they meet"
     assert ranges(page, {WWW: [A, B], STATIC: [C]}) == [(2, 2), (2, 2)]
 
@@ -183,6 +187,7 @@ def test_quic_races_tcp_in_firefox(ranges: Ranges) -> None:
     h3 = {"protocol": "h3"}
     page = [(WWW, 0.0, h3), (WWW, 50.0, h3), (STATIC, 50.0, h3)]
     assert ranges(page, ELSEWHERE) == [(2, 2), (2, 3)], "one request cannot go over two connections"
+    assert ranges([*page, (STATIC, 51.0, h3)], ELSEWHERE) == [(2, 2), (2, 3)], "nor was that seen of two names at once"
 
 
 def test_what_a_name_is_asked_over_http3_after_others_over_http2_may_still_go_over_http2(ranges: Ranges) -> None:
