@@ -50,8 +50,11 @@ coverage: system-test $(READY)
 	@$(BIN)/coverage report
 	@$(BIN)/coverage json -q -o - | .ci/branches 95 models analysis
 
-soak: system-test $(READY)
+soak: system-test $(READY) build/lego-5/lego
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
+
+build/lego-5/lego: .ci/lego-5 | $(READY)
+	@.ci/lego-5
 
 bench: system-test $(READY)
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
@@ -65,7 +68,8 @@ audit: $(READY)
 PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
   originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
   originset.crawler.testbed.rules.page:docs/browser-rules.md \
-  originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json security_page:SECURITY.md
+  originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json security_page:SECURITY.md \
+  bigquery_page:docs/bigquery.md
 
 check: $(READY) types
 	@$(BIN)/ruff check .

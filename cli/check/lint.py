@@ -17,7 +17,7 @@ from originset.models.servers.apache_configuration import read_apache
 from originset.models.servers.caddyfile import read_caddyfile
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.envoy_configuration import read_envoy
-from originset.models.servers.haproxy_configuration import read_haproxy
+from originset.models.servers.haproxy.haproxy_configuration import read_haproxy
 from originset.models.servers.host_list import read_host_list
 from originset.models.servers.listeners import Configuration
 from originset.models.servers.nginx_configuration import read_nginx
@@ -49,9 +49,12 @@ _MOST_HOSTS = 1000
 )
 @click.option(
     "--folder",
+    "folders",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
     metavar="DIR",
-    help="Where relative paths start; nothing outside of it is read.  [default: the configuration's]",
+    help="Where relative paths start; nothing outside of it is read. Can be repeated: absolute paths and links may "
+    "lead to further folders, such as /etc/letsencrypt.  [default: the configuration's]",
 )
 @click.option(
     "--format",
@@ -63,7 +66,7 @@ _MOST_HOSTS = 1000
 )
 @click.pass_context
 def command(
-    ctx: click.Context, *, configuration_path: Path, server: str, folder: Path | None, output_format: str
+    ctx: click.Context, *, configuration_path: Path, server: str, folders: tuple[Path, ...], output_format: str
 ) -> None:
     """Check what a web server does with requests for another host.
 
@@ -82,10 +85,10 @@ def command(
 
     Example: originset check lint nginx.conf --server nginx
     """
-    where = configuration_path.parent if folder is None else folder
+    where, *others = folders or (configuration_path.parent,)
     if not configuration_path.resolve().is_relative_to(where.resolve()):
         raise UsageError(f"{configuration_path} is not below {where}", "name a folder that holds it with --folder")
-    read = _READERS[server](configuration_path.resolve(), ConfigurationFolder(where))
+    read = _READERS[server](configuration_path.resolve(), ConfigurationFolder(where, *others))
     hosts = {host for listener in read.listeners for host in listener.hosts}
     if not hosts and not read.not_understood:
         raise UsageError(f"{configuration_path} names no host that is served over TLS", "is --server the right one?")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import zlib
 
 import polars as pl
@@ -26,18 +24,21 @@ def read_as_names(content: bytes, name: str) -> pl.DataFrame:
     try:
         if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
-        text = content.decode()
-        rows = _as_org2info(text) if "# format:" in text else _pairs(text)
-    except (OSError, EOFError, zlib.error, ValueError, IndexError, csv.Error) as error:
+        rows = _as_org2info(content.decode()) if b"# format:" in content else _pairs(content)
+    except (OSError, EOFError, zlib.error, ValueError, IndexError, pl.exceptions.PolarsError) as error:
         raise InputError(name, "not-as-names", f"not a list of AS names ({error})") from error
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row").unique("asn", keep="last", maintain_order=True)
+    return rows.unique("asn", keep="last", maintain_order=True)
 
 
-def _pairs(text: str) -> list[tuple[int, str, str]]:
-    return [(int(number), name, name) for number, name in csv.reader(io.StringIO(text))]
+def _pairs(content: bytes) -> pl.DataFrame:
+    columns = {"asn": pl.Int64, "as_name": pl.String}
+    rows = pl.read_csv(content, has_header=False, schema=columns)
+    if rows["asn"].has_nulls() or rows["as_name"].has_nulls():
+        raise ValueError("a line lacks its number or name")
+    return rows.with_columns(organisation="as_name")
 
 
-def _as_org2info(text: str) -> list[tuple[int, str, str | None]]:
+def _as_org2info(text: str) -> pl.DataFrame:
     ases: list[dict[str, str]] = []
     organisations: dict[str, str] = {}
     columns: list[str] = []
@@ -50,4 +51,5 @@ def _as_org2info(text: str) -> list[tuple[int, str, str | None]]:
                 ases.append(row)
             else:
                 organisations[row["org_id"]] = row["org_name"]
-    return [(int(row["aut"]), row["aut_name"], organisations.get(row["org_id"])) for row in ases]
+    rows = [(int(row["aut"]), row["aut_name"], organisations.get(row["org_id"])) for row in ases]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from originset.data.errors import InputError, UsageError
+from originset.data.reference.flat_table import FlatTable, cached_flat_table
 from originset.data.reference.ranges import NO_PREFIX, Prefixes
-from originset.data.reference.table_files import MAX_BYTES, TableFile, read_table_file, require_bounded
+from originset.data.reference.table_files import MAX_BYTES, read_table_file, require_bounded
 
 
 class IpToAs:
@@ -21,23 +21,18 @@ class IpToAs:
     the same table gives the same answer everywhere. (pyasn's converter keeps an arbitrary one of an AS set.)
     """
 
-    def __init__(self, tables: list[TableFile], name: str, facts: Mapping[str, str], *, announced: bool = True) -> None:
-        """Load tables that have been read; see :meth:`load`.
+    def __init__(
+        self, flat: FlatTable, rows: Callable[[], pl.DataFrame], facts: Mapping[str, str], *, announced: bool = True
+    ) -> None:
+        """``rows`` returns the columns ``network`` and ``length`` of the table that was flattened.
 
         ``announced``: the prefixes are those that were announced in BGP, not made from ranges of addresses.
-
-        Raises:
-            InputError: a prefix is not valid.
         """
-        rows = pl.concat([table.rows for table in tables])
-        try:
-            self._prefixes = Prefixes(rows["network"], rows["length"].to_numpy())
-        except ValueError as error:
-            raise InputError(name, "not-ip-to-as", str(error)) from error
+        self._prefixes = flat.prefixes
+        # One more place than there are prefixes: "nothing" is position -1, the last.
+        self._asns = pl.concat([flat.asns, pl.Series([None], dtype=pl.List(pl.Int64))]).rechunk()
+        self._asn = self._asns.list.first().fill_null(0).to_numpy()
         self._rows = rows
-        # One more place than there are rows: "nothing" is position -1, the last.
-        self._asn = np.append(rows["asns"].list.first().to_numpy(), 0)
-        self._asns = pl.concat([rows["asns"], pl.Series("asns", [None], dtype=pl.List(pl.Int64))]).rechunk()
         self._facts = dict(facts)
         self._announced = announced
 
@@ -51,7 +46,24 @@ class IpToAs:
         content = read_file(path)
         table = read_table_file(content, str(path))
         facts = {"source": path.name, "format": table.format, "sha256": hashlib.sha256(content).hexdigest()}
-        return cls([table], str(path), facts)
+        return cls(_flattened(table.rows, str(path)), lambda: table.rows, facts)
+
+    @classmethod
+    def of_files(
+        cls, files: Sequence[tuple[bytes, str]], name: str, facts: Mapping[str, str], *, announced: bool
+    ) -> IpToAs:
+        """A table of several files, each its content and name; flattened once, see :func:`cached_flat_table`.
+
+        Raises:
+            InputError: a file is in none of the formats, or a prefix is not valid.
+        """
+
+        def rows() -> pl.DataFrame:
+            return pl.concat([read_table_file(content, file).rows for content, file in files])
+
+        content_hash = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content, _ in files)).hexdigest()
+        flat = cached_flat_table(content_hash, lambda: _flattened(rows(), name))
+        return cls(flat, rows, facts, announced=announced)
 
     def origins(self, addresses: pl.Series) -> pl.DataFrame:
         """Columns ``asn`` and ``asns`` (ascending) for addresses in canonical text; NULL where no prefix holds one.
@@ -77,12 +89,20 @@ class IpToAs:
                 "run: originset study reference update",
             )
         positions = pl.Series(self._prefixes.find(addresses))
-        texts = self._rows.select(pl.format("{}/{}", "network", "length").alias("prefix")).to_series()
+        texts = self._rows().select(pl.format("{}/{}", "network", "length").alias("prefix")).to_series()
         return texts.gather(positions.set(positions == NO_PREFIX, None))
 
     def described(self) -> dict[str, str]:
         """Source, date (where known) and SHA-256."""
         return dict(self._facts)
+
+
+def _flattened(rows: pl.DataFrame, name: str) -> FlatTable:
+    try:
+        prefixes = Prefixes(rows["network"], rows["length"].to_numpy())
+    except ValueError as error:
+        raise InputError(name, "not-ip-to-as", str(error)) from error
+    return FlatTable(prefixes, rows["asns"])
 
 
 def read_file(path: Path) -> bytes:

@@ -6,6 +6,7 @@ cut the address space into ranges with one longest prefix each, and a lookup is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,21 @@ class Prefixes:
         all_lengths = np.asarray(lengths, dtype=np.int64)
         is_v6 = networks.str.contains(":", literal=True).to_numpy()
         positions = np.arange(len(networks), dtype=np.int64)
-        self._families: list[tuple[Keys, Ints]] = []
+        #: For IPv4, then IPv6: the starts of disjoint ranges, ascending, and the position of each one's prefix.
+        self.families: list[tuple[Keys, Ints]] = []
         for bits, of_family in ((32, positions[~is_v6]), (128, positions[is_v6])):
             given_lengths = all_lengths[of_family]
             if ((given_lengths < 0) | (given_lengths > bits)).any():
                 raise ValueError(f"a prefix length of IPv{4 if bits == 32 else 6} is not between 0 and {bits}")
             first = parse(networks.gather(of_family), bits)
-            self._families.append(_flatten(first, given_lengths, of_family, bits))
+            self.families.append(_flatten(first, given_lengths, of_family, bits))
+
+    @classmethod
+    def of_families(cls, families: Sequence[tuple[Keys, Ints]]) -> Prefixes:
+        """Those with these :attr:`families`."""
+        prefixes = cls(pl.Series([], dtype=pl.String), [])
+        prefixes.families = list(families)
+        return prefixes
 
     def find(self, addresses: pl.Series) -> Ints:
         """The position of each address's longest prefix, :data:`NO_PREFIX` if there is none.
@@ -52,7 +61,7 @@ class Prefixes:
             raise ValueError("no address: NULL")
         is_v6 = addresses.str.contains(":", literal=True)
         positions = np.full(len(addresses), NO_PREFIX, dtype=np.int64)
-        for bits, (starts, owners), in_family in zip((32, 128), self._families, (~is_v6, is_v6), strict=True):
+        for bits, (starts, owners), in_family in zip((32, 128), self.families, (~is_v6, is_v6), strict=True):
             if in_family.any():
                 selected = in_family.to_numpy()
                 numbers = parse(addresses.filter(in_family), bits)

@@ -23,7 +23,6 @@ import polars as pl
 from originset.data.errors import InputError
 from originset.data.reference.as_names import read_as_names
 from originset.data.reference.ip_to_as import IpToAs
-from originset.data.reference.table_files import read_table_file
 
 INDEX = "reference.json"
 OLD_AFTER_DAYS = 365
@@ -101,8 +100,8 @@ def load_reference(folder: Traversable) -> Reference:
     else:
         facts["public_suffix_list"] = _tldextract_list()
     tables = [index[what] for what in ("ip_to_as", "ip_to_as_v6") if what in index]
-    table = IpToAs(
-        [read_table_file(_content(folder, entry), entry["file"]) for entry in tables],
+    table = IpToAs.of_files(
+        [(_content(folder, entry), entry["file"]) for entry in tables],
         str(folder),
         facts["ip_to_as"],
         announced=all(entry["announced"] for entry in tables),

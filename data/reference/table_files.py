@@ -10,9 +10,9 @@ import zlib
 from dataclasses import dataclass
 
 import polars as pl
-import pyasn.mrtx
 
 from originset.data.errors import InputError
+from originset.data.extras import missing_package
 
 _GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
 _MRT_TABLE_DUMPS = (12, 13)
@@ -40,6 +40,7 @@ def read_table_file(content: bytes, name: str) -> TableFile:
     converter, which takes the path of a prefix's first entry and leaves default routes out.
 
     Raises:
+        MissingDependency: an MRT table dump, without pyasn.
         InputError: it is none of these, has more than :data:`MAX_BYTES` unpacked, or a line is not as it should be.
     """
     content = _unpacked(content, name)
@@ -143,7 +144,11 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _read_mrt(content: bytes, name: str) -> pl.DataFrame:
     try:
-        origins = pyasn.mrtx.parse_mrt_file(io.BytesIO(content), skip_record_on_error=True)
+        from pyasn import mrtx  # noqa: PLC0415 - of an extra: it has no wheels
+    except ModuleNotFoundError as error:
+        raise missing_package(error) or error from error
+    try:
+        origins = mrtx.parse_mrt_file(io.BytesIO(content), skip_record_on_error=True)
     except Exception as error:
         # The converter asserts and raises what it likes on a damaged dump.
         raise InputError(name, "not-ip-to-as", f"not an MRT table dump ({error!r})") from error

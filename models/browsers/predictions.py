@@ -77,6 +77,9 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     if rules.quic_races_tcp:
         several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
         high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
+    # Where no handshake with its own server succeeds, only the connection that answered 421 may be left for a new one.
+    left = 0 if rules.retries_share_connection else (pl.col("refused") > NO).cast(pl.Int64)
+    low, high = pl.when("untrusted").then(0).otherwise(low), pl.when("untrusted").then(left).otherwise(high)
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
 
 

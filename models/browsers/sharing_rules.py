@@ -34,7 +34,7 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
         "covers" if recorded else "covers_by_names",
         _leads_there(rules, recorded=recorded),
         same_pool(rules.pool, recorded=recorded),
-        pl.when(alike | others).then(YES).otherwise(NO).cast(pl.Int8),
+        pl.when((alike | others) & ~pl.col("untrusted_held")).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
     found = pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())

@@ -5,11 +5,8 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +15,7 @@ from socketserver import TCPServer
 from typing import Any, ClassVar
 
 import pytest
+from console_entry import originset
 
 from originset.crawler.browsers.address_families import reachable_families
 from originset.crawler.crawl import local_workers
@@ -32,8 +30,6 @@ from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
 from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
-
-PATIENCE_S = 120
 
 
 class Sites(BaseHTTPRequestHandler):
@@ -87,27 +83,16 @@ def sites() -> Iterator[None]:
 
 
 class Command:
-    def __init__(self, folder: Path, scratch: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.study = Study(folder / "study")
         self.list = folder / "sites.txt"
-        self._environment = {**os.environ, "TMPDIR": str(scratch)}
-
-    @property
-    def originset(self) -> list[str]:
-        return [sys.executable, "-m", "originset", "--study", str(self.study.root)]
 
     def run(
         self, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> tuple[int, list[dict[str, Any]], str]:
-        command = [*self.originset, "crawl", str(self.list)]
-        ended = subprocess.run(
-            [*command, "--format", "jsonl", "--jobs", "1", "--retries", "0", "--allow-private", *arguments],
-            env={**self._environment, **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        fixed = ("--format", "jsonl", "--jobs", "1", "--retries", "0", "--allow-private")
+        words = ("--study", str(self.study.root), "crawl", str(self.list), *fixed, *arguments)
+        ended = originset(*words, environment=environment)
         return ended.returncode, [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
 
     def ledger(self) -> dict[tuple[str, str], tuple[str, str | None, int]]:
@@ -118,12 +103,10 @@ class Command:
 
 
 @pytest.fixture
-def command(sites: None, tmp_path: Path) -> Iterator[Command]:
-    scratch = Path(tempfile.mkdtemp(prefix="crawl-"))
+def command(sites: None, tmp_path: Path) -> Command:
     Sites.asked.clear()
     Sites.agents.clear()
-    yield Command(tmp_path, scratch)
-    shutil.rmtree(scratch)
+    return Command(tmp_path)
 
 
 def test_internal_pages_and_robots(command: Command) -> None:
@@ -161,7 +144,7 @@ def test_shards_in_a_recorded_order_without_those_who_asked(command: Command, tm
     assert sorted(order) == [f"http://{host}/page" for host in hosts if host != "127.0.0.5"]
     assert order != sorted(order)
     assert left_out == 1
-    other = Command(tmp_path / "other", tmp_path)
+    other = Command(tmp_path / "other")
     other.list = command.list
     for shard in ("1/2", "2/2"):
         _, lines, _ = other.run(*arguments, "--shard", shard)
@@ -210,11 +193,10 @@ def test_vantages_have_an_as(command: Command) -> None:
     assert (code, lines[0]["vantage_ip"]) == (0, None), said
     code, lines, said = command.run("--vantage", "google", "--vantage-address", "8.8.8.8")
     assert (code, lines[0]["vantage_ip"]) == (0, "8.8.8.8"), said
-    subprocess.run([*command.originset, "analyze"], check=True, capture_output=True)
+    study = ("--study", str(command.study.root))
+    assert originset(*study, "analyze").returncode == 0
     sql = "SELECT vantage, ip, asn, visits FROM vantages ORDER BY vantage"
-    out = subprocess.run(
-        [*command.originset, "query", "--sql", sql, "--format", "jsonl"], check=True, capture_output=True, text=True
-    )
+    out = originset(*study, "query", "--sql", sql, "--format", "jsonl")
     assert [tuple(json.loads(line).values()) for line in out.stdout.splitlines()] == [
         ("google", "8.8.8.8", 15169, 1),
         ("home", "2001:db8::1", None, 1),

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from console_entry import originset
 
 from originset.crawler.testbed.testbed import Testbed
 from originset.data.captures.capture import capture_paths
 from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
-
-PATIENCE_S = 120
 
 
 class Commands:
@@ -25,13 +21,10 @@ class Commands:
     def __init__(self, testbed: Testbed, folder: Path) -> None:
         self.study = Study(folder / "study")
         self.sites = folder / "sites.txt"
-        self._environment = {**os.environ, **testbed.environment}
+        self._environment = testbed.environment
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "originset", "--study", str(self.study.root), *arguments]
-        ended = subprocess.run(
-            command, env=self._environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
+        ended = originset("--study", str(self.study.root), *arguments, environment=self._environment)
         return ended.returncode, ended.stdout, ended.stderr
 
     def crawl(self, *arguments: str) -> tuple[int, str, str]:

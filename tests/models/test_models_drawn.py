@@ -35,9 +35,9 @@ from originset.models.parameters import Parameters
 from originset.models.runner.runner import batch_rows
 
 BATCHES = st.integers(1, 3)
-# A tenth of what `make soak` draws, and always the same: what it draws anew can take minutes to be made small.
+# A fraction of what `make soak` draws, and always the same: what it draws anew can take minutes to be made small.
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
-DRAWN = settings(max_examples=60 if FULL else 6, derandomize=not FULL)
+DRAWN = settings(max_examples=60 if FULL else 4, derandomize=not FULL)
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 

@@ -52,7 +52,7 @@ def disagreements(study: Study) -> list[str]:
 
 @pytest.mark.soak
 @settings(
-    max_examples=100 if FULL else 6,
+    max_examples=100 if FULL else 3,
     deadline=None,
     derandomize=not FULL,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

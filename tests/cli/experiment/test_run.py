@@ -1,6 +1,6 @@
 """``originset experiment run``: an experiment in the testbed, against its prediction.
 
-5 sites a group; 200 with ``ORIGINSET_SOAK=full``.
+3 sites a group; 200 with ``ORIGINSET_SOAK=full``.
 """
 
 import csv
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from console_entry import originset
 
 from originset.cli.experiment.run import command
 from originset.cli.pages.commands_page import split_help
@@ -73,14 +74,9 @@ def judge(mode: str, sites: int, out: Path) -> None:
     apart = [line | {"time": line["time"] + shift[_phase(line, shift)]} for line in lines]
     (out / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in apart))
     ends = [dt.datetime.fromtimestamp(time, dt.UTC).isoformat() for time in (min(times), min(times) + seconds)]
-    read = subprocess.run(
-        [
-            *(sys.executable, "-m", "originset", "experiment", "log", out / "log.jsonl", "--window", *ends),
-            *("--every", f"{seconds}s", "--host", "cdn.shared.test", "--out", out / "again", "--format", "json"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    read = originset(
+        *("experiment", "log", str(out / "log.jsonl"), "--window", *ends),
+        *("--every", f"{seconds}s", "--host", "cdn.shared.test", "--out", str(out / "again"), "--format", "json"),
     )
     assert read.returncode == 0, read.stderr
     found = {row["number"]: row["value"] for row in json.loads(read.stdout)}
@@ -96,4 +92,4 @@ def judge(mode: str, sites: int, out: Path) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("mode", ["ip", "origin"])
 def test_an_experiment_is_as_predicted_and_can_be_rolled_back(mode, tmp_path) -> None:
-    judge(mode, 200 if FULL else 5, tmp_path / "out")
+    judge(mode, 200 if FULL else 3, tmp_path / "out")

@@ -105,7 +105,8 @@ def test_a_shell_has_job_control() -> None:
     assert "job control" not in terminal.seen
     # It says so when it goes on: an interrupt before that would reach the shell. It starts no process: a shell whose
     # child is stopped between vfork and exec does not stop itself.
-    terminal.type("sh -c 'trap \"echo go; echo on\" CONT; echo re; echo ady; while :; do read line; done'\n", r"re\s+ady")
+    script = 'trap "echo go; echo on" CONT; echo re; echo ady; while :; do read line; done'
+    terminal.type(f"sh -c '{script}'\n", r"re\s+ady")
     terminal.type("\x1a", "Stopped")
     terminal.type("fg\n", r"go\s+on")
     terminal.type("\x03", r"[$#] $")

@@ -38,7 +38,7 @@ from originset.models.runner.batches import inputs_of
 from originset.models.runner.definitions import modelled_tables
 from originset.models.runner.runner import Run, run_models, run_sequentially, shards_read
 
-PAGES = 300
+PAGES = 90
 _LAST = "saved_connections"  # of what a batch writes, in its order
 _STEADY_S = 8.0
 

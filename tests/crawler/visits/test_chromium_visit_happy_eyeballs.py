@@ -8,13 +8,13 @@ import pytest
 from healthy_testbed import healthy_testbed
 
 from originset.crawler.browsers.chromium import Chromium
-from originset.crawler.netlog import visit_log
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.chromium_visit import visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import UNNAMED, Extension
+from originset.data.netlog import visit_log
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import struct
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import polars as pl
 import pyasn
 import pytest
 
-from originset.data.errors import InputError, UsageError
+from originset.data.errors import InputError, MissingDependency, UsageError
 from originset.data.reference import ip_to_as, table_files
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.snapshot import built_in_reference
@@ -78,6 +79,13 @@ def test_formats(tmp_path: Path, name, pack):
     assert table.prefixes(ASKED).to_list() == ["10.1.0.0/16", "10.0.0.0/8", "2001:db8::/32", None, "192.0.2.0/24"]
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert table.described() == {"source": "table", "format": name, "sha256": digest}
+
+
+def test_an_mrt_dump_without_pyasn_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyasn", None)
+    (tmp_path / "table").write_bytes(mrt_dump())
+    with pytest.raises(MissingDependency, match=r"pip install 'originset\[mrt\]'"):
+        IpToAs.load(tmp_path / "table")
 
 
 def test_a_sample_as_pyasn_answers(shared):

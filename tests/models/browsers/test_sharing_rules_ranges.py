@@ -111,6 +111,15 @@ def test_both_modes_at_once_where_one_joins_another_hosts_connection(
     assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 2)]
 
 
+def test_a_host_whose_own_handshakes_all_fail_has_no_connection_of_its_own(ranges: Ranges) -> None:
+    """As where its certificate has expired: it is asked over the other's connection, answered 421, and lost."""
+    page = [(WWW, 0.0, {}), (STATIC, 500.0, {})]
+    untrusted = {"tls": False, "protocol": None}
+    refused = {WWW: {"misdirected": [STATIC]}, STATIC: untrusted}
+    assert ranges(page, {WWW: [A], STATIC: [A]}, refused) == [(1, 1), (1, 2)]
+    assert ranges(page, {WWW: [A], STATIC: [A]}, {WWW: {"misdirected": [STATIC]}}) == [(2, 2), (2, 3)]
+
+
 def test_of_two_connections_under_way_at_once_one_may_be_spare(ranges: Ranges) -> None:
     shards = {WWW: [A], STATIC: [B], IMG: [B]}
     page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (IMG, 51.0, {})]

@@ -102,7 +102,7 @@ label = st.sampled_from(["a", "b", "*", "a*", "xn--b", "1", ""])
 text = st.lists(label, min_size=1, max_size=4).map(".".join)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(certificates=st.lists(st.lists(text, max_size=5, unique=True), max_size=4), hosts=st.lists(text, max_size=6))
 def test_equal_to_one_at_a_time(make_tables, certificates, hosts) -> None:
     # A name of digits and dots alone that is no address cannot come up: no such top-level domain exists.

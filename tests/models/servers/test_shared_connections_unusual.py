@@ -163,6 +163,8 @@ def test_another_line_of_haproxy_undoes_the_421(line: str, folder) -> None:
 @pytest.mark.parametrize(("name", "old", "new"), [
     ("nginx-misdirected", "server_name www", "error_page 421 =200 /x; server_name www"),
     ("nginx-misdirected", "http {", "http { error_page 404 421 =200 /x;"),
+    ("apache-strict", "Protocols", "ErrorDocument 421 https://www.lab.test/x\nProtocols"),
+    ("apache-client-certificate", "    DocumentRoot www", "    DocumentRoot www\n    ErrorDocument 421 /x"),
     ("nginx-client-certificate", "server_name www", "error_page 421 =200 /x; server_name www"),
     ("caddy-strict-sni", "\trespond static", "\thandle_errors {\n\t\trespond static\n\t}"),
 ])  # fmt: skip

@@ -193,7 +193,7 @@ PARAMETERS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     several=st.lists(pages() | odd_pages(), min_size=1, max_size=4),
     load=st.integers(1, 700).map(float),
@@ -282,7 +282,7 @@ def test_what_no_reconstruction_may_do(page, load, parameters) -> None:
     assert changed([page], [None] * len(page), parameters, [load])[1] == [load]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(several=st.lists(pages(), min_size=1, max_size=3), parameters=PARAMETERS, data=st.data())
 def test_tables_equal_one_request_at_a_time(make_tables, several, parameters, data) -> None:
     """From rows in any order to load times, with connection ids and without, in any batches."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import binascii
 from collections.abc import Callable
 
-from originset.crawler.netlog.server_hello import certificates, is_resumed
-from originset.crawler.netlog.sockets import Socket, endpoint, host_of
-from originset.crawler.netlog.stream import Event, dependency, parameters
+from originset.data.netlog.events import Event, dependency, parameters
+from originset.data.netlog.server_hello import certificates, is_resumed
+from originset.data.netlog.sockets import Socket, endpoint, host_of
 
 _END = 2
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Set as AbstractSet
 
-from originset.crawler.netlog.resolver_jobs import Lookup
-from originset.crawler.netlog.sockets import Socket, certificate_id
-from originset.crawler.netlog.visit_log import VisitLog
 from originset.data.captures.capture import Connection, DnsQuery
+from originset.data.netlog.resolver_jobs import Lookup
+from originset.data.netlog.sockets import Socket, certificate_id
+from originset.data.netlog.visit_log import VisitLog
 
 
 def connections(

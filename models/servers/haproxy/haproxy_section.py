@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from originset.models.servers.haproxy_conditions import HOST, depends_on_connection
+from originset.models.servers.haproxy.haproxy_conditions import HOST, depends_on_connection
 from originset.models.servers.listeners import Place
 
 # Directives by which no answer depends on the connection, unless their text names something of it.

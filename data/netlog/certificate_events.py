@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from originset.crawler.netlog.sockets import pem_to_der
-from originset.crawler.netlog.stream import Event, dependency, parameters
+from originset.data.netlog.events import Event, dependency, parameters
+from originset.data.netlog.sockets import pem_to_der
 
 BEGIN = 1
 

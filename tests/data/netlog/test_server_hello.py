@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.netlog.server_hello import certificates, is_resumed
+from originset.data.netlog.server_hello import certificates, is_resumed
 
 
 def issue(name: str, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:

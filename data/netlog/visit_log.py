@@ -16,11 +16,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from originset.crawler.netlog import certificate_events, quic_sessions, resolver_jobs
-from originset.crawler.netlog.certificate_events import ChainLog
-from originset.crawler.netlog.quic_sessions import QuicLog
-from originset.crawler.netlog.resolver_jobs import Lookup, LookupLog
-from originset.crawler.netlog.sockets import (
+from originset.data.netlog import certificate_events, quic_sessions, resolver_jobs
+from originset.data.netlog.certificate_events import ChainLog
+from originset.data.netlog.events import Constants, Event, dependency, parameters
+from originset.data.netlog.quic_sessions import QuicLog
+from originset.data.netlog.resolver_jobs import Lookup, LookupLog
+from originset.data.netlog.sockets import (
     Group,
     SentRequest,
     Socket,
@@ -31,7 +32,6 @@ from originset.crawler.netlog.sockets import (
     parse_stream_key,
     top_site,
 )
-from originset.crawler.netlog.stream import Constants, Event, dependency, parameters
 
 BEGIN, END = 1, 2
 

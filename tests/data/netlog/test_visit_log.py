@@ -7,10 +7,10 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.crawler.netlog import visit_log
-from originset.crawler.netlog.sockets import endpoint, pem_to_der
-from originset.crawler.netlog.stream import Event, Parser
-from originset.crawler.netlog.visit_log import VisitLog, read_visit
+from originset.data.netlog import visit_log
+from originset.data.netlog.events import Event, Parser
+from originset.data.netlog.sockets import endpoint, pem_to_der
+from originset.data.netlog.visit_log import VisitLog, read_visit
 
 RECORDED = Path(__file__).parent / "recorded"
 LINES = (RECORDED / "netlog.json").read_bytes().splitlines()

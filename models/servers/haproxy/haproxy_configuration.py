@@ -12,9 +12,13 @@ from pathlib import Path
 
 from originset.data.host_names import address_and_port, is_port, normalise_host
 from originset.models.servers.configuration_files import ConfigurationFolder
-from originset.models.servers.haproxy_certificates import BIND_WITH_VALUE, HaproxyCertificate, bound_certificates
-from originset.models.servers.haproxy_conditions import depends_on_connection, whole_names, words_of
-from originset.models.servers.haproxy_section import HaproxySection
+from originset.models.servers.haproxy.haproxy_certificates import (
+    BIND_WITH_VALUE,
+    HaproxyCertificate,
+    bound_certificates,
+)
+from originset.models.servers.haproxy.haproxy_conditions import depends_on_connection, whole_names, words_of
+from originset.models.servers.haproxy.haproxy_section import HaproxySection
 from originset.models.servers.listeners import (
     Answer,
     Configuration,
@@ -130,7 +134,7 @@ class _Frontend:
 class _Reader:
     def __init__(self, folder: ConfigurationFolder) -> None:
         self._folder = folder
-        self._mode, self._default = "tcp", ""
+        self._mode, self._default, self._base = "tcp", "", ""
         self.frontends: list[_Frontend] = []
         self.backends: set[str] = set()
         self.not_understood: list[NotUnderstood] = []
@@ -159,8 +163,8 @@ class _Reader:
             self._miss(place, head)
         if kind not in _ROUTING:
             for where, words in body:
-                if words[0] == "crt-base":  # names of certificates mean other files then
-                    self._miss(where, words)
+                if words[0] == "crt-base":
+                    self._crt_base(where, words)
             return
         section = HaproxySection(self._mode, self._default)
         for where, words in body:
@@ -177,6 +181,13 @@ class _Reader:
             self._rule(frontend, where, words, section.acls)
         for where, words in section.binds:
             self._bind(frontend, where, words, section.mode)
+
+    def _crt_base(self, place: Place, words: list[str]) -> None:
+        """Where names of certificates start in lines that follow."""
+        if len(words) == 2 and words[1].startswith("/") and not self.frontends:
+            self._base = words[1]
+        else:
+            self._miss(place, words)
 
     def _rule(self, frontend: _Frontend, place: Place, words: list[str], acls: dict[str, list[str]]) -> None:
         """``use_backend NAME if CONDITION``: one test of host or server name, or what no connection changes."""
@@ -195,7 +206,7 @@ class _Reader:
         elif plain and found[0] is not None:
             by_host = found[0][0] == "host"
             frontend.rules.append(_Rule(backend, None if by_host else named, named if by_host else None))
-        elif len(words) == 1:
+        elif len(words) == 1 and "%[" not in backend:
             frontend.rules.append(_Rule(backend))
         elif depends_on_connection(" ".join(words), acls):
             self._miss(place, ["use_backend", *words])
@@ -228,7 +239,7 @@ class _Reader:
                 self._miss(place, ["bind", *words])
                 continue
             bound = replace(frontend, endpoint=endpoint)
-            bound.certificates, missed = bound_certificates(self._folder, place, options)
+            bound.certificates, missed = bound_certificates(self._folder, place, options, self._base)
             self.not_understood += missed
             bound.passes_tls = mode != "http"
             self._bound(bound, place, ["bind", *words], is_tls="ssl" in options)

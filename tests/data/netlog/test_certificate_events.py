@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.netlog.certificate_events import ChainLog
-from originset.crawler.netlog.stream import Event
+from originset.data.netlog.certificate_events import ChainLog
+from originset.data.netlog.events import Event
 
 LEAF, MIDDLE, ROOT = b"leaf" * 20, b"middle" * 20, b"root" * 20
 

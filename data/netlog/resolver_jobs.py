@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from originset.crawler.netlog.sockets import endpoint, parse_group, parse_stream_key
-from originset.crawler.netlog.stream import Constants, Event, parameters
+from originset.data.netlog.events import Constants, Event, parameters
+from originset.data.netlog.sockets import endpoint, parse_group, parse_stream_key
 
 BEGIN, END = 1, 2
 
