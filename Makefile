@@ -4,7 +4,8 @@
 # make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
-# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one)
+# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one);
+#             BROWSER=chromium@88: what is not stored yet of that version, from a package (LOADS=5: with so many loads)
 # make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
@@ -64,9 +65,14 @@ audit: $(READY)
 	@build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # Pages that are made from their source: the module that writes each, and where to.
-PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
-  originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
-  originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md bigquery_page:docs/bigquery.md \
+PAGES := originset.cli.pages.schema_page:docs/schema.md \
+  originset.models.runner.page:docs/models.md \
+  originset.cli.pages.commands_page:docs/commands.md \
+  originset.cli.writers.servers_page:docs/servers.md \
+  originset.crawler.testbed.rules.page:docs/browser-rules.md \
+  originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json \
+  security_page:SECURITY.md \
+  bigquery_page:docs/bigquery.md \
   python_page:docs/python.md
 
 check: $(READY) types
@@ -97,9 +103,12 @@ docs: $(READY)
 	done
 
 # A browser that does something else than its predecessor is a difference in these files, not a failure.
+LOADS := $(if $(BROWSER),1,5)
 rules: system-test $(READY)
-	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out crawler/testbed/rules/texts
+	@$(BIN)/python -m originset.crawler.testbed.rules$(if $(BROWSER),.versions $(BROWSER)) $(RULES) --loads $(LOADS) \
+	  --out crawler/testbed/rules/texts
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
+	@$(BIN)/python -m originset.crawler.testbed.rules.versions.compat_data > docs/browser-rules.json
 
 servers: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.server_lab
