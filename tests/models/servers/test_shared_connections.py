@@ -6,8 +6,10 @@ import pytest
 from lab_lint import READERS, contradiction, lab_folder, linted
 
 from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.host_list import read_host_list
 from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, Place
-from originset.models.servers.shared_connections import shared_connections
+from originset.models.servers.shared_connections import PlannedSets, shared_connections
 
 SITUATIONS = {one.name: one for one in situations() if one.server in READERS}
 VERDICTS = {
@@ -130,6 +132,17 @@ def test_a_host_at_all_addresses_and_at_its_own(fetch: str, expected: str, folde
     _, found = linted("haproxy", OWN_ADDRESS.replace("FETCH", fetch), folder)
     pair = {"www.lab.test", "static.lab.test"}
     assert {one.verdict for one in found if {one.opened_for, one.requested} == pair} == {expected}
+
+
+@pytest.mark.parametrize(("upstream", "expected"), [("one", "safe"), ("two", "wrong site")])
+def test_an_announced_host_is_requested_wherever_it_is(upstream: str, expected: str, tmp_path) -> None:
+    (tmp_path / "hosts.csv").write_text(
+        f"host,address,certificate,upstream\na.test,192.0.2.1,a.test,one\nb.test,192.0.2.2,b.test,{upstream}\n"
+    )
+    hosts = read_host_list(tmp_path / "hosts.csv", ConfigurationFolder(tmp_path))
+    plan = PlannedSets({"a.test": {"b.test"}}, frozenset({"b.test"}), frozenset({"a.test"}))
+    assert [one.verdict for one in shared_connections(hosts)] == ["separate", "separate"]
+    assert [one.verdict for one in shared_connections(hosts, plan)] == [expected, "separate"]
 
 
 def test_a_listener_is_asked_once_for_its_hosts() -> None:
