@@ -76,7 +76,8 @@ _MOST_HOSTS = 1000
     type=click.Choice(LINT_FORMATS),
     default="table",
     show_default=True,
-    help="Format of the rows on stdout; sarif: SARIF 2.1.0; github: annotations of a GitHub workflow.",
+    help="Format of the rows on stdout; junit: XML for a CI's list of tests; sarif: SARIF 2.1.0; github: annotations "
+    "of a GitHub workflow.",
 )
 @click.pass_context
 def command(

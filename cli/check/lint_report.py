@@ -1,4 +1,4 @@
-"""What ``check lint`` says: rows, SARIF, or annotations of a GitHub workflow; and what to change."""
+"""What ``check lint`` says: rows, JUnit XML, SARIF, or annotations of a GitHub workflow; and what to change."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 import polars as pl
 
 import originset
+from originset.cli.check.junit_text import JunitCase, junit_text
 from originset.cli.common.output import FORMATS, say, write_rows
 from originset.data.sanitising.printable import printable
 from originset.models.servers.shared_connections import VERDICTS, SharedConnection
@@ -29,7 +30,7 @@ LINTED = pl.Schema(
     }
 )
 
-LINT_FORMATS = (*FORMATS, "sarif", "github")
+LINT_FORMATS = (*FORMATS, "junit", "sarif", "github")
 
 _Level = Literal["error", "warning", "notice"]
 _LEVELS: dict[str, _Level] = {
@@ -42,6 +43,9 @@ _LEVELS: dict[str, _Level] = {
     "client certificate bypassed": "error",
 }
 _SARIF_LEVELS = {"notice": "note", "warning": "warning", "error": "error"}
+
+# A fault fails; what is unknown, or was not understood, could not be tested.
+_JUNIT_PROBLEMS: dict[_Level | None, Literal["failure", "error"]] = {"error": "failure", "warning": "error"}
 
 # Each is a configuration of the lab, which was asked: docs/servers.md.
 _MISDIRECTED = {
@@ -65,13 +69,26 @@ def change(server: str, found: SharedConnection) -> str | None:
 
 def write_linted(rows: pl.DataFrame, output_format: str) -> None:
     """Write rows (:data:`LINTED`) to stdout in one of :data:`LINT_FORMATS`."""
-    if output_format == "sarif":
+    if output_format == "junit":
+        click.echo(junit(rows))
+    elif output_format == "sarif":
         click.echo(sarif(rows))
     elif output_format == "github":
         for line in github(rows):
             say(line)
     else:
         write_rows(rows.with_columns(pl.col("verdict").cast(pl.String)), output_format)
+
+
+def junit(rows: pl.DataFrame) -> str:
+    """A test suite for each file, a test case for each pair, and for each line that was not understood."""
+    suites: dict[str, list[JunitCase]] = {}
+    for row in rows.iter_rows(named=True):
+        pair = "" if row["requested"] is None else f": {row['requested']} on a connection for {row['opened_for']}"
+        level = _LEVELS.get(row["verdict"])
+        case = JunitCase(f"line {row['line']}{pair}", _message(row), _JUNIT_PROBLEMS.get(level), row["verdict"])
+        suites.setdefault(row["file"], []).append(case)
+    return junit_text("originset check lint", suites)
 
 
 def sarif(rows: pl.DataFrame) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 from certificate_plans import written
@@ -76,6 +77,21 @@ def test_sarif_and_github_name_the_line(run, hosts) -> None:
     assert done.stdout.startswith("::error file=hosts.csv,title=originset%3A wrong site::hosts.csv:3: b.test on a ")
 
 
+def test_junit_tells_faults_from_what_is_unknown(run, tmp_path) -> None:
+    path = tmp_path / "nginx.conf"
+
+    def suite(text: str, server: str) -> ET.Element:
+        path.write_text(text)
+        return ET.fromstring(run("check", "lint", path, "--server", server, "--format", "junit").stdout)[0]  # noqa: S314
+
+    for line, counts in (("return 200;", ["2", "0", "0"]), ("unheard_of on;", ["3", "0", "3"])):
+        found = suite(NGINX.format(line=line), "nginx")
+        assert [found.get(name) for name in ("tests", "failures", "errors")] == counts
+        assert found.get("name") == "nginx.conf"
+    (fault, *_) = suite(HAPROXY, "haproxy").iter("failure")
+    assert (fault.get("type"), fault.get("message")[:35]) == ("wrong site", "b.test on a connection for a.test: ")
+
+
 PLANNED = """\
 http {{
     server {{ listen 192.0.2.1:443 ssl http2; server_name www.site.test; ssl_certificate www.pem; return 200; }}
@@ -85,18 +101,18 @@ http {{
 """
 
 
-@pytest.mark.parametrize(("address", "also", "line", "expected"), [
+@pytest.mark.parametrize(("configured", "expected"), [
     # Together it is answered by its own block, elsewhere by that of www, unless that block is here, too.
-    ("192.0.2.1", "x.test", "return 200;", ("safe", 2)),
-    ("192.0.2.1", "img.old.test", "return 200;", ("safe", 0)),
-    ("192.0.2.2", "img.old.test", "return 200;", ("wrong site", 1)),
-    ("192.0.2.2", "img.old.test", "return 200; listen 192.0.2.1:443 ssl http2;", ("safe", 0)),
-    ("192.0.2.2", "img.old.test", "return 200; ssl_verify_client on;", ("wrong site", 1)),
-    ("192.0.2.1", "img.old.test", "unheard_of on;", ("unknown", 2)),
+    (("192.0.2.1", "x.test", "return 200;"), ("safe", 2)),
+    (("192.0.2.1", "img.old.test", "return 200;"), ("safe", 0)),
+    (("192.0.2.2", "img.old.test", "return 200;"), ("wrong site", 1)),
+    (("192.0.2.2", "img.old.test", "return 200; listen 192.0.2.1:443 ssl http2;"), ("safe", 0)),
+    (("192.0.2.2", "img.old.test", "return 200; ssl_verify_client on;"), ("wrong site", 1)),
+    (("192.0.2.1", "img.old.test", "unheard_of on;"), ("unknown", 2)),
 ])  # fmt: skip
-def test_a_plan_before_it_is_deployed(run, tmp_path, address: str, also: str, line: str, expected) -> None:
+def test_a_plan_before_it_is_deployed(run, tmp_path, configured, expected) -> None:
     """Its certificate covers static.site.test then, and the server announces it."""
-    verdict, code = expected
+    (address, also, line), (verdict, code) = configured, expected
     plan = written(tmp_path, [("static.site.test", True)], ["www.site.test", "*.old.test"])
     authority = Authority(tmp_path / "authority")
     for name, names in (("www", ["www.site.test", "*.old.test"]), ("static", ["static.site.test"])):
@@ -135,7 +151,7 @@ def test_a_configuration_outside_of_the_folder_is_refused(run, hosts, tmp_path) 
 def test_strangers_texts_stay_texts(run, tmp_path) -> None:
     path = tmp_path / "nginx.conf"
     path.write_text('http { server { listen 443 ssl; server_name a.test; "\x1b[31m%0A::error" x; } }')
-    for output_format in ("table", "json", "csv", "github", "sarif"):
+    for output_format in ("table", "json", "csv", "github", "sarif", "junit"):
         done = run("check", "lint", path, "--server", "nginx", "--format", output_format)
         assert done.returncode == 2
         assert "\x1b" not in done.stdout + done.stderr
