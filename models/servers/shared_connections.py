@@ -113,10 +113,10 @@ class _Served:
 
 
 def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str) -> tuple[Verdict, str]:
-    """The worst of what may happen at any listener that both have, or that DNS may lead both to.
+    """The worst of what may happen at any listener that both have.
 
-    Where both have a listener for all addresses, and one a listener for an address of its own besides, the other's DNS
-    may lead there, too.
+    Where one of them has a listener for an address of its own besides, nothing is safe if it would not be there: the
+    other's DNS may lead there, too.
     """
     common = [one for one in of_first if second in one.hosts]
     if not common:
@@ -128,7 +128,10 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
         return "separate", "they listen at different addresses or ports"
     shared = [one.listener.endpoint for one in common]
     alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
-    return _worst(*(_at(one, one, first, second) for one in (*common, *alone)))
+    there = _worst(("separate", ""), *(_at(one, one, first, second) for one in alone))
+    if there[0] not in ("separate", "safe", "421"):
+        there = "unknown", f"DNS decides where they meet: where only one of them listens, it is: {there[0]}"
+    return _worst(*(_at(one, one, first, second) for one in common), there)
 
 
 def _announced(

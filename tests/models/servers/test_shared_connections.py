@@ -16,9 +16,11 @@ VERDICTS = {
     "apache-client-certificate": "421",
     "apache-client-certificate-insecure": "refused",
     "apache-one-certificate": "safe",
+    "apache-strict-error-document": "unknown",
     "apache-two-certificates-insecure": "safe",
     "caddy-client-certificate-insecure": "client certificate bypassed",
     "caddy-one-certificate": "safe",
+    "caddy-snippet": "safe",
     "caddy-strict-sni": "421",
     "envoy-client-certificate": "client certificate bypassed",
     "envoy-misdirected": "421",
@@ -27,11 +29,14 @@ VERDICTS = {
     "envoy-two-chains-any-domain": "wrong site",
     "haproxy-by-server-name": "wrong site",
     "haproxy-client-certificate": "client certificate bypassed",
+    "haproxy-first-label": "safe",
     "haproxy-misdirected": "421",
     "haproxy-one-certificate": "safe",
+    "haproxy-own-address": "unknown",
     "haproxy-tls-passthrough": "wrong site",
     "nginx-client-certificate": "421",
     "nginx-misdirected": "421",
+    "nginx-misdirected-error-page": "unknown",
     "nginx-one-certificate": "safe",
     "nginx-two-addresses": "separate",
 }
@@ -126,7 +131,7 @@ backend static
 """
 
 
-@pytest.mark.parametrize(("fetch", "expected"), [("hdr(host)", "safe"), ("ssl_fc_sni", "wrong site")])
+@pytest.mark.parametrize(("fetch", "expected"), [("hdr(host)", "safe"), ("ssl_fc_sni", "unknown")])
 def test_a_host_at_all_addresses_and_at_its_own(fetch: str, expected: str, folder) -> None:
     """At its own address another rule may decide, and DNS may lead the other host there, too."""
     _, found = linted("haproxy", OWN_ADDRESS.replace("FETCH", fetch), folder)
