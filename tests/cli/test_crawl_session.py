@@ -117,9 +117,8 @@ def require_the_same_elsewhere(study: Study, bundle: Path, programs: Path) -> No
         assert done.returncode == 0, (command, done.stdout, done.stderr)
     assert done.stdout == "", "figures and tables are byte for byte those of the study"
     drawn = {path.parent.name for path in (bundle / "figures").glob("*/figure-3.csv")}
-    assert drawn >= {
-        f"{'chromium-headless-shell' if CHROMIUM != 'chromium' else CHROMIUM}-at-{v}" for v in ("ams", "bos")
-    }
+    chromium = "chromium" if FULL else "chromium-headless-shell"
+    assert drawn >= {f"{chromium}-at-{vantage}" for vantage in ("ams", "bos")}
     with open_database(study) as ours, open_database(Study(bundle / "study")) as theirs:
         for table in ("page_counts", "page_load_times", "certificate_additions", "origin_sets"):
             assert ours.execute(f"FROM {table}").fetchall() == theirs.execute(f"FROM {table}").fetchall(), table

@@ -1,4 +1,4 @@
-"""``originset artifact``: what is in the bundle, what is not, and its own commands in an empty folder elsewhere."""
+"""``originset artifact``: what is in the bundle, what is not."""
 
 import re
 import shlex
@@ -156,8 +156,8 @@ def test_what_cannot_be_published(run, tmp_path) -> None:
         ("none/b.tar.gz", "cannot be written"),
     ):
         done = run("--study", study.root, "study", "artifact", "--out", tmp_path / out)
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-        assert says in done.stderr
+        assert done.returncode == 2
+        assert says in done.stderr.splitlines()[-1]  # after a line a minute of progress
     study.database_path.unlink()
     done = run("--study", study.root, "study", "artifact", "--out", tmp_path / "b.tar.gz")
     assert done.returncode == 2
