@@ -17,8 +17,9 @@ _WHOLE = frozenset(
 # The texts among a command's parameters: crawl's, then those of originset.models.parameters.
 _TEXTS = frozenset(
     {
-        "site_list_sha256", "vantage", "browser", "third_party_cookies", "shard", "profile", "device", "family",
-        "consent", "colocation", "wildcards", "coverage", "predecessor", "parallel_dns", "blocked_time", "ssl",
+        "site_list_sha256", "vantage", "browser", "third_party_cookies", "shard", "profile", "profile_per_visit",
+        "device", "family", "consent", "colocation", "wildcards", "coverage", "predecessor", "parallel_dns",
+        "blocked_time", "ssl",
     }
 )  # fmt: skip
 _ROUND_TEXTS = frozenset({"browser_version", *_TEXTS})
