@@ -4,7 +4,8 @@
 # make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
-# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one)
+# make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one);
+#             BROWSER=chromium@88: what is not stored yet of that version, from a package (LOADS=5: with so many loads)
 # make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
@@ -49,8 +50,11 @@ coverage: system-test $(READY)
 	@$(BIN)/coverage report
 	@$(BIN)/coverage json -q -o - | .ci/branches 95 models analysis
 
-soak: system-test $(READY)
+soak: system-test $(READY) build/lego-5/lego
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
+
+build/lego-5/lego: .ci/lego-5 | $(READY)
+	@.ci/lego-5
 
 bench: system-test $(READY)
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
@@ -61,9 +65,15 @@ audit: $(READY)
 	@build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # Pages that are made from their source: the module that writes each, and where to.
-PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
-  originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
-  originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md
+PAGES := originset.cli.pages.schema_page:docs/schema.md \
+  originset.models.runner.page:docs/models.md \
+  originset.cli.pages.commands_page:docs/commands.md \
+  originset.cli.writers.servers_page:docs/servers.md \
+  originset.crawler.testbed.rules.page:docs/browser-rules.md \
+  originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json \
+  security_page:SECURITY.md \
+  bigquery_page:docs/bigquery.md \
+  python_page:docs/python.md
 
 check: $(READY) types
 	@$(BIN)/ruff check .
@@ -79,8 +89,8 @@ LINKS := $(addprefix build/typing/originset/,analysis cli crawler data models qu
 types: $(READY) $(LINKS)
 	@$(BIN)/mypy
 
-build/typing/originset:
-	@mkdir -p $@
+build/typing/originset: $(wildcard _originset/*)
+	@mkdir -p $@ && touch $@
 	@for file in _originset/*; do ln -sf ../../../$$file $@/; done
 
 build/typing/originset/%: | build/typing/originset
@@ -93,9 +103,12 @@ docs: $(READY)
 	done
 
 # A browser that does something else than its predecessor is a difference in these files, not a failure.
+LOADS := $(if $(BROWSER),1,5)
 rules: system-test $(READY)
-	@$(BIN)/python -m originset.crawler.testbed.rules $(RULES) --out crawler/testbed/rules/texts
+	@$(BIN)/python -m originset.crawler.testbed.rules$(if $(BROWSER),.versions $(BROWSER)) $(RULES) --loads $(LOADS) \
+	  --out crawler/testbed/rules/texts
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
+	@$(BIN)/python -m originset.crawler.testbed.rules.versions.compat_data > docs/browser-rules.json
 
 servers: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.server_lab

@@ -74,7 +74,7 @@ ANSWERS = {
     "crawler/failures.py": "def may_pass(",
     "crawler/crawl/frontier.py": "def shuffled(",
     "data/host_names.py": "def covers(",
-    "crawler/netlog/sockets.py": '"network_anonymization_key"',
+    "data/netlog/sockets.py": '"network_anonymization_key"',
     "analysis/captures/lookup_rows.py": "def dns_query_rows(",
     "crawler/probe/origin_frame.py": "def decode(",
     "models/pages/page_basis.sql": "reason IS NULL AS counted",

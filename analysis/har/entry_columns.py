@@ -78,7 +78,7 @@ class VisitFacts:
     truncated: bool = False
     later: bool = False  # not the first page of its file
     rank: int | None = None
-    profile: str | None = None
+    client: str | None = None
     page_kind: str | None = None
 
 

@@ -25,7 +25,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
             "browser": [facts.browser for facts in visits],
             "browser_version": [facts.browser_version for facts in visits],
             "rank": [facts.rank for facts in visits],
-            "profile": [facts.profile for facts in visits],
+            "client": [facts.client for facts in visits],
             "page_kind": [facts.page_kind for facts in visits],
             "load_ms": [_milliseconds(facts.page.timings.on_load if facts.page else None) for facts in visits],
             "dom_content_loaded_ms": [
@@ -46,7 +46,7 @@ def visit_rows(visits: list[VisitFacts], requests: pl.DataFrame, *, keep_secrets
                 "recorder_version",
                 "browser",
                 "browser_version",
-                "profile",
+                "client",
                 "page_kind",
             ),
             pl.String,

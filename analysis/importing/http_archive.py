@@ -27,7 +27,7 @@ from originset.analysis.har.decoding.numbers import Place
 from originset.analysis.har.decoding.structs import Entry, Log, Page
 from originset.analysis.har.entry_columns import VisitFacts
 from originset.analysis.har.recorders import WEBPAGETEST, named_browser
-from originset.analysis.importing.har_files import HarFile, open_unpacked
+from originset.analysis.importing.har_files import MAX_GROWTH, MIN_SUSPECT, HarFile, open_unpacked
 from originset.analysis.importing.import_batch import Importer, ImportSettings, ImportSummary
 from originset.data.errors import InputError
 from originset.data.sanitising.url_redaction import redact_url
@@ -39,6 +39,7 @@ _PART_BYTES = 512 << 20
 _MAX_PARTS = 256
 _MAX_LINE = 256 << 20
 _BATCH_ROWS = 200
+_REFUSAL_BYTES = 1000  # of memory, for a row that is refused
 _COLUMNS = ("date", "client", "page", "is_root_page", "root_page", "rank", "url", "index", "payload")
 
 
@@ -98,15 +99,18 @@ def import_exports(
 
 
 def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> None:
-    number = 0
+    number = spilled = 0
     try:
         for number, row in enumerate(_read_rows(file), 1):
+            _require_growth(file, spilled)
             try:
                 spilled_row = _kept_row(row, f"{file.source}#{number}")
             except InputError as error:
                 summary.refused.append(error)
+                spilled += _REFUSAL_BYTES
                 continue
             encoded = _encoder.encode(spilled_row)
+            spilled += len(encoded)
             part = parts[zlib.crc32("\0".join(spilled_row.key).encode()) % len(parts)]
             part.write(len(encoded).to_bytes(4, "big") + encoded)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
@@ -114,6 +118,12 @@ def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> 
         summary.refused.append(InputError(file.source, "damaged", detail))
     except InputError as error:
         summary.refused.append(error)
+
+
+def _require_growth(file: HarFile, spilled: int) -> None:
+    packed = file.path.stat().st_size
+    if spilled > max(MIN_SUSPECT, packed * MAX_GROWTH):
+        raise InputError(file.source, "bomb", f"{packed} bytes that unpack to more than {MAX_GROWTH} times their size")
 
 
 def _read_rows(file: HarFile) -> Iterator[dict[str, object] | bytes]:
@@ -134,10 +144,15 @@ def _read_rows(file: HarFile) -> Iterator[dict[str, object] | bytes]:
 def _parquet_rows(file: HarFile) -> Iterator[dict[str, object]]:
     with pq.ParquetFile(file.path) as parquet:
         columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
-        if not {"page", "payload"} <= set(columns):
-            raise InputError(file.source, "not-har", "Parquet without the columns page and payload")
+        leaves = [parquet.schema.column(number) for number in range(len(parquet.schema))]
+    if not {"page", "payload"} <= set(columns):
+        raise InputError(file.source, "not-har", "Parquet without the columns page and payload")
+    # A text that many rows share is in the file once, and may be long: it stays so until its row is looked at.
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path.split(".")[0] in columns]
+    with pq.ParquetFile(file.path, read_dictionary=texts) as parquet:
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            yield from batch.to_pylist()
+            for number in range(batch.num_rows):
+                yield from batch.slice(number, 1).to_pylist()
 
 
 def _row_of(values: dict[str, object]) -> ExportRow:
@@ -227,6 +242,6 @@ def _visit(
         browser_version=version,
         page=page,
         rank=page_rows.rank,
-        profile=client or None,
+        client=client or None,
         page_kind=None if page_rows.is_root_page is None else "landing" if page_rows.is_root_page else "internal",
     )

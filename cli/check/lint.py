@@ -17,7 +17,8 @@ from originset.models.servers.apache_configuration import read_apache
 from originset.models.servers.caddyfile import read_caddyfile
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.envoy_configuration import read_envoy
-from originset.models.servers.haproxy_configuration import read_haproxy
+from originset.models.servers.gateway_resources import read_gateway
+from originset.models.servers.haproxy.haproxy_configuration import read_haproxy
 from originset.models.servers.host_list import read_host_list
 from originset.models.servers.listeners import Configuration
 from originset.models.servers.nginx_configuration import read_nginx
@@ -29,6 +30,7 @@ _READERS: dict[str, Callable[[Path, ConfigurationFolder], Configuration]] = {
     "haproxy": read_haproxy,
     "caddy": read_caddyfile,
     "envoy": read_envoy,
+    "gateway": read_gateway,
     "list": read_host_list,
 }
 
@@ -44,14 +46,18 @@ _MOST_HOSTS = 1000
     "--server",
     type=click.Choice(list(_READERS)),
     required=True,
-    help="The server whose configuration it is. list: CSV with the columns host, address, certificate, upstream and "
-    "client_certificate, which may be left out.",
+    help="The server whose configuration it is. gateway: Gateways and HTTPRoutes of Kubernetes, and the Secrets or "
+    "cert-manager's Certificates that they name, as kubectl get -o yaml has them. list: CSV with the columns host, "
+    "address, certificate, upstream and client_certificate, which may be left out.",
 )
 @click.option(
     "--folder",
+    "folders",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
     metavar="DIR",
-    help="Where relative paths start; nothing outside of it is read.  [default: the configuration's]",
+    help="Where relative paths start; nothing outside of it is read. Can be repeated: absolute paths and links may "
+    "lead to further folders, such as /etc/letsencrypt.  [default: the configuration's]",
 )
 @click.option(
     "--format",
@@ -63,14 +69,15 @@ _MOST_HOSTS = 1000
 )
 @click.pass_context
 def command(
-    ctx: click.Context, *, configuration_path: Path, server: str, folder: Path | None, output_format: str
+    ctx: click.Context, *, configuration_path: Path, server: str, folders: tuple[Path, ...], output_format: str
 ) -> None:
     """Check what a web server does with requests for another host.
 
     Chromium and Firefox send requests for a host on a connection that was opened for another if its certificate covers
     both and DNS leads both to one address. CONFIGURATION is nginx.conf, httpd.conf, haproxy.cfg, a Caddyfile, Envoy's
-    static YAML, or a list of hosts. Certificates that it names are read below --folder; one that is not there may cover
-    any host. DNS is taken to lead each host to where the configuration listens. No network is used.
+    static YAML, resources of Kubernetes' Gateway API, or a list of hosts. Certificates that it names are read below
+    --folder; one that is not there may cover any host. DNS is taken to lead each host to where the configuration
+    listens. No network is used.
 
     A row is a host that a connection is opened for, and another that is requested on it. Verdicts: separate (the
     browser opens a connection of its own), safe, 421 (the browser tries again on a connection of its own), refused,
@@ -82,10 +89,10 @@ def command(
 
     Example: originset check lint nginx.conf --server nginx
     """
-    where = configuration_path.parent if folder is None else folder
+    where, *others = folders or (configuration_path.parent,)
     if not configuration_path.resolve().is_relative_to(where.resolve()):
         raise UsageError(f"{configuration_path} is not below {where}", "name a folder that holds it with --folder")
-    read = _READERS[server](configuration_path.resolve(), ConfigurationFolder(where))
+    read = _READERS[server](configuration_path.resolve(), ConfigurationFolder(where, *others))
     hosts = {host for listener in read.listeners for host in listener.hosts}
     if not hosts and not read.not_understood:
         raise UsageError(f"{configuration_path} names no host that is served over TLS", "is --server the right one?")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 import click
 import polars as pl
 
-import originset
+from originset.cli.check.sarif_text import SarifResult, sarif_text
 from originset.cli.common.output import FORMATS, say, write_rows
 from originset.data.sanitising.printable import printable
 from originset.models.servers.shared_connections import VERDICTS, SharedConnection
@@ -41,7 +40,11 @@ _LEVELS: dict[str, _Level] = {
     "wrong site": "error",
     "client certificate bypassed": "error",
 }
-_SARIF_LEVELS = {"notice": "note", "warning": "warning", "error": "error"}
+_SARIF_LEVELS: dict[_Level, Literal["note", "warning", "error"]] = {
+    "notice": "note",
+    "warning": "warning",
+    "error": "error",
+}
 
 # Each is a configuration of the lab, which was asked: docs/servers.md.
 _MISDIRECTED = {
@@ -76,27 +79,14 @@ def write_linted(rows: pl.DataFrame, output_format: str) -> None:
 
 def sarif(rows: pl.DataFrame) -> str:
     """SARIF 2.1.0 (OASIS): each pair that is neither safe nor separate, at the requested host's line."""
-    found = [row for row in rows.to_dicts() if row["verdict"] in _LEVELS]
-    driver = {
-        "name": "originset check lint",
-        "version": originset.__version__,
-        "rules": [{"id": verdict} for verdict in sorted({row["verdict"] for row in found})],
-    }
     results = [
-        {
-            "ruleId": row["verdict"],
-            "level": _SARIF_LEVELS[_LEVELS[row["verdict"]]],
-            "message": {"text": _message(row)},
-            "locations": [{"physicalLocation": _location(row)}],
-        }
-        for row in found
+        SarifResult(
+            row["verdict"], _SARIF_LEVELS[_LEVELS[row["verdict"]]], _message(row), {"physicalLocation": _location(row)}
+        )
+        for row in rows.to_dicts()
+        if row["verdict"] in _LEVELS
     ]
-    content = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    return json.dumps(content, indent=1, ensure_ascii=True)
+    return sarif_text("originset check lint", results)
 
 
 def github(rows: pl.DataFrame) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
@@ -10,7 +9,7 @@ from xml.etree import ElementTree as ET
 import click
 import polars as pl
 
-import originset
+from originset.cli.check.sarif_text import SarifResult, sarif_text
 from originset.cli.common.output import FORMATS, say, write_rows
 from originset.data.sanitising.printable import printable
 from originset.queries.github_annotations import annotation
@@ -33,7 +32,7 @@ SERVER_FORMATS = (*FORMATS, "junit", "sarif", "github")
 Row = dict[str, Any]
 
 _GITHUB_LEVELS: dict[str, Literal["error", "notice"]] = {"note": "notice", "fault": "error", "failed": "error"}
-_SARIF_LEVELS = {"note": "note", "fault": "error", "failed": "error"}
+_SARIF_LEVELS: dict[str, Literal["note", "warning", "error"]] = {"note": "note", "fault": "error", "failed": "error"}
 
 
 def write_checked(rows: pl.DataFrame, output_format: str) -> None:
@@ -77,31 +76,16 @@ def junit(rows: pl.DataFrame) -> str:
 
 def sarif(rows: pl.DataFrame) -> str:
     """SARIF 2.1.0 (OASIS): faults, remarks, and servers that could not be asked; what was merely seen is no result."""
-    found = rows.filter(pl.col("result") != "seen").to_dicts()
-    rules = [{"id": test} for test in sorted({row["test"] for row in found})]
-    driver = {"name": "originset check server", "version": originset.__version__, "rules": rules}
-    results = [
-        {
-            "ruleId": row["test"],
-            "level": _SARIF_LEVELS[row["result"]],
-            "message": {"text": f"{printable(row['subject'])}: {printable(row['detail'])}"},
-            "locations": [
-                {
-                    "physicalLocation": {"artifactLocation": {"uri": f"https://{row['site']}/"}},
-                    "logicalLocations": [
-                        {"fullyQualifiedName": _server_text(row["site"], row["address"], row["port"])}
-                    ],
-                }
-            ],
+    results = []
+    for row in rows.filter(pl.col("result") != "seen").iter_rows(named=True):
+        server = _server_text(row["site"], row["address"], row["port"])
+        location = {
+            "physicalLocation": {"artifactLocation": {"uri": f"https://{row['site']}/"}},
+            "logicalLocations": [{"fullyQualifiedName": server}],
         }
-        for row in found
-    ]
-    content = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    return json.dumps(content, indent=1, ensure_ascii=True)
+        said = f"{printable(row['subject'])}: {printable(row['detail'])}"
+        results.append(SarifResult(row["test"], _SARIF_LEVELS[row["result"]], said, location))
+    return sarif_text("originset check server", results)
 
 
 def github(rows: pl.DataFrame) -> Iterator[str]:

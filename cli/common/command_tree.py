@@ -8,12 +8,13 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from originset.cli.common.old_spellings import new_spelling
-from originset.data.errors import UsageError
+from originset.data.errors import MissingDependency, UsageError
+from originset.data.extras import missing_package
 from originset.data.studies.study import Study
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -61,6 +62,23 @@ class Command(_KnowsOldSpellings):
         super().__init__(params=[*(params or ()), debug], **more)
 
 
+class _NotInstalled(click.Command):
+    """A command that takes any arguments, to say which package it lacks."""
+
+    def __init__(self, name: str, missing: MissingDependency) -> None:
+        super().__init__(
+            name,
+            short_help=f"(needs: {missing.command})",
+            add_help_option=False,
+            context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        )
+        self.missing = missing
+
+    def invoke(self, _ctx: click.Context) -> NoReturn:
+        """Raise :class:`MissingDependency`."""
+        raise self.missing
+
+
 class Group(_KnowsOldSpellings, click.Group):
     """A group of commands, each in a module that has it as ``command`` and is imported when the command is called.
 
@@ -77,10 +95,15 @@ class Group(_KnowsOldSpellings, click.Group):
         return list(self.modules)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command with this name."""
+        """The command with this name; one whose extra is not installed is listed, and says so when it is called."""
         if cmd_name not in self.modules:
             return None
-        command: click.Command = importlib.import_module(self.modules[cmd_name]).command
+        try:
+            command: click.Command = importlib.import_module(self.modules[cmd_name]).command
+        except ModuleNotFoundError as error:
+            if (missing := missing_package(error)) is None:
+                raise
+            return _NotInstalled(cmd_name, missing)
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -35,9 +35,9 @@ def make_folder(path: Path) -> None:
         raise UsageError(f"{path} cannot be made ({error.strerror})", "name another folder with --out") from error
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, whole or not at all; raises what :func:`write_bytes` raises."""
-    write_bytes(path, text.encode())
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a file in UTF-8, whole or not at all; arguments and errors are those of :func:`write_bytes`."""
+    write_bytes(path, text.encode(), private=private)
 
 
 def write_text_or_print(path: Path, text: str) -> None:
@@ -48,8 +48,10 @@ def write_text_or_print(path: Path, text: str) -> None:
         write_text(path, text)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file, whole or not at all; a device or a pipe, such as /dev/stdout, is written to directly.
+
+    ``private``: nobody but its owner can read it.
 
     Raises:
         UsageError: the place cannot be written, or is a symbolic link.
@@ -60,7 +62,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             return
         require_no_link(path)
         path.parent.stat()  # a folder that is not there is a slip of the pen: none is made
-        with replacing(path) as temporary:
+        with replacing(path, private=private) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror})", "name another place with --out") from error

@@ -25,10 +25,11 @@ from originset.crawler.browsers.engine import Sandbox, browser_flags, find_binar
 from originset.crawler.browsers.scratch import scratch_folder
 from originset.crawler.browsers.watchdog import Deadline, kill_process_tree
 from originset.crawler.machine import own_addresses, private_memory
-from originset.crawler.netlog import visit_log
-from originset.crawler.netlog.stream import Event, NetLogStream
+from originset.crawler.netlog.stream import NetLogStream
 from originset.crawler.settings import VisitSettings
 from originset.data.errors import BrowserError
+from originset.data.netlog import visit_log
+from originset.data.netlog.events import Event
 
 _START_S = 60.0
 _NOWHERE = "http://127.0.0.1:1/"

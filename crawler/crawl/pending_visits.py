@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from originset.crawler.crawl.frontier import in_shard, shuffled
 from originset.crawler.crawl.politeness import host_of, is_excluded
-from originset.crawler.crawl.site_list import SiteList
+from originset.crawler.crawl.site_list import SiteList, is_page_url
 from originset.crawler.settings import CrawlSettings
 from originset.data.captures.capture import (
     SUFFIX,
@@ -24,6 +25,7 @@ from originset.data.captures.capture_place import CaptureStore
 from originset.data.captures.capture_store import capture_name
 from originset.data.errors import InputError, StudyError
 from originset.data.ledger.crawl_ledger import Ledger, LedgerRow, Outcome, State
+from originset.data.ledger.ledger_file import ledger_error
 from originset.data.studies.identity import crawl_visit_id
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
@@ -78,6 +80,8 @@ def plan_crawl(
     pending: list[LedgerRow] = []
     skipped: dict[str, int] = {}
     for row, its_state in ledger.rows(settings.vantage, settings.round_number):
+        if row.address is not None and not is_page_url(row.address):
+            raise ledger_error(study.ledger_path, sqlite3.DatabaseError(f"{row.address[:80]!r} is no page's address"))
         if (row.site, row.repeat) not in landing or is_excluded(host_of(row), settings.excluded):
             continue
         if its_state == state:
@@ -189,10 +193,14 @@ def _captured(study: Study, row: LedgerRow, since: str, store: CaptureStore | No
 
 
 def internal_pages(row: LedgerRow, status: str, links: Iterable[str]) -> list[LedgerRow]:
-    """The visits that follow from one: to the links that were chosen, unless what they stand on is an error's page."""
+    """The visits that follow from one: to the links that were chosen, unless what they stand on is an error's page.
+
+    Of a capture that somebody else made or a worker sent, they may be anything: only addresses of pages are followed.
+    """
     if status == "failed":
         return []
     return [
         LedgerRow(row.site, row.vantage, row.round, row.repeat, page=link, rank=row.rank, address=link)
         for link in links
+        if is_page_url(link)
     ]

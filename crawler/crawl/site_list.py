@@ -189,6 +189,14 @@ def parse_site(entry: str) -> Site:
     return Site(name, url, rank)
 
 
+def is_page_url(text: str) -> bool:
+    """Whether a text is the URL of a page as :func:`parse_site` writes it: http or https, no user information."""
+    try:
+        return parse_site(text).url == text
+    except ValueError:
+        return False
+
+
 def _host_and_port(text: str) -> tuple[str, int | None]:
     host, colon, digits = text.rpartition(":")
     if not colon or (text.startswith("[") and text.endswith("]")) or (text.count(":") > 1 and not text.startswith("[")):

@@ -1,1 +1,1 @@
-"""Chromium's NetLog, read live: connections, lookups and certificates, as its own network stack tells of them."""
+"""The NetLog of a running Chromium, read live."""

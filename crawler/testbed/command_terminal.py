@@ -14,6 +14,7 @@ import termios
 import tty
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from originset.data.errors import TestbedError
 
@@ -56,12 +57,12 @@ def _run_in_terminal(command: Sequence[str], environment: Mapping[str, str], *, 
         os.close(ours)
 
 
-def _prepare(terminal: int, attributes: list[object], *, job_control: bool) -> None:
+def _prepare(terminal: int, attributes: list[Any], *, job_control: bool) -> None:
     *modes, characters = attributes
-    if not job_control and isinstance(characters, list):
+    if not job_control:
         characters = list(characters)
         characters[termios.VSUSP] = b"\0"  # nobody would continue what Ctrl-Z stopped
-    termios.tcsetattr(terminal, termios.TCSANOW, [*modes, characters])  # type: ignore[arg-type]
+    termios.tcsetattr(terminal, termios.TCSANOW, [*modes, characters])
     termios.tcsetwinsize(terminal, termios.tcgetwinsize(0))
 
 

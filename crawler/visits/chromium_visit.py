@@ -16,9 +16,6 @@ from originset.crawler.browsers.devtools import DevTools, DevToolsError, DevTool
 from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.user_agent import BrowserIdentity
 from originset.crawler.failures import ErrorKind, error_kind
-from originset.crawler.netlog import records as netlog_records
-from originset.crawler.netlog import visit_log
-from originset.crawler.netlog.stream import Event
 from originset.crawler.visits.consent import accept_all
 from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_facts import read_page_facts
@@ -32,6 +29,9 @@ from originset.crawler.visits.visit_record import (
     visit_record,
 )
 from originset.data.captures.capture import UNNAMED, Extension
+from originset.data.netlog import records as netlog_records
+from originset.data.netlog import visit_log
+from originset.data.netlog.events import Event
 
 #: What may limit a recording of Chromium's, besides what its HAR shows.
 QUALITIES = ("network_changed", "truncated", UNNAMED)
@@ -290,7 +290,7 @@ def _quality(recorded: RecordedPage, log: visit_log.VisitLog, *, cut: bool) -> l
     """What limits the recording: Chromium drops its connections when the machine's addresses change.
 
     ``cut``: the page made it tell more than is taken in. A connection whose host is not known is one that a way of
-    Chromium's led to which :mod:`originset.crawler.netlog.visit_log` does not know, such as a new feature's.
+    Chromium's led to which :mod:`originset.data.netlog.visit_log` does not know, such as a new feature's.
     """
     found = (
         any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),

@@ -26,7 +26,6 @@ from originset.crawler.browsers.memory_limit import MemoryLimit
 from originset.crawler.browsers.watchdog import Deadline
 from originset.crawler.failures import error_kind
 from originset.crawler.machine import own_addresses, private_memory
-from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.settings import VisitSettings
 from originset.crawler.visits.event_limits import text_without_data_urls
 from originset.crawler.visits.firefox_log import EVENTS, FirefoxLog
@@ -42,6 +41,7 @@ from originset.crawler.visits.visit_record import (
 )
 from originset.data.captures.capture import Extension
 from originset.data.errors import BrowserError, UsageError
+from originset.data.netlog.visit_log import VisitLog
 
 _TIMEOUT_S = 5.0
 _VIEWPORT = {"width": 1280, "height": 800}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.visits.devtools_events import ResourceTiming, Response
 from originset.crawler.visits.page_log import Exchange, PageLog
 from originset.crawler.visits.request_links import (
@@ -19,6 +18,7 @@ from originset.crawler.visits.request_links import (
     credentials,
     initiator_url,
 )
+from originset.data.netlog.visit_log import VisitLog
 
 
 @dataclass(frozen=True, slots=True)

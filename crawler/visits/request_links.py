@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from originset.crawler.netlog.sockets import SentRequest
 from originset.crawler.visits.devtools_events import Response
 from originset.crawler.visits.page_log import Exchange
+from originset.data.netlog.sockets import SentRequest
 from originset.data.sanitising.url_redaction import redact_url
 
 

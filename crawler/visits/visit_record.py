@@ -125,6 +125,7 @@ def visit_record(
         round=request.round_number,
         repeat=request.repeat,
         page_kind=request.page_kind,
+        client=settings.device,
         profile=request.profile,
         browser=browser,
         browser_version=browser_version,

@@ -59,6 +59,7 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
     round: Count = 1
     repeat: Count = 1
     page_kind: str = "landing"
+    client: str | None = None  # desktop, mobile
     profile: str | None = None
     browser: str | None = None
     browser_version: str | None = None

@@ -10,14 +10,17 @@ import zlib
 from dataclasses import dataclass
 
 import polars as pl
-import pyasn.mrtx
 
 from originset.data.errors import InputError
+from originset.data.extras import missing_package
 
 _GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
 _MRT_TABLE_DUMPS = (12, 13)
 _ORIGINS = r"^\d{1,10}(?:[_,]\d{1,10})*$"
 _LARGEST_ASN = 2**32 - 1
+
+# Of all prefixes, beyond one origin of ten digits each; each takes a dozen times as much memory as text.
+_MORE_ORIGINS_BYTES = 16 << 20
 
 #: The most bytes of a file, packed or not: all of BGP is some 30 MB of text, and an MRT dump of one peer less.
 MAX_BYTES = 256 << 20
@@ -40,6 +43,7 @@ def read_table_file(content: bytes, name: str) -> TableFile:
     converter, which takes the path of a prefix's first entry and leaves default routes out.
 
     Raises:
+        MissingDependency: an MRT table dump, without pyasn.
         InputError: it is none of these, has more than :data:`MAX_BYTES` unpacked, or a line is not as it should be.
     """
     content = _unpacked(content, name)
@@ -123,6 +127,8 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         line = " ".join(str(value) for value in wrong.row(0))[:80]
         raise InputError(name, "not-ip-to-as", f"not a prefix with its origins: {line!r}")
     several = pl.col("origins").str.contains("[_,]")
+    if rows.select(pl.col("origins").str.len_bytes().sum()).item() > rows.height * 11 + _MORE_ORIGINS_BYTES:
+        raise InputError(name, "not-ip-to-as", "its prefixes have more origins than those of any table")
     origins = pl.col("origins").str.strip_chars().str.replace_all(",", "_", literal=True)
     # Few prefixes have several origins: only these are taken apart.
     rows = rows.with_columns(origins.alias("origins"), length.alias("length")).select(
@@ -143,7 +149,11 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _read_mrt(content: bytes, name: str) -> pl.DataFrame:
     try:
-        origins = pyasn.mrtx.parse_mrt_file(io.BytesIO(content), skip_record_on_error=True)
+        from pyasn import mrtx  # noqa: PLC0415 - of an extra: it has no wheels
+    except ModuleNotFoundError as error:
+        raise missing_package(error) or error from error
+    try:
+        origins = mrtx.parse_mrt_file(io.BytesIO(content), skip_record_on_error=True)
     except Exception as error:
         # The converter asserts and raises what it likes on a damaged dump.
         raise InputError(name, "not-ip-to-as", f"not an MRT table dump ({error!r})") from error

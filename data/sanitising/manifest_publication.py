@@ -82,7 +82,8 @@ def _is_number(value: object) -> bool:
 def _browser(browser: object) -> dict[str, Any]:
     fields = {key: value for key, value in _fields(browser).items() if key in _BROWSER}
     if "flags" in fields:  # the value of one may be a path
-        fields["flags"] = [_LOCAL.sub("", str(flag)) for flag in fields["flags"]]
+        flags = fields["flags"] if isinstance(fields["flags"], list) else []
+        fields["flags"] = [_LOCAL.sub("", str(flag)) for flag in flags]
     return fields
 
 

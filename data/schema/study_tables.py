@@ -100,6 +100,7 @@ VISITS = table(
     Column("round", "INTEGER", "the crawl's round, counted from 1"),
     Column("repeat", "INTEGER", "the repetition within a round, counted from 1"),
     Column("page_kind", "VARCHAR", "landing or internal"),
+    Column("client", "VARCHAR", "desktop or mobile: the device that the browser passed for; HTTP Archive's client"),
     Column("profile", "VARCHAR", "the named set of crawl settings"),
     Column("third_party_cookies", "VARCHAR", "allowed or blocked; blocked keeps Chromium from coalescing across sites"),
     Column("ip_families", "VARCHAR", "address families that the browser had a route for: 4, 6 or both"),

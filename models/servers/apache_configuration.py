@@ -29,18 +29,27 @@ _HARMLESS = re.compile(
     r"|hostnamelookups|usecanonicalname|mutex|defaultruntimedir|startservers|serverlimit|threadlimit|threadsperchild"
     r"|(min|max)spare(servers|threads)|maxrequestworkers|maxconnectionsperchild|listen|h2\w+|traceenable|limitrequest\w+"
     r"|auth(type|name|basicprovider|userfile|groupfile)|typesconfig|mimemagicfile|acceptfilter|protocolshonororder"
-    r"|dirextension|indexoptions|namevirtualhost|enablesendfile|enablemmap)"
+    r"|dirextension|namevirtualhost|enablesendfile|enablemmap|(index|readme|header)name|index(options|ignore\w*)"
+    r"|indexorderdefault|indexstylesheet|add(icon|alt)(bytype|byencoding)?|adddescription|defaulticon|addlanguage"
+    r"|addencoding|defaultlanguage|remove(type|handler|charset|encoding|language)|(force)?languagepriority"
+    r"|requestreadtimeout|browsermatch(nocase)?|setenvif(nocase)?|extendedstatus|(un)?define|allowencodedslashes"
+    r"|acceptpathinfo|directoryslash|fallbackresource|allowmethods|cgipassauth|php_(admin_)?(value|flag)|brotli\w+"
+    r"|wsgi\w+|remoteip\w+|proxy(status|badheader|erroroverride|addheaders|iobuffersize|receivebuffersize))"
+)
+# Directives whose variables (envvars, Define) are the machine's own paths and users, whatever they hold.
+_OF_MACHINE = re.compile(
+    r"user|group|pidfile|defaultruntimedir|mutex|errorlog|customlog|transferlog|documentroot|serverroot|serveradmin"
 )
 _PRESENT = (("mod_ssl.c",), ("ssl_module",), ("mod_http2.c",), ("http2_module",))
 _SECTIONS = re.compile(
-    r"ifmodule|(directory|location|files)(match)?|proxy|requireall|requireany|requirenone|limit|limitexcept"
+    r"if(module|define|version)|(directory|location|files)(match)?|proxy|requireall|requireany|requirenone|limit|limitexcept"
 )
 # Settings that are not compared: those of all virtual hosts, and those for upstreams.
 _GLOBAL_SSL = re.compile(
     r"ssl(proxy\w*|sessioncache\w*|stapling\w*|usestapling|randomseed|passphrasedialog|cryptodevice|compression|sessiontickets"
     r"|insecurerenegotiation|honorcipherorder)"
 )
-_DEPENDS = re.compile(r"ssl[_:]|\$\{|remote_ident", re.IGNORECASE)
+_DEPENDS = re.compile(r"ssl[_:]|\$\{|remote_ident|\boid\(", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -80,6 +89,7 @@ class _ApacheListener:
     folder: ConfigurationFolder
     virtual_hosts: list[_VirtualHost]
     policy: str
+    replaces_421: bool
 
     @property
     def hosts(self) -> dict[str, Place]:
@@ -93,14 +103,19 @@ class _ApacheListener:
         files = found.setting("sslcertificatefile")
         return Handshake(self.folder.certificate(files) if files else None, found.verifies, found.http2)
 
+    @property
+    def _misdirected(self) -> Answer:
+        """A 421, unless an ErrorDocument makes another answer of it."""
+        return Answer() if self.replaces_421 else Answer(status=421)
+
     def answer(self, server_name: str, host: str) -> Answer:
         opened, requested = self._virtual_host(server_name), self._virtual_host(host)
         if opened is not requested:
             if self.policy == "strict" or (self.policy == "secure" and opened.tls != requested.tls):
-                return Answer(status=421)
+                return self._misdirected
             if opened.client_settings != requested.client_settings:
                 # Without the check mod_ssl asks for the certificate after all, which HTTP/2 does not allow.
-                return Answer(status=421 if self.policy == "authonly" else 0)
+                return self._misdirected if self.policy == "authonly" else Answer(status=0)
         return Answer(site=str(requested.place))
 
 
@@ -111,6 +126,7 @@ class _Reader:
         self._tls: list[tuple[str, ...]] = []
         self._name: Directive | None = None
         self.policy = "secure"
+        self.replaces_421 = False
         self.virtual_hosts: list[_VirtualHost] = []
         self.not_understood: list[NotUnderstood] = []
 
@@ -166,13 +182,15 @@ class _Reader:
     def _look(self, one: Directive) -> None:
         """Note a directive whose effect may depend on the connection, or is not known."""
         logs = one.name in ("logformat", "customlog", "transferlog", "errorlogformat", "loadmodule")
+        apart = logs or _OF_MACHINE.fullmatch(one.name) is not None
+        self.replaces_421 |= one.name == "errordocument" and one.arguments[:1] == ("421",)
         if one.name.startswith("<"):
             known = _SECTIONS.fullmatch(one.name[1:]) is not None
             for inner in self._flat(one.block) if known else ():
                 self._look(inner)
         else:
             known = _HARMLESS.fullmatch(one.name) is not None
-        if not known or (not logs and any(_DEPENDS.search(each) for each in one.arguments)):
+        if not known or (not apart and any(_DEPENDS.search(each) for each in one.arguments)):
             self._miss(one)
 
     def _virtual_host(self, block: Directive) -> None:
@@ -219,7 +237,10 @@ class _Reader:
         }
         for hosts in of_tls.values():
             self._name_default(hosts)
-        return [_ApacheListener(endpoint, self._folder, hosts, self.policy) for endpoint, hosts in of_tls.items()]
+        return [
+            _ApacheListener(endpoint, self._folder, hosts, self.policy, self.replaces_421)
+            for endpoint, hosts in of_tls.items()
+        ]
 
     def _name_default(self, hosts: list[_VirtualHost]) -> None:
         """The default virtual host has no name: it is for whatever no other names, of which its certificate tells."""

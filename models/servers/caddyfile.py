@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from originset.data.errors import InputError
 from originset.data.host_names import covers, normalise_host
+from originset.models.servers.caddyfile_statements import Statement, statements
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.listeners import (
     Answer,
@@ -43,20 +43,6 @@ _HARMLESS = {
 _TLS_OPTIONS = {"protocols", "ciphers", "curves", "issuer", "dns", "ca", "ca_root", "key_type", "resolvers", "eab"}
 _OF_CONNECTION = re.compile(r"\{\$|\{env\.|\{file\.|request\.tls|\{tls_|\btls_client|expression|<<|remote[._]port")
 _SITE = re.compile(r"(?:(https?)://)?((?:\*\.)?[^:/*{}]*)(?::(\d{1,5}))?")
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|`([^`]*)`|(\S+)')
-_MAX_DEPTH = 50
-
-
-@dataclass(slots=True)
-class _Statement:
-    place: Place
-    words: tuple[str, ...]
-    block: list[_Statement] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        """It and its block, in one line."""
-        return " ".join((*self.words, *(one.text for one in self.block)))
 
 
 @dataclass(slots=True)
@@ -122,8 +108,8 @@ class _Reader:
         self.sites: list[_Site] = []
         self.not_understood: list[NotUnderstood] = []
 
-    def read(self, statements: Sequence[_Statement]) -> None:
-        for number, one in enumerate(statements):
+    def read(self, top: Sequence[Statement]) -> None:
+        for number, one in enumerate(top):
             if not one.words and number == 0:
                 for option in one.block:
                     self._option(option)
@@ -132,10 +118,10 @@ class _Reader:
             else:
                 self._miss(one)
 
-    def _miss(self, one: _Statement) -> None:
+    def _miss(self, one: Statement) -> None:
         self.not_understood.append(NotUnderstood(one.place, " ".join(one.words)))
 
-    def _option(self, one: _Statement) -> None:
+    def _option(self, one: Statement) -> None:
         if one.words[:1] != ("servers",) or len(one.words) > 1:
             if one.words[0] not in _OPTIONS:
                 self._miss(one)
@@ -149,7 +135,7 @@ class _Reader:
             elif inner.words[0] not in _SERVER_OPTIONS:
                 self._miss(inner)
 
-    def _site(self, one: _Statement) -> None:
+    def _site(self, one: Statement) -> None:
         site = _Site(one.place, [])
         for word in " ".join(one.words).replace(",", " ").split():
             found = _SITE.fullmatch(word)
@@ -173,7 +159,7 @@ class _Reader:
             self._miss(one)  # which hosts come to it cannot be said
         self.sites.append(site)
 
-    def _tls(self, site: _Site, one: _Statement) -> None:
+    def _tls(self, site: _Site, one: Statement) -> None:
         files = one.words[1:]
         if len(files) == 2 and not any("{" in name for name in files):
             site.files, site.automatic = [files[0]], False
@@ -187,7 +173,7 @@ class _Reader:
             elif inner.words[0] not in _TLS_OPTIONS:
                 self._miss(inner)
 
-    def _look(self, one: _Statement) -> None:
+    def _look(self, one: Statement) -> None:
         """Note a directive whose effect may depend on the connection, or is not known."""
         if one.words[0] in _NESTED:
             if _OF_CONNECTION.search(" ".join(one.words)):
@@ -217,42 +203,8 @@ def read_caddyfile(path: Path, folder: ConfigurationFolder) -> Configuration:
     """A Caddyfile.
 
     Raises:
-        InputError: its braces do not match.
+        InputError: its braces do not match, or its imports have no end.
     """
     reader = _Reader(folder)
-    reader.read(_statements(folder.name(path), folder.text(path)))
+    reader.read(statements(path, folder))
     return Configuration(reader.listeners(), reader.not_understood)
-
-
-def _statements(file: str, text: str) -> list[_Statement]:
-    top = _Statement(Place(file, 0), ())
-    opened = [top]
-    for number, line in enumerate(text.replace("\\\n", "  ").split("\n"), 1):
-        words = _words(line)
-        if words == ("}",):
-            if len(opened) == 1:
-                raise InputError(file, "not-a-caddyfile", f"line {number} closes what is not open")
-            opened.pop()
-        elif words:
-            opens = words[-1] == "{"
-            one = _Statement(Place(file, number), words[:-1] if opens else words)
-            opened[-1].block.append(one)
-            if (opens and not one.words and (len(opened) > 1 or len(top.block) > 1)) or "}" in words:
-                raise InputError(file, "not-a-caddyfile", f"line {number} has a brace where none is read here")
-            if opens:
-                opened.append(one)
-            if len(opened) > _MAX_DEPTH:
-                raise InputError(file, "not-a-caddyfile", f"line {number} is nested too deeply")
-    if len(opened) > 1:
-        raise InputError(file, "not-a-caddyfile", f"line {opened[-1].place.line} opens what is not closed")
-    return top.block
-
-
-def _words(line: str) -> tuple[str, ...]:
-    """The words of a line, up to a comment."""
-    words: list[str] = []
-    for found in _TOKEN.finditer(line):
-        if found[0].startswith("#"):
-            break
-        words.append(found[1] if found[1] is not None else found[2] if found[2] is not None else found[3])
-    return tuple(words)

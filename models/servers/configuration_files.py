@@ -25,39 +25,42 @@ MAX_DEPTH = 20
 
 
 class ConfigurationFolder:
-    """The folder beyond which nothing is read. Paths in a configuration are relative to it, or lie in it.
+    """The folder beyond which nothing is read, but in further ones. Paths in a configuration are relative to it.
 
-    A path that leads out of it, by ``..`` or a symbolic link, is as if it did not exist.
+    A path that leads out of all of them, by ``..`` or a symbolic link, is as if it did not exist.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *others: Path) -> None:
         self._folder = folder.resolve()
+        # Includes may name a folder that is a link, such as /etc/nginx, by either of its paths.
+        self._folders = {one.absolute(): one.resolve() for one in (folder, *others)}
         self._certificates: dict[str, frozenset[str] | None] = {}
         self._read = self._seen = 0
 
     def path(self, name: str) -> Path | None:
-        """The regular file that a configuration names; None: it is not there, or not below the folder."""
+        """The regular file that a configuration names; None: it is not there, or not below a folder."""
         try:
             found = (self._folder / name).resolve()
-            inside = found.is_relative_to(self._folder) and found.is_file()
+            inside = any(found.is_relative_to(one) for one in self._folders.values()) and found.is_file()
         except (OSError, ValueError, RuntimeError):  # too long, a null character, a loop of links
             return None
         return found if inside else None
 
     def matching(self, pattern: str) -> list[Path] | None:
-        """The files of an include, by name, if it stays below the folder; None: it may lead out, or to nothing."""
-        relative = Path(pattern)
+        """The files of an include, by name, if it stays below a folder; None: it may lead out, or to nothing."""
+        folder, relative = self._folder, Path(pattern)
         if relative.is_absolute():
-            if not relative.is_relative_to(self._folder):
+            named = [each for each in (*self._folders, *self._folders.values()) if relative.is_relative_to(each)]
+            if not named:
                 return None
-            relative = relative.relative_to(self._folder)
+            folder, relative = self._folders.get(named[0], named[0]), relative.relative_to(named[0])
         if ".." in relative.parts or "**" in pattern:
             return None
         if not any(sign in pattern for sign in _WILDCARDS):
             found = self.path(pattern)
             return None if found is None else [found]
         try:
-            names = self._walk(self._folder, relative.parts)
+            names = self._walk(folder, relative.parts)
         except (OSError, ValueError):
             return None
         paths = None if names is None else [self.path(str(name)) for name in sorted(names)]
@@ -90,8 +93,8 @@ class ConfigurationFolder:
         return found
 
     def name(self, path: Path) -> str:
-        """A file's name below the folder."""
-        return str(path.relative_to(self._folder))
+        """A file's name below the folder; its whole path if it is in a further one."""
+        return str(path.relative_to(self._folder) if path.is_relative_to(self._folder) else path)
 
     def text(self, path: Path) -> str:
         """A file's text.
@@ -131,8 +134,16 @@ class ConfigurationFolder:
             return None
         try:
             with path.open("rb") as file:
-                leaf = x509.load_pem_x509_certificates(file.read(_MAX_BYTES))[0]
-            names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (OSError, *_NO_CERTIFICATE):
+                return names_of_certificate(file.read(_MAX_BYTES))
+        except OSError:
             return None
-        return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))
+
+
+def names_of_certificate(pem: bytes) -> frozenset[str] | None:
+    """The DNS names that the first certificate covers; None: it cannot be read."""
+    try:
+        leaf = x509.load_pem_x509_certificates(pem)[0]
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except _NO_CERTIFICATE:
+        return None
+    return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))

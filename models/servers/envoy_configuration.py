@@ -6,15 +6,10 @@ request's host with the handshake's server name.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from originset.data.errors import InputError
 from originset.data.host_names import canonical_ip, normalise_host
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.listeners import (
@@ -26,8 +21,8 @@ from originset.models.servers.listeners import (
     Place,
     best_match,
 )
+from originset.models.servers.yaml_tables import Table, read_documents, table_at, tables_at, text_of, values_at
 
-_ALIAS = re.compile(r"(?:^|[\s\[{,])[&*]\w", re.MULTILINE)
 _OF_CONNECTION = re.compile(r"REQUESTED_SERVER_NAME|DOWNSTREAM_(TLS|PEER|LOCAL)|%CONNECTION_|tls_context")
 _LISTENER = {
     "name", "address", "filter_chains", "listener_filters", "traffic_direction", "per_connection_buffer_limit_bytes",
@@ -49,8 +44,6 @@ _LISTENER_FILTERS = {"TlsInspector", "ProxyProtocol", "HttpInspector"}
 # Filters whose work depends on the request alone. A filter of another kind may look at the connection.
 _HTTP_FILTERS = {"Router", "Cors", "Compressor", "Decompressor", "Buffer", "HealthCheck", "LocalRateLimit", "GrpcWeb"}
 _NOT_OF_SITES = {"route_config", "stat_prefix", "access_log", "http_filters_stat_prefix", "tracing"}
-
-_Table = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -115,82 +108,82 @@ class _Reader:
     def _miss(self, path: str, text: str) -> None:
         self.not_understood.append(NotUnderstood(Place(self._file, path), text))
 
-    def _keys(self, table: _Table, known: set[str], path: str) -> None:
+    def _keys(self, table: Table, known: set[str], path: str) -> None:
         for key in table.keys() - known:
             self._miss(f"{path}.{key}", f"{key} is not known here")
 
-    def read(self, document: _Table) -> None:
+    def read(self, document: Table) -> None:
         for key in ("dynamic_resources", "layered_runtime", "hds_config"):
             if key in document:
                 self._miss(key, f"{key} comes from elsewhere")
-        for number, table in enumerate(_list(_table(document, "static_resources"), "listeners")):
+        for number, table in enumerate(tables_at(table_at(document, "static_resources"), "listeners")):
             self._listener(table, f"static_resources.listeners[{number}]")
 
-    def _listener(self, table: _Table, path: str) -> None:
+    def _listener(self, table: Table, path: str) -> None:
         self._keys(table, _LISTENER, path)
-        for one in _list(table, "listener_filters"):
+        for one in tables_at(table, "listener_filters"):
             if _kind(one) not in _LISTENER_FILTERS:
                 self._miss(f"{path}.listener_filters", "a filter is not known here")
-        socket = _table(_table(table, "address"), "socket_address")
+        socket = table_at(table_at(table, "address"), "socket_address")
         address, port = canonical_ip(str(socket.get("address", ""))), socket.get("port_value")
         if address is None or not isinstance(port, int):
             self._miss(f"{path}.address", "is no IP address and port")
             return
         chains = [
             self._chain(one, f"{path}.filter_chains[{number}]")
-            for number, one in enumerate(_list(table, "filter_chains"))
+            for number, one in enumerate(tables_at(table, "filter_chains"))
         ]
         if "default_filter_chain" in table:
-            chains.append(self._chain(_table(table, "default_filter_chain"), f"{path}.default_filter_chain"))
+            chains.append(self._chain(table_at(table, "default_filter_chain"), f"{path}.default_filter_chain"))
         endpoint = Endpoint(None if address == "0.0.0.0" else address, port)  # noqa: S104 - a text that is compared
         of_tls = [one for one in chains if one is not None]
         self.listeners.append(_EnvoyListener(endpoint, self._folder, of_tls, Place(self._file, path)))
 
-    def _chain(self, table: _Table, path: str) -> _Chain | None:
+    def _chain(self, table: Table, path: str) -> _Chain | None:
         self._keys(table, _CHAIN, path)
-        match = _table(table, "filter_chain_match")
+        match = table_at(table, "filter_chain_match")
         self._keys(match, {"server_names", "transport_protocol"}, f"{path}.filter_chain_match")
-        names = tuple(str(name).lower() for name in _values(match, "server_names"))
-        tls = _table(_table(table, "transport_socket"), "typed_config")
+        names = tuple(str(name).lower() for name in values_at(match, "server_names"))
+        tls = table_at(table_at(table, "transport_socket"), "typed_config")
         if not tls:
             return None
-        common = _table(tls, "common_tls_context")
+        common = table_at(tls, "common_tls_context")
         if _kind({"typed_config": tls}) != "DownstreamTlsContext":
             self._miss(f"{path}.transport_socket", "is not known here")
         self._keys(tls, _TLS, f"{path}.transport_socket")
         self._keys(common, _COMMON_TLS, f"{path}.transport_socket.common_tls_context")
-        files = [_table(one, "certificate_chain").get("filename") for one in _list(common, "tls_certificates")]
+        files = [table_at(one, "certificate_chain").get("filename") for one in tables_at(common, "tls_certificates")]
         asked = {key: common[key] for key in common if "validation" in key}
         if tls.get("require_client_certificate") not in (None, False):
             asked["require_client_certificate"] = tls["require_client_certificate"]
-        protocols = _values(common, "alpn_protocols")
-        chain = _Chain(names, [str(one) for one in files], _text(asked) if asked else None, "h2" in protocols)
+        protocols = values_at(common, "alpn_protocols")
+        chain = _Chain(names, [str(one) for one in files], text_of(asked) if asked else None, "h2" in protocols)
         self._check_names(names, path)
         if not names and self._folder.certificate(chain.certificates) is None:
             self._miss(path, "is for any server name, and its certificate cannot be read")
-        filters = _list(table, "filters")
+        filters = tables_at(table, "filters")
         if len(filters) != 1 or _kind(filters[0]) != "HttpConnectionManager":
             self._miss(f"{path}.filters", "are not one HttpConnectionManager")
             return chain
-        self._manager(chain, _table(filters[0], "typed_config"), f"{path}.filters[0]")
+        self._manager(chain, table_at(filters[0], "typed_config"), f"{path}.filters[0]")
         return chain
 
-    def _manager(self, chain: _Chain, manager: _Table, path: str) -> None:
-        routes = _table(manager, "route_config")
+    def _manager(self, chain: _Chain, manager: Table, path: str) -> None:
+        routes = table_at(manager, "route_config")
         rest = {key: value for key, value in manager.items() if key not in _NOT_OF_SITES}
         if not routes:
             self._miss(path, "its routes come from elsewhere")
-        if any(_kind(one) not in _HTTP_FILTERS for one in _list(manager, "http_filters")):
+        if any(_kind(one) not in _HTTP_FILTERS for one in tables_at(manager, "http_filters")):
             self._miss(f"{path}.http_filters", "a filter is not known here")
-        if _OF_CONNECTION.search(_text({**rest, "route_config": routes})):
+        if _OF_CONNECTION.search(text_of({**rest, "route_config": routes})):
             self._miss(path, "something depends on the connection")
         rest |= {key: value for key, value in routes.items() if key not in ("virtual_hosts", "name")}
-        for one in _list(routes, "virtual_hosts"):
-            domains = tuple(str(name).lower() for name in _values(one, "domains"))
+        for one in tables_at(routes, "virtual_hosts"):
+            domains = tuple(str(name).lower() for name in values_at(one, "domains"))
             self._check_names([name for name in domains if name != "*"], path)
             content = {key: value for key, value in one.items() if key not in ("name", "domains")}
             found = _VirtualHost(
-                f"virtual host {one.get('name')}", _text({"site": content, "filters": rest}), _status(one)
+                f"virtual host {one.get('name')}", text_of({"site": content, "filters": rest}), _status(one)
             )
             for name in domains:
                 chain.virtual_hosts.setdefault(name, found)
@@ -207,55 +200,20 @@ def read_envoy(path: Path, folder: ConfigurationFolder) -> Configuration:
     Raises:
         InputError: it is none.
     """
-    text = folder.text(path)
-    if _ALIAS.search(text):
-        raise InputError(str(path), "not-envoy", "has YAML anchors or aliases, which are not read here")
     reader = _Reader(folder.name(path), folder)
-    try:
-        reader.read(msgspec.yaml.decode(text, type=dict[str, Any]))
-    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError) as error:
-        raise InputError(str(path), "not-envoy", f"is no configuration of Envoy ({type(error).__name__})") from error
+    read_documents(path, folder, "Envoy", reader.read)
     return Configuration(reader.listeners, reader.not_understood)
 
 
-def _status(virtual_host: _Table) -> int | None:
+def _status(virtual_host: Table) -> int | None:
     """The status of a virtual host that answers all requests itself."""
-    routes = _list(virtual_host, "routes")
+    routes = tables_at(virtual_host, "routes")
     if len(routes) != 1 or routes[0].get("match") != {"prefix": "/"} or "direct_response" not in routes[0]:
         return None
-    status = _table(routes[0], "direct_response").get("status")
+    status = table_at(routes[0], "direct_response").get("status")
     return status if isinstance(status, int) else None
 
 
-def _table(table: _Table, key: str) -> _Table:
-    value = table.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise TypeError(key)
-    return value
-
-
-def _values(table: _Table, key: str) -> list[Any]:
-    value = table.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise TypeError(key)
-    return value
-
-
-def _list(table: _Table, key: str) -> list[_Table]:
-    values = _values(table, key)
-    if not all(isinstance(one, dict) for one in values):
-        raise TypeError(key)
-    return values
-
-
-def _kind(table: _Table) -> str:
+def _kind(table: Table) -> str:
     """The last part of a typed configuration's type."""
-    return str(_table(table, "typed_config").get("@type", "")).rpartition(".")[2]
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
+    return str(table_at(table, "typed_config").get("@type", "")).rpartition(".")[2]

@@ -1,5 +1,7 @@
 """A plain list of hosts: CSV with the columns host, address, certificate, upstream and perhaps client_certificate.
 
+Semicolons or tabs may be in the place of commas.
+
 A row is a host at an address, with or without a port. ``certificate`` names a PEM file below the folder, or the names
 that the certificate covers, separated by spaces. ``upstream`` is whatever ends TLS and answers: hosts with the same one
 are all answered by it, others are not. ``client_certificate`` is what it demands of clients of that host; nothing if
@@ -45,10 +47,13 @@ class _ListedAddress:
         return {host: row.place for host, row in self.rows.items()}
 
     def handshake(self, server_name: str) -> Handshake | None:
-        return self.rows[server_name].handshake
+        row = self.rows.get(server_name)
+        return None if row is None else row.handshake
 
     def answer(self, server_name: str, host: str) -> Answer:
-        opened, requested = self.rows[server_name], self.rows[host]
+        opened, requested = self.rows.get(server_name), self.rows.get(host)
+        if opened is None or requested is None:  # the list does not have it at this address
+            return Answer()
         return Answer(site=host if opened.upstream == requested.upstream else opened.upstream)
 
 
@@ -58,7 +63,10 @@ def read_host_list(path: Path, folder: ConfigurationFolder) -> Configuration:
     Raises:
         InputError: it lacks a column, or a row holds no host, no address or no upstream; with the line.
     """
-    reader = csv.DictReader(io.StringIO(folder.text(path), newline=""))
+    text = folder.text(path).removeprefix("\ufeff")
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         columns = set(reader.fieldnames or ())
         if not _COLUMNS <= columns <= _COLUMNS | _OPTIONAL:

@@ -28,11 +28,19 @@ from originset.models.servers.listeners import (
     best_match,
 )
 
-_NEWER = {"http2", "http3", "quic_retry", "ssl_reject_handshake", "ssl_conf_command", "proxy_ssl_conf_command"}
+# Directives that crossplane does not know, and those of modules by which no request gets to another site.
+_FURTHER = {
+    "http2", "http3", "quic_retry", "quic_gso", "quic_host_key", "quic_active_connection_id_limit",
+    "http3_max_concurrent_streams", "http3_stream_buffer_size", "ssl_reject_handshake", "ssl_conf_command",
+    "proxy_ssl_conf_command", "ssl_certificate_cache", "ssl_object_cache_inheritable", "brotli", "brotli_static",
+    "brotli_types", "brotli_comp_level", "brotli_buffers", "brotli_window", "brotli_min_length", "more_set_headers",
+    "more_clear_headers",
+}  # fmt: skip
 _CODE = re.compile(r"perl|js_|stream\b|mail\b|ssl_preread")
 # What a request's answer may depend on although its host does not: the connection.
 _OF_CONNECTION = re.compile(r"\$\{?(ssl_\w+|connection(_\w+)?|proxy_protocol_\w+)\b")
-_NOT_OF_CONNECTION = re.compile(r"\$\{?connection_upgrade\b")
+# A map's name; and what differs between the connections of one host, too.
+_NOT_OF_NAME = re.compile(r"\$\{?(connection_upgrade|connection(_requests|_time)?|ssl_early_data|ssl_session_reused)\b")
 _COMPARES_NAMES = ({"$ssl_server_name", "$host"}, {"$ssl_server_name", "$http_host"})
 _UPPER = (
     "ssl_certificate",
@@ -142,7 +150,7 @@ class _Reader:
                 continue
             paths = self._folder.matching(one["args"][0]) if len(one["args"]) == 1 else None
             if paths is None:
-                self._miss(place, one, "leads out of the folder, or to no file")
+                self._miss(place, one, "leads out of what --folder names, or to no file")
             for path in paths or ():
                 yield from self.statements(path, depth + 1)
 
@@ -154,12 +162,12 @@ class _Reader:
     def _look(self, place: Place, one: dict[str, Any]) -> None:
         """Note whatever may depend on the connection, in this statement and those within it."""
         name, args = one["directive"], one["args"]
-        if _CODE.match(name) or (name not in DIRECTIVES and name not in _NEWER):
+        if _CODE.match(name) or (name not in DIRECTIVES and name not in _FURTHER):
             self._miss(place, one, "is not known here")
             return
         if name == "ssl" and args != ["off"]:
             self._miss(place, one, "is not understood: TLS is looked for at listen")
-        if name != "log_format" and any(_OF_CONNECTION.search(_NOT_OF_CONNECTION.sub("", each)) for each in args):
+        if name != "log_format" and any(_OF_CONNECTION.search(_NOT_OF_NAME.sub("", each)) for each in args):
             self._miss(place, one, "depends on the connection")
         if name in ("map", "geo", "split_clients", "types"):  # their blocks hold values, not directives
             for inner in one.get("block", ()):

@@ -70,7 +70,11 @@ class _Served:
 
 
 def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str) -> tuple[Verdict, str]:
-    """The worst of what may happen at any listener that both have."""
+    """The worst of what may happen at any listener that both have, or that DNS may lead both to.
+
+    Where both have a listener for all addresses, and one a listener for an address of its own besides, the other's DNS
+    may lead there, too.
+    """
     common = [one for one in of_first if second in one.hosts]
     if not common:
         ends = [{one.listener.endpoint for one in each} for each in (of_first, of_second)]
@@ -79,7 +83,9 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
         if not all(is_public(one) for one in ends[0] | ends[1]):
             return "unknown", "something before them leads connections to their ports: what that does is not known"
         return "separate", "they listen at different addresses or ports"
-    return max((_at(one, first, second) for one in common), key=lambda found: VERDICTS.index(found[0]))
+    shared = [one.listener.endpoint for one in common]
+    alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
+    return max((_at(one, first, second) for one in (*common, *alone)), key=lambda found: VERDICTS.index(found[0]))
 
 
 def _at(served: _Served, first: str, second: str) -> tuple[Verdict, str]:

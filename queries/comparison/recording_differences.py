@@ -7,10 +7,11 @@ import polars as pl
 
 from originset.queries.comparison.compared_values import GROUPS
 
-# In the order of the sentences. The user agent shows the device that a browser emulates.
+# In the order of the sentences.
 _FACTS = {
     "recorder": "p.recorder",
     "browser": "concat_ws(' ', p.browser, p.browser_version)",
+    "client": "p.client",
     "viewport": "p.viewport",
     "user agent": "p.user_agent",
     "third-party cookies": "p.third_party_cookies",

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from originset.cli.main import main
 from originset.crawler.browsers.engine import DIFFERENCES, sandbox
-from originset.crawler.netlog import visit_log
 from originset.crawler.settings import BrowserName
 from originset.crawler.testbed.testbed import Testbed
+from originset.data.netlog import visit_log
 from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]

@@ -6,10 +6,10 @@ import asyncio
 import http.client
 import json
 import re
-import shutil
 import socket
 import ssl
 import subprocess
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,9 @@ from pathlib import Path
 import pytest
 
 from originset.crawler.probe.tls_client import ProbeConnection
+from originset.crawler.testbed.server_lab.lab_servers import program_of
 from originset.crawler.testbed.servers.certificate_authority import Authority
+from originset.data.errors import MissingDependency
 from originset.queries.operator_log import Window, new_connections
 
 pytestmark = pytest.mark.slow
@@ -32,6 +34,23 @@ RECIPES = {
     for title, text in re.findall(r"### (\w+)\n(.*?)(?=\n### |\Z)", _SECTION, re.DOTALL)
 }
 HOSTS = ("static.edge.example", "www.shop.example")
+ENVOY = """\
+static_resources:
+  listeners:
+  - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: all
+          route_config:
+            virtual_hosts:
+            - {{name: all, domains: ["*"], routes: [{{match: {{prefix: /}}, direct_response: {{status: 204}}}}]}}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
+{recipe}"""
 
 
 def free_port() -> int:
@@ -63,6 +82,22 @@ def h2o(recipe: str, folder: Path, port: int) -> list[str]:
     hosts = json.dumps({"default": {"paths": {"/": {"file.dir": str(folder)}}}})
     (folder / "h2o.yaml").write_text(f"listen: {{host: 127.0.0.1, port: {port}}}\nuser: root\n{recipe}hosts: {hosts}\n")
     return ["h2o", "-c", str(folder / "h2o.yaml")]
+
+
+def envoy(recipe: str, folder: Path, port: int) -> list[str]:
+    """Envoy's, which is installed beside this Python."""
+    lines = textwrap.indent(recipe.replace("/var/log/envoy", str(folder)), " " * 10)
+    (folder / "envoy.yaml").write_text(ENVOY.format(port=port, recipe=lines))
+    return [
+        program_of("envoy"),
+        "-c",
+        str(folder / "envoy.yaml"),
+        "--disable-hot-restart",
+        "-l",
+        "warn",
+        "--file-flush-interval-msec",
+        "100",
+    ]
 
 
 @contextmanager
@@ -110,11 +145,18 @@ def ask(connection: http.client.HTTPConnection, host: str) -> None:
 
 @pytest.mark.parametrize(
     ("title", "configured", "log"),
-    [("nginx", nginx, "coalescing.jsonl"), ("HAProxy", haproxy, "stdout"), ("h2o", h2o, "coalescing.jsonl")],
+    [
+        ("nginx", nginx, "coalescing.jsonl"),
+        ("HAProxy", haproxy, "stdout"),
+        ("h2o", h2o, "coalescing.jsonl"),
+        ("Envoy", envoy, "coalescing.jsonl"),
+    ],
 )
 def test_a_servers_log(title, configured, log: str, tmp_path: Path) -> None:
-    if shutil.which(title.lower()) is None:
-        pytest.skip(f"{title} is not installed")
+    try:
+        program_of(title.lower())
+    except MissingDependency as missing:
+        pytest.skip(str(missing))
     port = free_port()
     with running(configured(RECIPES[title][0], tmp_path, port), tmp_path, port):
         first, second = (http.client.HTTPConnection("127.0.0.1", port, timeout=20) for _ in range(2))

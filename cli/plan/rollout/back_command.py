@@ -11,6 +11,7 @@ from originset.cli.common.output import note
 from originset.cli.plan.rollout.ring_execution import begin_back, take_back
 from originset.cli.plan.rollout.rollout_options import files_of, rollout_options
 from originset.cli.plan.rollout.rollout_state import StateFile
+from originset.models.plans.inventory.rollout_file import read_rollout
 
 
 @click.command(cls=Command)
@@ -26,7 +27,7 @@ def command(**options: Any) -> None:  # noqa: ANN401 - the options of every comm
     files = files_of(**options)
     if files.program is None:
         raise click.UsageError("plan rollout back takes --program.")
-    file = StateFile(files.folder, files.rollout)
+    file = StateFile(files, len(read_rollout(files.rollout).rings))
     with file.locked() as state:
         if state.ring == 0:
             note("no ring is begun")

@@ -36,7 +36,7 @@ def command(ctx: click.Context, /, *, again: bool, **options: Any) -> None:  # n
     if files.before is None or files.program is None:
         raise click.UsageError("plan rollout next takes --before and --program.")
     rings = len(read_rollout(files.rollout).rings)
-    file = StateFile(files.folder, files.rollout)
+    file = StateFile(files, rings)
     with file.locked() as state:
         if state.direction == "backward":
             raise UsageError(f"ring {state.ring} is not taken back yet", "run: originset plan rollout back")

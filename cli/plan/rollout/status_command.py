@@ -35,7 +35,7 @@ def command(*, output_format: str, **options: Any) -> None:  # noqa: ANN401 - th
     """
     files = files_of(**options)
     rings = read_rollout(files.rollout).rings
-    state = StateFile(files.folder, files.rollout).state
+    state = StateFile(files, len(rings)).read()
     rows = [
         (
             one.ring,

@@ -7,14 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from originset.crawler.testbed.rules import rule_catalogue, rule_findings
-from originset.crawler.testbed.rules.observations import (
-    Browser,
-    Cell,
-    Cookies,
-    LoadOutcome,
-    Observations,
-    ObservedConnection,
-)
+from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, Observations
+from originset.crawler.testbed.rules.outcome_summary import name_in_rule, outcome_summary
+from originset.crawler.testbed.rules.versions.version_section import version_section
 
 _SECTIONS = {
     "address": "Addresses",
@@ -84,6 +79,7 @@ def lines(seen: Observations) -> Iterator[str]:
             link = f"[{rule}](../crawler/testbed/rules/texts/{rule}.md)"
             yield f"| {link} | {rule_catalogue.scenario(rule).title} | {' | '.join(texts)} | {span} |"
         yield ""
+    yield from version_section()
 
 
 def _spread(seen: Observations) -> Iterator[str]:
@@ -109,7 +105,7 @@ def _cell(rule: str, browser: Browser, cells: Mapping[tuple[str, Browser, Cookie
 def _ways(cell: Cell) -> str:
     shown: dict[str, int] = {}
     for outcome in cell.outcomes:
-        text = _outcome(cell.rule, outcome)
+        text = outcome_summary(cell.rule, outcome.connections, outcome.missing)
         shown[text] = shown.get(text, 0) + len(outcome.loads)
     total = sum(shown.values())
     ways = sorted(shown.items(), key=lambda way: -way[1])
@@ -117,38 +113,7 @@ def _ways(cell: Cell) -> str:
     asked = {name for name, types in cell.lookups.items() if any(map(any, types.values()))}
     wanted = {one.host for one in rule_catalogue.page(cell.rule).walk() if one.host}
     unasked = wanted.difference(asked)
-    return text + "".join(f"; no lookup of {short_name(cell.rule, name)}" for name in sorted(unasked))
-
-
-def _outcome(rule: str, outcome: LoadOutcome) -> str:
-    connections = Counter(name for one in outcome.connections for name in {r.partition("/")[0] for r in one.requests})
-    shown = " / ".join(_connection(rule, one, connections) for one in outcome.connections)
-    lost = sorted({one.partition("/")[0] for one in outcome.missing})
-    return f"{len(outcome.connections)} ({shown})" + "".join(f", {short_name(rule, name)} lost" for name in lost)
-
-
-def _connection(rule: str, connection: ObservedConnection, connections: Counter[str]) -> str:
-    by_host: dict[str, list[str]] = {}
-    for request in connection.requests:
-        host, _, path = request.partition("/")
-        by_host.setdefault(host, []).append(path or "page")
-    refused = {request.partition("/")[0] for request in connection.misdirected}
-    # The name that it was opened for first.
-    order = sorted(by_host, key=lambda host: (host != connection.opened_for, host))
-    words = []
-    for host in order:
-        detail = f" {', '.join(by_host[host])}" if connections[host] > 1 else ""
-        words.append(short_name(rule, host) + (":" + detail if detail else "") + (" 421" if host in refused else ""))
-    mark = {"h2": "", "http/1.1": "h1 "}.get(connection.protocol, f"{connection.protocol} ")
-    return mark + " ".join(words)
-
-
-def short_name(rule: str, name: str) -> str:
-    """A host's name without what all names of its rule have in common."""
-    labels = name.removesuffix(".test").split(".")
-    site = labels[-1].removesuffix(rule).removesuffix("-")
-    host = ".".join(labels[:-1]) or "apex"
-    return f"{site}:{host}" if site else host
+    return text + "".join(f"; no lookup of {name_in_rule(cell.rule, name)}" for name in sorted(unasked))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -13,6 +13,7 @@ import msgspec
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, Observations
 from originset.crawler.testbed.rules.rule_text import BrowserSection, RuleText, parse, serialize
+from originset.crawler.testbed.rules.version_outcomes import VersionOutcome
 from originset.crawler.testbed.scenario import Certificate, Host, Resource, Scenario
 from originset.data.errors import InputError
 from originset.data.files.atomic_files import replacing
@@ -40,9 +41,9 @@ def rule_names() -> tuple[str, ...]:
     return tuple(sorted(one.name.removesuffix(_SUFFIX) for one in _TEXTS.iterdir() if one.name.endswith(_SUFFIX)))
 
 
-def read_rule(rule: str) -> RuleText:
-    """A rule's file. Raises ``InputError``."""
-    return parse(rule, (_TEXTS / f"{rule}{_SUFFIX}").read_text(encoding="utf-8"))
+def read_rule(rule: str, folder: Path | None = None) -> RuleText:
+    """A rule's file, in another folder than the installed one where that is given. Raises ``InputError``."""
+    return parse(rule, ((folder or _TEXTS) / f"{rule}{_SUFFIX}").read_text(encoding="utf-8"))
 
 
 @cache
@@ -91,9 +92,25 @@ def write_observations(seen: Observations, folder: Path) -> None:
             BrowserSection(browser, seen.versions[browser], seen.loads, seen.observed_on, seen.latency, tuple(cells))
             for browser, cells in browsers.items()
         ]
-        after = msgspec.structs.replace(before, observed=tuple(sorted(kept + new, key=lambda one: one.browser)))
-        with replacing(folder / f"{rule}{_SUFFIX}") as beside:
-            beside.write_text(serialize(after), encoding="utf-8")
+        _write(msgspec.structs.replace(before, observed=tuple(sorted(kept + new, key=lambda one: one.browser))), folder)
+
+
+def write_version(rule: str, outcomes: Sequence[VersionOutcome], folder: Path) -> None:
+    """Write what one other version did into a rule's file in ``folder``, in place of what that says of it.
+
+    Raises:
+        InputError: the file is not written as it should be.
+        StorageError: the disk is full or failed.
+    """
+    before = read_rule(rule, folder)
+    keys = {one.key for one in outcomes}
+    kept = [one for one in before.versions if one.key not in keys]
+    _write(msgspec.structs.replace(before, versions=(*kept, *outcomes)), folder)
+
+
+def _write(text: RuleText, folder: Path) -> None:
+    with replacing(folder / f"{text.rule}{_SUFFIX}") as beside:
+        beside.write_text(serialize(text), encoding="utf-8")
 
 
 def page(rule: str) -> Resource:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.browsers.firefox import Firefox
@@ -30,6 +30,25 @@ _TIMEOUT_S = 1.5
 
 # All third parties' cookies, or none of them.
 _COOKIES: Mapping[Cookies, int] = {"allowed": 0, "blocked": 1}
+
+
+class RuleDriver(Protocol):
+    """A browser to be started, in which pages are then loaded one by one."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    @property
+    def version(self) -> str:
+        """Digits and dots, once it is started."""
+        ...
+
+    def load(self, page: Resource, url: str, number: int, /) -> None:
+        """Load a page for the ``number``-th time, from 0. Raises ``BrowserError`` where the browser was lost."""
+        ...
 
 
 class ChromiumDriver:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from originset.crawler.testbed.rules import rule_catalogue
 from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies
-from originset.crawler.testbed.rules.rule_drivers import ChromiumDriver, FirefoxDriver
+from originset.crawler.testbed.rules.rule_drivers import ChromiumDriver, FirefoxDriver, RuleDriver
 from originset.crawler.testbed.rules.rule_outcome import LoadRecords, cell_of_loads
 from originset.crawler.testbed.testbed import Testbed
 
@@ -30,9 +30,23 @@ def observe_rules(
     The rules take turns, so that the loads of one see the browser at different ages. ``captures``: a folder for
     Chromium's captures, one a load, vantage ``cookies``. Raises ``BrowserError`` where the browser is lost.
     """
+    driver = (ChromiumDriver if browser == "chromium" else FirefoxDriver)(testbed, cookies, captures)
+    return observe_with(driver, testbed, rules, browser, cookies, loads=loads, progress=progress)
+
+
+def observe_with(
+    driver: RuleDriver,
+    testbed: Testbed,
+    rules: Sequence[str],
+    browser: Browser,
+    cookies: Cookies,
+    *,
+    loads: int,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> tuple[str, tuple[Cell, ...]]:
+    """As :func:`observe_rules`, by a driver that is not started yet: ``browser`` and ``cookies`` say what it is."""
     turns = [(rule, number) for number in range(loads) for rule in rules]
     started: list[float] = []
-    driver = (ChromiumDriver if browser == "chromium" else FirefoxDriver)(testbed, cookies, captures)
     with driver:
         for done, (rule, number) in enumerate(turns, start=1):
             site = rule_catalogue.scenario(rule).sites[0]

@@ -21,7 +21,9 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, LoadOutcome, ObservedConnection
+from originset.crawler.testbed.rules.connection_table import outcome_lines, parse_outcome, short_name, whole_name
+from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, LoadOutcome
+from originset.crawler.testbed.rules.version_outcomes import VersionOutcome, parse_versions, version_lines
 from originset.data.errors import InputError
 
 _FILE = re.compile(
@@ -30,12 +32,9 @@ _FILE = re.compile(
 _BROWSER = re.compile(r"^## (Chromium|Firefox) (\S+)\n\n(\d+) loads on (\S+), latency: (.+)\.\n", re.MULTILINE)
 _COOKIES = re.compile(r"^### Third-party cookies (allowed|blocked)\n", re.MULTILINE)
 _LOADS = re.compile(r"^Loads ([\d, ]+):\n\n", re.MULTILINE)
-_ROW = re.compile(r"\| (\S+) \| (\S+) \| (\S+) \| (\d*) \| (.*) \|")
 _LABEL_URL = re.compile(r"([a-z]+://)([a-z0-9-]+)((?::\d+)?(?:/.*)?)")
-_LABEL = re.compile(r"[a-z0-9-]+")
 _TITLES: dict[Browser, str] = {"chromium": "Chromium", "firefox": "Firefox"}
-_HEAD = "| opened for | address | protocol | entries of ORIGIN frames | requests |\n|---|---|---|---|---|"
-_MISDIRECTED = " (421)"
+_VERSIONS = "## Other versions\n\n"
 # Keys whose values are host names; others have URLs and origins.
 _NAMES = frozenset({"alias", "lands_on"})
 _PAGE = {
@@ -60,13 +59,17 @@ class BrowserSection(msgspec.Struct, frozen=True):
 
 
 class RuleText(msgspec.Struct, frozen=True):
-    """A rule's file. ``why``: what the title leaves open, in a paragraph; ``toml``: the scenario as it is written."""
+    """A rule's file. ``why``: what the title leaves open, in a paragraph; ``toml``: the scenario as it is written.
+
+    ``observed``: the installed browsers; ``versions``: others.
+    """
 
     rule: str
     title: str
     why: str
     toml: str
     observed: tuple[BrowserSection, ...]
+    versions: tuple[VersionOutcome, ...] = ()
 
     def scenario(self) -> dict[str, Any]:
         """The scenario's tables, whole: as a scenario file has them.
@@ -78,11 +81,11 @@ class RuleText(msgspec.Struct, frozen=True):
             tables: dict[str, Any] = tomllib.loads(self.toml.replace("RULE", self.rule))
         except ValueError as error:
             raise InputError(_name(self.rule), "not-toml", str(error)) from error
-        hosts = {_whole(name, self.rule): _expanded(one, self.rule) for name, one in tables.get("host", {}).items()}
+        hosts = {whole_name(name, self.rule): _expanded(one, self.rule) for name, one in tables.get("host", {}).items()}
         for host in hosts.values():
             host.setdefault("certificate", "all")
         certificates = {
-            name: {**one, "names": [_whole(each, self.rule) for each in one["names"]]}
+            name: {**one, "names": [whole_name(each, self.rule) for each in one["names"]]}
             for name, one in tables.get("certificate", {}).items()
         }
         if any(host["certificate"] == "all" for host in hosts.values()):
@@ -91,10 +94,10 @@ class RuleText(msgspec.Struct, frozen=True):
         return {
             **tables,
             "title": self.title,
-            "missing": [_whole(name, self.rule) for name in tables.get("missing", [])],
+            "missing": [whole_name(name, self.rule) for name in tables.get("missing", [])],
             "certificate": certificates,
             "host": hosts,
-            "site": {_whole(name, self.rule): _expanded(one, self.rule) for name, one in site.items()},
+            "site": {whole_name(name, self.rule): _expanded(one, self.rule) for name, one in site.items()},
         }
 
 
@@ -107,14 +110,15 @@ def parse(rule: str, text: str) -> RuleText:
     found = _FILE.fullmatch(text)
     if found is None:
         raise InputError(_name(rule), "bad-rule", "is no title, scenario and observations")
-    seen = found["observed"]
+    seen, _, others = found["observed"].partition(_VERSIONS)
     heads = list(_BROWSER.finditer(seen))
     ends = [*(head.start() for head in heads[1:]), len(seen)]
     try:
         observed = tuple(_observed(rule, head, seen[head.end() : end]) for head, end in zip(heads, ends, strict=False))
+        versions = parse_versions(rule, others)
     except ValueError:  # a number that is none
-        observed = ()
-    parsed = RuleText(rule, found["title"], found["why"].strip(), found["toml"], observed)
+        observed, versions = (), ()
+    parsed = RuleText(rule, found["title"], found["why"].strip(), found["toml"], observed, versions)
     if serialize(parsed) != text:
         raise InputError(_name(rule), "bad-rule", "has observations that are not written as make rules writes them")
     return parsed
@@ -135,25 +139,20 @@ def _lines(text: RuleText) -> Iterator[str]:
         yield from (f"{one.loads} loads on {one.observed_on}, latency: {one.latency}.", "")
         for cell in one.cells:
             yield from _cell_lines(cell)
+    if text.versions:
+        yield from (_VERSIONS.rstrip(), "")
+        yield from version_lines(text.rule, text.versions)
 
 
 def _cell_lines(cell: Cell) -> Iterator[str]:
     yield from (f"### Third-party cookies {cell.cookies}", "")
     for outcome in cell.outcomes:
-        yield from (f"Loads {', '.join(str(load + 1) for load in outcome.loads)}:", "", _HEAD)
-        for one in outcome.connections:
-            entries = "" if one.origins is None else one.origins
-            requests = " ".join(
-                f"{_short(each, cell.rule)}{_MISDIRECTED if each in one.misdirected else ''}" for each in one.requests
-            )
-            yield f"| {_short(one.opened_for, cell.rule)} | {one.address} | {one.protocol} | {entries} | {requests} |"
-        yield ""
-        if outcome.missing:
-            yield from (f"Never requested: {' '.join(_short(each, cell.rule) for each in outcome.missing)}", "")
+        yield from (f"Loads {', '.join(str(load + 1) for load in outcome.loads)}:", "")
+        yield from outcome_lines(cell.rule, outcome.connections, outcome.missing)
     yield from (f"Handshakes: {_counts(cell.opened)}", "")
     for host, types in sorted(cell.lookups.items()):
         asked = "; ".join(f"{rtype} {_counts(counts)}" for rtype, counts in sorted(types.items()))
-        yield f"- DNS queries for {_short(host, cell.rule)}: {asked}"
+        yield f"- DNS queries for {short_name(host, cell.rule)}: {asked}"
     yield ""
 
 
@@ -176,7 +175,7 @@ def _cell(rule: str, browser: Browser, cookies: Cookies, text: str) -> Cell:
     outcomes = tuple(_outcome(rule, loads, body) for loads, body in zip(parts[::2], parts[1::2], strict=True))
     opened = re.search(r"^Handshakes: (.+)$", text, re.MULTILINE)
     lookups = {
-        _whole(host, rule): {
+        whole_name(host, rule): {
             rtype: _numbers(counts) for rtype, _, counts in (each.partition(" ") for each in asked.split("; "))
         }
         for host, asked in re.findall(r"^- DNS queries for (\S+): (.+)$", text, re.MULTILINE)
@@ -185,54 +184,25 @@ def _cell(rule: str, browser: Browser, cookies: Cookies, text: str) -> Cell:
 
 
 def _outcome(rule: str, loads: str, text: str) -> LoadOutcome:
-    missing = re.search(r"^Never requested: (.+)$", text, re.MULTILINE)
-    return LoadOutcome(
-        tuple(_connection(rule, row) for row in _ROW.findall(text) if row[0] != "opened"),
-        tuple(int(load) - 1 for load in loads.split(", ")),
-        tuple(_whole(each, rule) for each in missing[1].split(" ")) if missing else (),
-    )
-
-
-def _connection(rule: str, row: Sequence[str]) -> ObservedConnection:
-    opened_for, address, protocol, entries, requests = row
-    each = [(_whole(one, rule), refused == _MISDIRECTED) for one, refused in re.findall(r"(\S+)( \(421\))?", requests)]
-    return ObservedConnection(
-        _whole(opened_for, rule),
-        address,
-        protocol,
-        tuple(one for one, _ in each),
-        tuple(one for one, refused in each if refused),
-        int(entries) if entries else None,
-    )
+    connections, missing = parse_outcome(rule, text)
+    return LoadOutcome(connections, tuple(int(load) - 1 for load in loads.split(", ")), missing)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(" ")))
 
 
-def _whole(name: str, rule: str) -> str:
-    """A host name, or one with a path behind it, that is shortened if it has no dot."""
-    host, slash, path = name.partition("/")
-    return f"{host}.{rule}.test{slash}{path}" if _LABEL.fullmatch(host) else name
-
-
-def _short(name: str, rule: str) -> str:
-    host, slash, path = name.partition("/")
-    label = host.removesuffix(f".{rule}.test")
-    return f"{label}{slash}{path}" if _LABEL.fullmatch(label) else name
-
-
 def _expanded(value: Any, rule: str) -> Any:  # noqa: ANN401 - any part of a TOML file
     """A part of the scenario with its URLs and origins whole."""
     if isinstance(value, Mapping):
         return {
-            key: _whole(one, rule) if key in _NAMES and isinstance(one, str) else _expanded(one, rule)
+            key: whole_name(one, rule) if key in _NAMES and isinstance(one, str) else _expanded(one, rule)
             for key, one in value.items()
         }
     if isinstance(value, list):
         return [_expanded(one, rule) for one in value]
     if isinstance(value, str) and (found := _LABEL_URL.fullmatch(value)) is not None:
-        return f"{found[1]}{_whole(found[2], rule)}{found[3]}"
+        return f"{found[1]}{whole_name(found[2], rule)}{found[3]}"
     return value
 
 

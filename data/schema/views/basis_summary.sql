@@ -28,7 +28,7 @@ left_out AS (
   SELECT
     question, vantage, browser,
     sum(pages)::BIGINT AS pages,
-    string_agg(pages || ' ' || reason, ', ' ORDER BY reason) AS why
+    string_agg(pages::VARCHAR || ' ' || reason, ', ' ORDER BY reason) AS why
   FROM reasons
   GROUP BY ALL
 ),

@@ -22,4 +22,4 @@ sites AS (
   JOIN page_rungs AS r ON r.visit_id = v.visit_id AND r.question = v.question
   GROUP BY ALL
 )
-SELECT *, first(n) OVER (PARTITION BY question, vantage, browser, site ORDER BY step) AS measured FROM sites
+SELECT *, first_value(n) OVER (PARTITION BY question, vantage, browser, site ORDER BY step) AS measured FROM sites

@@ -120,7 +120,7 @@ def test_rows_of_pages_and_requests_meet(study, tmp_path):
     assert (summary.refused, summary.pages_without_requests) == ([], 1)
     visits = scan(study, "visits").sort("source").collect()
     assert visits.select(
-        "source", "site", "rank", "page_kind", "profile", "recorder", "browser", "browser_version", "load_ms", "status"
+        "source", "site", "rank", "page_kind", "client", "recorder", "browser", "browser_version", "load_ms", "status"
     ).rows() == [
         ("httparchive/2024-07-01/mobile/https://www.example.com/", "www.example.com", 1000, "landing", "mobile",
          "webpagetest", "chromium", "126.0.0.0", 218.0, "ok"),
@@ -209,7 +209,7 @@ def test_the_documented_export_has_all_that_the_import_reads(tmp_path):
     run(whole, write(tmp_path / "all.jsonl", [*rows["requests"][:-1], *rows["pages"]]))
     for table in ("visits", "requests", "connections"):
         assert scan(exported, table).collect().equals(scan(whole, table).collect()), table
-    assert scan(exported, "visits").select("rank", "profile", "page_kind").collect().rows() == [
+    assert scan(exported, "visits").select("rank", "client", "page_kind").collect().rows() == [
         (1000, "mobile", "landing")
     ]
     assert scan(exported, "requests").collect().height == 3
@@ -365,3 +365,27 @@ def test_memory_does_not_grow_with_the_export(tmp_path):
         return done.risen_kib
 
     assert risen_kib(5000) - risen_kib(1000) < 100 << 10  # the larger file is 115 MB
+
+
+@pytest.mark.promise("hars-are-bounded")
+def test_a_text_that_many_rows_share_is_not_in_memory_for_each(study, tmp_path):
+    """A payload of 3 MB for 200 rows. With one of 100 MB, four kilobytes took 8 GB."""
+    payload = ROWS[0]["payload"].removesuffix("}") + " " * (3 << 20) + "}"
+    same = pa.array([0] * 200, pa.int32())
+    columns = {"page": [EXAMPLE] * 200, "payload": pa.DictionaryArray.from_arrays(same, pa.array([payload]))}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 4096
+    done = measured_import(study, path)
+    assert (done.imported, done.refused) == (1, [])
+    assert done.risen_kib < 400 << 10
+
+
+@pytest.mark.promise("hars-are-bounded")
+def test_rows_that_unpack_to_more_than_any_export_does_are_refused(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(http_archive, "MIN_SUSPECT", 1 << 20)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"page": [EXAMPLE] * 20_000, "payload": [ROWS[0]["payload"]] * 20_000}), path)
+    assert path.stat().st_size < 8192
+    summary = run(study, path)
+    assert [(error.source, error.reason) for error in summary.refused] == [("rows.parquet", "bomb")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cloudcoil.models.cert_manager.v1 import Certificate as CertManagerCertificate
 
 CERTIFICATES = 40
 NAMES = {f"c{n}": [f"s{n}.test", f"*.s{n}.test"] for n in range(CERTIFICATES)}
@@ -85,6 +86,9 @@ def test_whole_resources_for_cert_manager(run, files, tmp_path: Path) -> None:
         assert made["spec"]["secretName"] == made["metadata"]["name"]
         assert len(made["spec"]["dnsNames"]) == int(row["names"])
         assert set(made["spec"]) == {"secretName", "issuerRef", "dnsNames"}
+        # By the schema that cert-manager publishes; a field that it does not have would be lost.
+        by_schema = CertManagerCertificate.model_validate(made)
+        assert by_schema.model_dump(mode="json", by_alias=True, exclude_unset=True) == made
         seen.add(made["metadata"]["name"])
     assert len(seen) == len(index)
     assert all(name.replace("-", "").isalnum() and name == name.lower() and len(name) < 64 for name in seen)

@@ -1,5 +1,6 @@
 """What a crawl has to do when its ledger and its captures do not say the same."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -7,13 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import zstandard
 from generated_captures import write_captures
 
-from originset.analysis.importing.rejects import reject_rows
+from originset.analysis.rejects import reject_rows
 from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings
-from originset.data.captures.capture import Extension, Visit, capture_path, capture_paths, pack_capture
+from originset.data.captures.capture import (
+    Extension,
+    Visit,
+    capture_path,
+    capture_paths,
+    pack_capture,
+    read_capture_bytes,
+)
 from originset.data.captures.capture_store import FolderStore, StoredCapture
 from originset.data.errors import InputError, StudyError
 from originset.data.ledger.crawl_ledger import Ledger, LedgerRow
@@ -208,3 +217,28 @@ def test_a_capture_that_was_removed_is_made_again(study: Study) -> None:
     removed.unlink()
     sites, learnt = _to_make(study)
     assert (len(sites), learnt) == (11, 0)
+
+
+@pytest.mark.promise("received-addresses")
+def test_links_of_a_received_capture_lead_to_pages_only(tmp_path: Path) -> None:
+    study = Study(tmp_path / "S")
+    study.create()
+    (path,) = write_captures(study.captures, range(1), entries=2)
+    captured = json.loads(read_capture_bytes(path))
+    page = "https://site0.example/about"
+    hostile = ["file:///etc/passwd", "chrome://version", "javascript:alert(1)", "http://[", "https://a@site0.example/"]
+    captured["log"]["_originset"]["links"] = [*hostile, page]
+    path.write_bytes(zstandard.compress(json.dumps(captured).encode()))
+    with Ledger(study.ledger_path) as ledger:
+        plan = _plan(study, ledger)
+    assert {row.page for row in plan.pending} == {"", page}
+    with Ledger(study.ledger_path):
+        pass  # it holds what this program writes
+
+
+@pytest.mark.promise("received-addresses")
+def test_an_address_of_a_received_ledger_that_is_none_is_one_line(study: Study) -> None:
+    with Ledger(study.ledger_path) as ledger:
+        ledger.add([LedgerRow("site1.example", "default", 1, 1, page="http://[", address="http://[")])
+        with pytest.raises(StudyError, match=r"ledger.sqlite is damaged \('http://\[' is no page's address\)"):
+            _plan(study, ledger)

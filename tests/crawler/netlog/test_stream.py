@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from originset.crawler.netlog import stream as module
-from originset.crawler.netlog.stream import NetLogStream, Parser
+from originset.crawler.netlog.stream import NetLogStream
 from originset.data.captures.capture import Features
+from originset.data.netlog import events
+from originset.data.netlog.events import Parser
 
 HEAD = (
     b'{"constants": {"logEventTypes": {"WANTED": 1, "OTHER": 2}, "logSourceType": {"S": 1}, '
@@ -66,7 +68,7 @@ def test_events_come_whole(pipe: Pipe) -> None:
 
 @pytest.mark.promise("visits-are-bounded")
 def test_a_line_is_bounded(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(events, "_LONGEST_LINE", 1 << 20)
     pipe.event(1, b"x" * (1 << 19))
     pipe.event(2, b"x" * (3 << 20))
     pipe.event(3)

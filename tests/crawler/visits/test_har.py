@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from originset.crawler.netlog.sockets import SentRequest, Socket
-from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_log import PageLog
 from originset.crawler.visits.recorded_page import recorded_page
+from originset.data.netlog.sockets import SentRequest, Socket
+from originset.data.netlog.visit_log import VisitLog
 
 TIMING = {
     "requestTime": 100.010,

@@ -7,10 +7,10 @@ import msgspec
 import planted_secrets
 import pytest
 
-from originset.crawler.netlog.visit_log import VisitLog
 from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_log import PageLog
 from originset.crawler.visits.recorded_page import recorded_page
+from originset.data.netlog.visit_log import VisitLog
 
 WORDS = (
     *("cookie", "set_cookie", "authorization", "api_key", "post", "user", "password", "query", "nested", "fragment"),

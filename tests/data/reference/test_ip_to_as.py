@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import struct
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import polars as pl
 import pyasn
 import pytest
 
-from originset.data.errors import InputError, UsageError
+from originset.data.errors import InputError, MissingDependency, UsageError
 from originset.data.reference import ip_to_as, table_files
 from originset.data.reference.ip_to_as import IpToAs
 from originset.data.reference.snapshot import built_in_reference
@@ -80,6 +81,13 @@ def test_formats(tmp_path: Path, name, pack):
     assert table.described() == {"source": "table", "format": name, "sha256": digest}
 
 
+def test_an_mrt_dump_without_pyasn_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyasn", None)
+    (tmp_path / "table").write_bytes(mrt_dump())
+    with pytest.raises(MissingDependency, match=r"pip install 'originset\[mrt\]'"):
+        IpToAs.load(tmp_path / "table")
+
+
 def test_a_sample_as_pyasn_answers(shared):
     path = shared / "data" / "asn" / "ipasn_sample.dat"
     oracle = pyasn.pyasn(str(path))
@@ -131,6 +139,14 @@ def test_what_is_larger_than_any_table_is_refused(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(module, "MAX_BYTES", 1 << 20)
     (tmp_path / "table").write_bytes(pack(b";" * (1 << 20) + b"\n"))
     with pytest.raises(InputError, match="has more than 1 MiB unpacked"):
+        IpToAs.load(tmp_path / "table")
+
+
+def test_more_origins_than_any_table_has_are_refused(tmp_path: Path):
+    """Half a megabyte, packed, that took all memory."""
+    with gzip.open(tmp_path / "table", "wb", 1) as file:
+        file.write(b"1.0.0.0\t24\t" + b"1_" * (9 << 20) + b"1\n")
+    with pytest.raises(InputError, match="more origins than those of any table"):
         IpToAs.load(tmp_path / "table")
 
 

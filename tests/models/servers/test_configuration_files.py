@@ -64,6 +64,9 @@ def test_any_text_is_read_or_refused(folder, server, text) -> None:
     ("apache", "<Directory a>\n" * 5_000),
     ("apache", "Include linted.conf"),
     ("caddy", "a {\n" * 5_000),
+    ("caddy", "(a) {\n\timport a\n}\na.test {\n\timport a\n}"),
+    ("caddy", "(a0) {\n\tlog\n}\n" + "".join(
+        f"(a{n}) {{\n" + f"\timport a{n - 1}\n" * 20 + "}\n" for n in range(1, 9)) + "a.test {\n\timport a8\n}"),
     ("envoy", "a: " + "[" * 5_000),
     ("envoy", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"),
     ("envoy", "static_resources: []"),
@@ -89,6 +92,24 @@ def test_nothing_outside_of_the_folder_is_opened(tmp_path) -> None:
     assert found.matching("*.pem") is None  # a link among them leads out
 
 
+@pytest.mark.promise("lint-stays-inside")
+def test_further_folders_are_read_and_no_others(tmp_path) -> None:
+    for name in ("nginx", "letsencrypt", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.conf").write_text("")
+        (tmp_path / "nginx" / f"{name}.link").symlink_to(tmp_path / name / "a.conf")
+    (tmp_path / "link").symlink_to("nginx")
+    folder = ConfigurationFolder(tmp_path / "link", tmp_path / "letsencrypt")
+    inside, further = tmp_path / "nginx" / "a.conf", tmp_path / "letsencrypt" / "a.conf"
+    for name in ("a.conf", str(inside), str(tmp_path / "link" / "a.conf"), "n*.link"):
+        assert folder.matching(name) == [inside]
+    for name in (str(further), str(tmp_path / "letsencrypt" / "*.conf"), "letsencrypt.link"):
+        assert folder.matching(name) == [further]
+    for name in (str(tmp_path / "other" / "a.conf"), "other.link", "*.link", "../letsencrypt/a.conf"):
+        assert folder.matching(name) is None
+    assert (folder.name(inside), folder.name(further)) == ("a.conf", str(further))
+
+
 def test_a_list(tmp_path) -> None:
     path = tmp_path / "hosts.csv"
     path.write_text(
@@ -103,6 +124,15 @@ def test_a_list(tmp_path) -> None:
     assert found["ab"] == "client certificate bypassed"
     assert found["ba"] == found["ad"] == found["da"] == found["bc"] == "separate"
     assert found["ac"] == found["ca"] == found["cb"] == "wrong site"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_list_as_spreadsheets_write_it(delimiter: str, tmp_path) -> None:
+    path = tmp_path / "hosts.csv"
+    rows = ["host,address,certificate,upstream", "a.test,192.0.2.1,a.test b.test,1", "b.test,192.0.2.1,b.test,2"]
+    path.write_text("\r\n".join(rows).replace(",", delimiter), encoding="utf-8-sig")
+    found = shared_connections(read_host_list(path, ConfigurationFolder(tmp_path)))
+    assert [one.verdict for one in found] == ["wrong site", "separate"]
 
 
 @pytest.mark.parametrize("row", [

@@ -85,7 +85,15 @@ def test_a_certificate_apart_makes_every_pair_separate(server: str, folder) -> N
         ("haproxy", "global\n    crt-base certificates"),
         ("apache", "<IfModule mod_x.c>\nSSLVHostSNIPolicy insecure\n</IfModule>"),
         ("caddy", "import ../outside"),
-        ("caddy", "(snippet) {\n\timport x\n}"),
+        ("caddy", "(snippet) {\n\timport x\n}\na.lab.test {\n\timport snippet\n}"),
+        ("caddy", "(snippet) {\n\theader x {args[0]}\n}\na.lab.test {\n\timport snippet\n}"),
+        ("caddy", "(snippet) {\n\theader x y\n}\na.lab.test {\n\timport snippet {tls_client_subject}\n}"),
+        ("caddy", "(snippet) {\n\theader x {http.request.tls.server_name}\n}\na.lab.test {\n\timport snippet\n}"),
+        ("apache", "SetEnvIf OID(2.5.4.3) www x=1"),
+        ("apache", "Header set x ${APACHE_X}"),
+        ("apache", "<IfDefine X>\nSSLVHostSNIPolicy insecure\n</IfDefine>"),
+        ("nginx", "http { server { listen 443 ssl; proxy_set_header x $ssl_protocol; } }"),
+        ("nginx", 'http { server { listen 443 ssl; more_set_headers "x: $ssl_server_name"; } }'),
         ("caddy", "a.lab.test {\n\tunheard-of\n}"),
         ("caddy", "a.lab.test {\n\theader x {http.request.tls.server_name}\n}"),
         ("envoy", "dynamic_resources: {}"),
@@ -98,6 +106,30 @@ def test_nothing_is_safe_beside_what_is_not_understood(server: str, line: str, f
     assert found.not_understood
     assert str(found.not_understood[0].place).startswith("linted.conf:")
     assert {each.verdict for each in verdicts}.isdisjoint({"safe", "separate"})
+
+
+OWN_ADDRESS = """\
+frontend all
+    mode http
+    bind :443 ssl crt all.pem alpn h2
+    use_backend www if { hdr(host) www.lab.test }
+    default_backend static
+frontend own
+    mode http
+    bind 192.0.2.1:443 ssl crt wildcard.pem alpn h2
+    use_backend www if { FETCH www.lab.test }
+    default_backend static
+backend www
+backend static
+"""
+
+
+@pytest.mark.parametrize(("fetch", "expected"), [("hdr(host)", "safe"), ("ssl_fc_sni", "wrong site")])
+def test_a_host_at_all_addresses_and_at_its_own(fetch: str, expected: str, folder) -> None:
+    """At its own address another rule may decide, and DNS may lead the other host there, too."""
+    _, found = linted("haproxy", OWN_ADDRESS.replace("FETCH", fetch), folder)
+    pair = {"www.lab.test", "static.lab.test"}
+    assert {one.verdict for one in found if {one.opened_for, one.requested} == pair} == {expected}
 
 
 def test_a_listener_is_asked_once_for_its_hosts() -> None:

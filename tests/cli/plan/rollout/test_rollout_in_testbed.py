@@ -34,7 +34,9 @@ SITES = [f"www.s{number:02}.test" for number in range(20 if FULL else 3)]
 LIBRARIES = [f"lib{number}.cdn.test" for number in range(4)]
 LOADS = 3  # of four libraries each: 12 new connections of a site
 
-pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.soak, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone, pytest.mark.soak, pytest.mark.timeout(3600)
+]  # fmt: skip
 
 # What `rollout` calls: it hands its task to the operator, who is a thread of the test.
 PROGRAM = """#!{python} -SE

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,11 @@ class Rollout:
         task = words[words.index("--step") + 1] if "--step" in words else words[2 if words[1] == "rollout" else 1]
         return self.codes.get(task, 0)
 
+    def state_file(self) -> StateFile:
+        return StateFile(self.files, rings=2)
+
     def begin(self, ring: int = 1) -> StateFile:
-        file = StateFile(self.folder / "r", self.folder / "rings.json")
+        file = self.state_file()
         with file.locked() as state:
             if state.direction == "rest":
                 state.ring, state.place, state.direction = ring, 0, "forward"
@@ -135,8 +139,9 @@ def test_what_cannot_be_taken_back_is_tried_again_from_there(rollout: Rollout) -
         rollout.next()
     assert rollout.state["direction"] == "backward"
     Path(f"{rollout.program}.fails").unlink()
-    file = StateFile(rollout.folder / "r", rollout.folder / "rings.json")
-    assert ring_execution.take_back(file, rollout.files) == ring_execution.TAKEN_BACK
+    file = rollout.state_file()
+    with file.locked():
+        assert ring_execution.take_back(file, rollout.files) == ring_execution.TAKEN_BACK
     assert rollout.calls[-3:] == ["origins-back 1", "certificates-back 1", "certificates-back 1"]
     assert (rollout.state["ring"], rollout.state["direction"]) == (0, "rest")
 
@@ -170,3 +175,32 @@ def test_a_state_of_another_rollout_and_one_that_is_none(rollout: Rollout) -> No
         (rollout.folder / "r" / "state.json").write_text(content)
         with pytest.raises(InputError, match="is not the state of a rollout"):
             rollout.begin()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "problem"),
+    [
+        ({"ring": 3}, "ring is 3, not in the range 0 to 2"),
+        ({"ring": 0, "direction": "forward"}, "ring is 0, not in the range 1 to 2"),
+        ({"ring": 1, "direction": "forward", "place": 10}, "place is 10, not in the range 0 to 9"),
+        ({"ring": 1, "direction": "backward", "reached": 9, "place": 5}, "place is 5, not in the range 0 to 4"),
+        ({"ring": 1, "direction": "backward", "reached": 11}, "reached is 11, not in the range 0 to 10"),
+    ],
+)
+def test_numbers_that_no_rollout_reaches(rollout: Rollout, numbers: dict, problem: str) -> None:
+    rollout.next()
+    (rollout.folder / "r" / "state.json").write_text(json.dumps(rollout.state | numbers))
+    with pytest.raises(InputError, match=problem):
+        rollout.begin()
+
+
+def test_nobody_else_reads_the_commands_that_were_run(rollout: Rollout) -> None:
+    rollout.next()
+    assert stat.S_IMODE((rollout.folder / "r" / "state.json").stat().st_mode) == 0o600
+
+
+def test_what_another_command_did_before_the_lock_is_read(rollout: Rollout) -> None:
+    late = rollout.state_file()
+    rollout.next()
+    with late.locked() as state:
+        assert (state.ring, state.direction) == (1, "rest")

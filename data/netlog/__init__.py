@@ -1,0 +1,1 @@
+"""Chromium's NetLog: connections, lookups and certificates, as its own network stack tells of them."""

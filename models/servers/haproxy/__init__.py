@@ -1,0 +1,1 @@
+"""HAProxy's configurations: sections, conditions, certificates, and who answers then."""
