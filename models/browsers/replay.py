@@ -46,7 +46,7 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
         found.select(
             *("group", "group_held", "same_host"),
             joins(rules, recorded=True).alias("may"),
-            (joins(rules, recorded=False) < joins(rules, recorded=True)).alias("as_recorded"),
+            joins(rules, recorded=False).alias("may_by_facts"),
             shares_host(rules).alias("shares"),
             shares_host_if_joined(rules).alias("shares_if_joined"),
             asked_at_once().alias("at_once"),
@@ -58,7 +58,9 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
         )
         .filter((pl.col("may") > NO) | (pl.col("shares") > NO) | pl.col("hides_spare"))
         .select(
-            *("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused"),
+            *("group", "group_held", _way().alias("way"), "may"),
+            (pl.col("may_by_facts") < pl.col("may")).alias("as_recorded"),
+            *("asked", "refused"),
             ((pl.col("shares") > NO) & pl.col("at_once")).alias("either_first"),
             *("hides_spare", "experienced_by"),
         )
