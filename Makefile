@@ -63,7 +63,8 @@ audit: $(READY)
 # Pages that are made from their source: the module that writes each, and where to.
 PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
   originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
-  originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md
+  originset.crawler.testbed.rules.page:docs/browser-rules.md security_page:SECURITY.md \
+  originset.cli.pages.json_schema:docs/json-schema.json
 
 check: $(READY) types
 	@$(BIN)/ruff check .
