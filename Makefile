@@ -68,6 +68,7 @@ audit: $(READY)
 PAGES := originset.cli.pages.schema_page:docs/schema.md \
   originset.models.runner.page:docs/models.md \
   originset.cli.pages.commands_page:docs/commands.md \
+  originset.cli.pages.json_schema:docs/json-schema.json \
   originset.cli.writers.servers_page:docs/servers.md \
   originset.crawler.testbed.rules.page:docs/browser-rules.md \
   originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json \

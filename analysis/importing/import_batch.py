@@ -39,10 +39,14 @@ TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "cer
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """``keep_secrets``: URLs stay as they are. ``keep_files``: a copy of each file is kept below the study."""
+    """``keep_secrets``: URLs stay as they are. ``keep_files``: a copy of each file is kept below the study.
+
+    ``name_by_folder``: files of the same name are called by their folders too; else only the first of them is imported.
+    """
 
     keep_secrets: bool = False
     keep_files: bool = False
+    name_by_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)

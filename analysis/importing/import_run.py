@@ -9,6 +9,7 @@ import polars as pl
 from rich.progress import Progress
 
 from originset.analysis.importing.cut_off_imports import imported_files, remove_replaced
+from originset.analysis.importing.file_names import named_by_folder
 from originset.analysis.importing.har_files import STDIN, HarFile, find_files
 from originset.analysis.importing.http_archive import import_exports
 from originset.analysis.importing.import_batch import TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
@@ -46,6 +47,8 @@ def import_hars(
         StudyError: the study cannot be written.
     """
     files = find_files(paths)
+    if settings.name_by_folder:
+        files = named_by_folder(files)
     _remove_left_over(study)
     remove_replaced(study)
     known_sources, damaged = _imported_sources(study)
