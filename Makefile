@@ -18,7 +18,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak docs docs-site lowest rules servers wheels \
+.PHONY: help audit demo test test-fast coverage check types bench soak docs docs-site lowest newer rules servers wheels wheels-everywhere \
   system-demo system-test
 .NOTPARALLEL:
 
@@ -113,6 +113,17 @@ wheels: $(READY) $(TOOLS)/.ready
 	@$(TOOLS)/twine check --strict dist/*
 	@$(TOOLS)/check-wheel-contents dist/*.whl
 	@PYTHON=$(PYTHON) .ci/installed dist/*.whl
+
+# The wheels of all Pythons for this processor, in containers of manylinux and musllinux: needs docker or podman.
+wheels-everywhere:
+	@test -x build/cibuildwheel/bin/cibuildwheel || { $(PYTHON) -m venv build/cibuildwheel && build/cibuildwheel/bin/pip install -q cibuildwheel; }
+	@build/cibuildwheel/bin/cibuildwheel --output-dir dist
+
+# constraints.txt with the newest versions that fit together, of the same packages. What they break, `make check test` shows.
+newer: $(TOOLS)/.ready
+	@sed 's/==.*//' constraints.txt >build/packages.txt
+	@$(TOOLS)/uv pip compile --quiet --upgrade --no-annotate --no-header build/packages.txt >build/newer.txt
+	@LC_ALL=C sort -f build/newer.txt >constraints.txt
 
 # Fails at a broken link or anchor, and at a page of docs/ that mkdocs.yml does not list.
 docs-site: $(TOOLS)/.ready
