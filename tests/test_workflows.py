@@ -37,7 +37,8 @@ def test_the_action_fails_where_the_budget_is_exceeded(tmp_path: Path) -> None:
     (tmp_path / "page.har").symlink_to(har)
     step = ACTION["runs"]["steps"][-1]
     assert step["shell"] == "bash"
-    environment = {"RUNNER_TEMP": str(tmp_path), "BUDGET": "budget.toml", "HARS": "page.har", "PATH": os.environ["PATH"]}
+    inputs = {"BUDGET": "budget.toml", "HARS": "page.har"}
+    environment = {**inputs, "RUNNER_TEMP": str(tmp_path), "PATH": os.environ["PATH"]}
     call = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     done = subprocess.run(call, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
