@@ -16,7 +16,7 @@ from originset.data.reference.browser_rules import BrowserRules, browser_rules
 NO, MAYBE, YES = 0, 1, 2
 
 # By how much browsers differ in when they ask for the same thing, or have connected for it, where nothing orders that.
-_SLACK_MS = 100.0
+_SLACK_MS = 200.0
 
 
 @cache
