@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +18,7 @@ from originset.crawler.visits.har import har_log
 from originset.crawler.visits.page_facts import read_page_facts
 from originset.crawler.visits.page_log import PageLog
 from originset.crawler.visits.recorded_page import RecordedPage, recorded_page
+from originset.crawler.visits.visit_context import visit_context
 from originset.crawler.visits.visit_record import (
     VisitOutcome,
     VisitRequest,
@@ -69,7 +67,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     memory = MemoryLimit(chromium.pids, settings.most_memory, chromium.kill)
     with chromium.deadline(settings.timeout_s + settings.grace_s) as deadline, memory:
         try:
-            with _visit_context(chromium) as context:
+            with visit_context(chromium) as context:
                 page = _open_page(chromium, context)
                 _load_page(chromium, page, request.url, outcome)
                 # What ends from here on ends because we end it.
@@ -83,28 +81,6 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
             chromium.devtools.on_event = None
     outcome.seen += chromium.take_events()
     return _make_capture(chromium, request, page, outcome, started)
-
-
-@contextmanager
-def _visit_context(chromium: Chromium) -> Iterator[str]:
-    """The context of one visit; the browser's own, which ends with it, where each visit has a profile."""
-    if chromium.settings.profile_per_visit:
-        yield chromium.devtools.call("Target.getBrowserContexts")["defaultBrowserContextId"]
-    else:
-        with _fresh_context(chromium.devtools) as context:
-            yield context
-
-
-@contextmanager
-def _fresh_context(devtools: DevTools) -> Iterator[str]:
-    """A browser context of its own: cold caches, no cookies, no sockets, no resolver cache, no HSTS."""
-    context = devtools.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
-    try:
-        yield context
-    finally:
-        # A lost browser has no contexts left to dispose of.
-        with contextlib.suppress(DevToolsLost):
-            devtools.call("Target.disposeBrowserContext", browserContextId=context)
 
 
 class _AttachedToTarget(msgspec.Struct, rename="camel"):

@@ -15,7 +15,7 @@ from originset.crawler.browsers.chromium import Chromium
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.server_logs import LoggedDnsQuery, LoggedRequest, TlsHandshake
 from originset.crawler.testbed.testbed import Testbed
-from originset.crawler.visits import chromium_visit as visit_module
+from originset.crawler.visits import visit_context
 from originset.crawler.visits.chromium_visit import visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import Extension
@@ -109,7 +109,7 @@ def test_a_shared_context_would_resume_quic(
     settings = dataclasses.replace(browser.settings, extra_flags=(*browser.settings.extra_flags, *hasty))
     with Chromium(settings) as chromium:
         context = chromium.devtools.call("Target.createBrowserContext")["browserContextId"]
-        monkeypatch.setattr(visit_module, "_fresh_context", lambda _: contextlib.nullcontext(context))
+        monkeypatch.setattr(visit_context, "_fresh_context", lambda _: contextlib.nullcontext(context))
         see(captures, chromium, 1, "http3.test")
         time.sleep(1.5)
         (warm,) = see(captures, chromium, 1, "http3.test")
@@ -132,7 +132,7 @@ def test_what_a_shared_context_would_remember(
 ) -> None:
     """The same two visits, warm: every mark of coldness above is one that a warm visit does not have."""
     context = browser.devtools.call("Target.createBrowserContext")["browserContextId"]
-    monkeypatch.setattr(visit_module, "_fresh_context", lambda _: contextlib.nullcontext(context))
+    monkeypatch.setattr(visit_context, "_fresh_context", lambda _: contextlib.nullcontext(context))
     cold, warm = see(captures, browser, 2)
     browser.devtools.call("Target.disposeBrowserContext", browserContextId=context)
     assert cold.requests[0].scheme == "http"
