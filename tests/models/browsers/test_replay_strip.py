@@ -114,7 +114,7 @@ def test_each_kind_of_fact_alone() -> None:
 
 @pytest.mark.soak
 @settings(
-    max_examples=100 if os.environ.get("ORIGINSET_SOAK") == "full" else 10,
+    max_examples=100 if os.environ.get("ORIGINSET_SOAK") == "full" else 5,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.data())

@@ -292,7 +292,7 @@ def test_long_chains(make_tables) -> None:
 
 
 @pytest.mark.soak
-@settings(max_examples=80 if os.environ.get("ORIGINSET_SOAK") == "full" else 8)
+@settings(max_examples=80 if os.environ.get("ORIGINSET_SOAK") == "full" else 4)
 @given(rows=studies(), data=st.data())
 def test_row_order_and_host_names_do_not_matter(make_tables, rows, data) -> None:
     """Names of the same alphabet's order: which of several connections merge may depend on that alone."""

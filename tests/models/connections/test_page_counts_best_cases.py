@@ -23,7 +23,7 @@ RUNGS = (
     "paired_ideal_origin",
 )
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
-FEW = settings(max_examples=50 if FULL else 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=50 if FULL else 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 PLACES = st.sampled_from([None, "One", "Two"])

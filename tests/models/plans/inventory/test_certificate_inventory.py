@@ -82,7 +82,7 @@ def allowed(rows: list[dict[str, Any]], asker: dict[str, Any], host: str) -> boo
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(inventories(), st.lists(PAIR, max_size=12), st.integers(0, 3), st.integers(1, 5))
 def test_no_rule_is_broken_and_nothing_better_is_possible(
     rows: list[dict[str, Any]], pairs: list[tuple[str, str, int]], additions: int, names: int
