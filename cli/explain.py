@@ -13,7 +13,7 @@ import polars as pl
 
 from originset.cli.common.command_tree import Command
 from originset.cli.common.files import write_text
-from originset.cli.common.live import enrich, live_options, policy, remark
+from originset.cli.common.live import enrich, handshake_problems, live_options, policy, remark
 from originset.cli.common.output import note, say
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.analysis import analyze
@@ -69,6 +69,7 @@ def command(
     resolver: str,
     rate: float,
     max_time: float,
+    ca_file: Path | None,
     allow_private: bool,
 ) -> None:
     """Explain recorded pages: why connections were not shared.
@@ -86,7 +87,8 @@ def command(
     refused: list[InputError] = []
     with study_of(files, refused) as study:
         if live:
-            remark(enrich(study, policy(resolver, rate, allow_private=allow_private), max_time))
+            how = policy(resolver, rate, allow_private=allow_private, ca_file=ca_file)
+            remark(enrich(study, how, max_time), handshake_problems(study))
             analyze(study, current_reference())
         title = files[0].name if len(files) == 1 else f"{len(files)} recordings"
         contents = report_contents(study, title, pages=_MOST_PAGES)

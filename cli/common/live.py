@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,8 @@ import polars as pl
 from originset.analysis.resolution.live_answers import LiveHandshake, MissingAnswers, missing_answers, store_answers
 from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import note, progress
+from originset.data.errors import UsageError
+from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 # Hosts between two writes: these answers are kept if the rest is interrupted.
 _AT_ONCE = 25
+# Hosts and reasons that a remark names.
+_NAMED = 5
 
 # For all hosts together, by default.
 _LIVE_SECONDS = 3600.0
@@ -38,7 +43,7 @@ _PLAN = {
 
 
 def live_options(function: _F) -> _F:
-    """Add ``--resolver``, ``--rate``, ``--max-time`` and ``--allow-private``."""
+    """Add ``--resolver``, ``--rate``, ``--max-time``, ``--ca-file`` and ``--allow-private``."""
     options = (
         click.option(
             "--resolver",
@@ -64,6 +69,12 @@ def live_options(function: _F) -> _F:
             help="Time for all contacts with servers and resolvers together. What remains is left out.",
         ),
         click.option(
+            "--ca-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE.pem",
+            help="Trust these certificate authorities too.",
+        ),
+        click.option(
             "--allow-private",
             is_flag=True,
             help="Also contact IP addresses that are not public, ports other than 443 and 8443, and names of local "
@@ -75,16 +86,21 @@ def live_options(function: _F) -> _F:
     return function
 
 
-def policy(resolver: str, rate: float, *, allow_private: bool) -> LookupPolicy:
+def policy(resolver: str, rate: float, *, allow_private: bool, ca_file: Path | None = None) -> LookupPolicy:
     """The options as a policy of the crawler.
 
     Raises:
-        UsageError: the resolver is not valid.
+        UsageError: the resolver is not valid, or the file holds no certificates.
     """
     from originset.crawler.probe.live_lookups import LookupPolicy  # noqa: PLC0415 - explain does without
     from originset.crawler.probe.resolver import parse_resolver  # noqa: PLC0415 - likewise
 
-    return LookupPolicy(parse_resolver(resolver), rate, allow_private)
+    how = LookupPolicy(parse_resolver(resolver), rate, allow_private, None if ca_file is None else str(ca_file))
+    try:
+        how.tls_context()
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(f"{ca_file} holds no certificates in PEM ({error.strerror or error})") from error
+    return how
 
 
 def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = False) -> dict[str, int]:
@@ -105,6 +121,8 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
         ends = time.monotonic() + seconds
         hosts = missing.hosts
         places = places_of(missing)
+        if hosts:
+            note(_announcement(hosts, missing, resolver))
         task = display.add_task("ask for hosts", total=len(hosts))
         for first in range(0, len(hosts), _AT_ONCE):
             rest = ends - time.monotonic()
@@ -123,13 +141,35 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
     return dict(counts)
 
 
-def remark(counts: dict[str, int]) -> None:
-    """Print how many names and servers were contacted, and what they answered."""
+def _announcement(hosts: list[str], missing: MissingAnswers, resolver: str | None) -> str:
+    """What is going to be asked of whom."""
+    names = f"DNS at {resolver} for {missing.names['host'].n_unique()} names" if resolver else "no DNS"
+    servers = missing.places.select("host", "port").unique().height
+    listed = ", ".join(hosts[:_NAMED]) + (f" and {len(hosts) - _NAMED} more" if len(hosts) > _NAMED else "")
+    return f"asking {names}, and {servers} servers for their certificates: {listed}"
+
+
+def handshake_problems(study: Study) -> list[str]:
+    """Why live handshakes gave no certificate that is trusted, each reason with its hosts, the commonest first."""
+    failed = scan(study, "live_handshakes").filter(pl.col("problem").is_not_null()).select("host", "problem").unique()
+    rows = failed.collect().group_by("problem").agg(pl.col("host").sort()).sort(pl.col("host").list.len(), "problem")
+    return [
+        f"{problem}: {', '.join(hosts[:_NAMED])}{f' and {len(hosts) - _NAMED} more' if len(hosts) > _NAMED else ''}"
+        for problem, hosts in reversed(rows.select("problem", "host").rows())
+    ]
+
+
+def remark(counts: dict[str, int], problems: Sequence[str] = ()) -> None:
+    """Print how many names and servers were contacted, what they answered, and ``problems`` of handshakes."""
     certificates, handshakes = counts["certificates"], counts["handshakes"]
     trusted = f"{certificates} of {handshakes} TLS handshakes gave a trusted certificate"
     note(f"queried DNS for {counts['names']} names; {trusted}")
     if handshakes and not certificates:
-        note("if a private CA issues these servers' certificates, name its file in SSL_CERT_FILE")
+        note("if a private CA issues these servers' certificates, name its file with --ca-file")
+    for problem in problems[:_NAMED]:
+        note(f"no certificate: {problem}")
+    if len(problems) > _NAMED:
+        note(f"{len(problems) - _NAMED} more reasons; live_handshakes has them all")
     if counts["not_contacted"]:
         note(f"{counts['not_contacted']} servers were not contacted; live_handshakes says why")
     if counts["unfinished"]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from originset.analysis.resolution.live_answers import missing_answers
 from originset.cli.common.command_tree import Command, study_option
-from originset.cli.common.live import enrich, live_options, policy, remark, would_contact
+from originset.cli.common.live import enrich, handshake_problems, live_options, policy, remark, would_contact
 from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.modelling.analysis import analyze
 from originset.data.errors import UsageError
@@ -32,6 +34,7 @@ def command(
     resolver: str,
     rate: float,
     max_time: float,
+    ca_file: Path | None,
     allow_private: bool,
     output_format: str,
 ) -> None:
@@ -46,7 +49,7 @@ def command(
     Example: originset --study S study enrich --dry-run && originset --study S study enrich --live
     """
     study.manifest()
-    how = policy(resolver, rate, allow_private=allow_private)
+    how = policy(resolver, rate, allow_private=allow_private, ca_file=ca_file)
     if dry_run:
         missing = missing_answers(study, again=again, refused_too=allow_private)
         write_rows(would_contact(missing, how), output_format)
@@ -57,7 +60,7 @@ def command(
             "study enrich contacts a resolver and the servers of the study", "permit it with --live, or see --dry-run"
         )
     counts = enrich(study, how, max_time, again=again)
-    remark(counts)
+    remark(counts, handshake_problems(study))
     analyze(study, current_reference())
     note(f"database: {study.database_path}")
     if counts["unfinished"]:

@@ -65,12 +65,24 @@ class CertificateProbe:
 
 @dataclass(slots=True)
 class LookupPolicy:
-    """The resolver (None: names are not looked up), the most handshakes to begin a second, and what is allowed."""
+    """The resolver (None: names are not looked up), the most handshakes to begin a second, and what is allowed.
+
+    ``ca_file``: a PEM file of authorities that are trusted beside the system's.
+    """
 
     resolver: Resolver | None
     rate: float
     allow_private: bool = False
+    ca_file: str | None = None
     _next: float = field(default=0.0, init=False)
+
+    def tls_context(self) -> ssl.SSLContext:
+        """For a handshake. Raises ``OSError`` where ``ca_file`` cannot be read as certificates."""
+        context = ssl.create_default_context()
+        if self.ca_file is not None:
+            context.load_verify_locations(cafile=self.ca_file)
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        return context
 
     async def wait_turn(self) -> None:
         """Wait until the next handshake may begin."""
@@ -189,8 +201,7 @@ async def _make_handshake(planned: CertificateProbe, policy: LookupPolicy) -> Ce
         return replace(planned, problem=refusal)
     await policy.wait_turn()
     asked_at = datetime.now(UTC)
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    context = policy.tls_context()
     try:
         async with asyncio.timeout(_TIMEOUT_S):
             # An address, not a name: nothing is resolved a second time.

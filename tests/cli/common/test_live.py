@@ -11,7 +11,7 @@ def test_servers_without_a_trusted_certificate_may_have_a_private_ca(capsys: pyt
     remark(COUNTS)
     assert capsys.readouterr().err.splitlines() == [
         "queried DNS for 7 names; 0 of 7 TLS handshakes gave a trusted certificate",
-        "if a private CA issues these servers' certificates, name its file in SSL_CERT_FILE",
+        "if a private CA issues these servers' certificates, name its file with --ca-file",
     ]
     remark(COUNTS | {"certificates": 1})
-    assert "SSL_CERT_FILE" not in capsys.readouterr().err
+    assert "--ca-file" not in capsys.readouterr().err

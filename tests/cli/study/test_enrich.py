@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -131,11 +133,20 @@ def test_what_there_was_no_time_for_is_asked_for_the_next_time(run, world: World
         assert database.sql("SELECT count(*) FROM live_handshakes").fetchall() == [(6,)]
 
 
-def test_explained_with_what_is_true_today(run, world: World) -> None:
+def test_explained_with_what_is_true_today(run, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authorities = os.environ["SSL_CERT_FILE"]
+    monkeypatch.delenv("SSL_CERT_FILE")
     plain = run("explain", world.har)
     assert "as of" not in plain.stdout
     assert not world.dns.asked, "never by default"
-    live = run("explain", "--live", *world.options, world.har)
+    strange = run("explain", "--live", *world.options, world.har)
+    before, after = strange.stderr.split("queried DNS for 4 names")
+    assert "asking DNS at 127.0.0.1" in before
+    assert "www.site.test" in before
+    assert re.search(r"no certificate: not trusted: .*: .*www\.site\.test", after)
+    (tmp_path / "empty.pem").write_text("")
+    assert run("explain", "--live", "--ca-file", tmp_path / "empty.pem", world.har).returncode == 2
+    live = run("explain", "--live", "--ca-file", authorities, *world.options, world.har)
     assert "Obtained live, not from the file: 1 certificate and the DNS answers for 4 names, as of 2" in " ".join(
         live.stdout.split()
     )
