@@ -6,6 +6,8 @@
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
 # make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one);
 #             BROWSER=chromium@88: what is not stored yet of that version, from a package (LOADS=5: with so many loads)
+# make wheels the distribution in dist/, checked, and tried in an empty environment       make docs-site   docs/ as a site
+# make lowest the quick tests with the lowest versions that pyproject.toml declares
 # make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
@@ -17,7 +19,8 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak docs rules servers system-demo system-test
+.PHONY: help audit demo test test-fast coverage check types bench soak docs docs-site lowest newer rules servers wheels wheels-everywhere \
+  system-demo system-test
 .NOTPARALLEL:
 
 help:
@@ -65,11 +68,16 @@ audit: $(READY)
 	@build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # Pages that are made from their source: the module that writes each, and where to.
-PAGES := originset.cli.pages.schema_page:docs/schema.md originset.models.runner.page:docs/models.md \
-  originset.cli.pages.commands_page:docs/commands.md originset.cli.writers.servers_page:docs/servers.md \
+PAGES := originset.cli.pages.schema_page:docs/schema.md \
+  originset.models.runner.page:docs/models.md \
+  originset.cli.pages.commands_page:docs/commands.md \
+  originset.cli.pages.json_schema:docs/json-schema.json \
+  originset.cli.writers.servers_page:docs/servers.md \
   originset.crawler.testbed.rules.page:docs/browser-rules.md \
-  originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json security_page:SECURITY.md \
-  bigquery_page:docs/bigquery.md
+  originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json \
+  security_page:SECURITY.md \
+  bigquery_page:docs/bigquery.md \
+  python_page:docs/python.md
 
 check: $(READY) types
 	@$(BIN)/ruff check .
@@ -85,8 +93,8 @@ LINKS := $(addprefix build/typing/originset/,analysis cli crawler data models qu
 types: $(READY) $(LINKS)
 	@$(BIN)/mypy
 
-build/typing/originset:
-	@mkdir -p $@
+build/typing/originset: $(wildcard _originset/*)
+	@mkdir -p $@ && touch $@
 	@for file in _originset/*; do ln -sf ../../../$$file $@/; done
 
 build/typing/originset/%: | build/typing/originset
@@ -97,6 +105,48 @@ docs: $(READY)
 	@for page in $(PAGES); do \
 	  PYTHONPATH=.ci $(BIN)/python -m $${page%:*} > build/page.md && mv build/page.md $${page#*:} || exit 1; \
 	done
+
+# Tools for releases have an environment of their own: the program and its tests need none of them.
+TOOLS := build/tools/bin
+$(TOOLS)/.ready: pyproject.toml constraints.txt
+	@test -x $(TOOLS)/python || $(PYTHON) -m venv build/tools
+	@$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
+	@$(TOOLS)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --group release
+	@touch $@
+
+# For this interpreter and machine; the workflow `wheels` makes those of the others. The distribution needs no other program.
+wheels: $(READY) $(TOOLS)/.ready
+	@$(TOOLS)/validate-pyproject pyproject.toml
+	@rm -rf dist build/wheel; $(BIN)/python -m build --no-isolation --outdir build/wheel . >build/wheel.log || { cat build/wheel.log; exit 1; }
+	@mkdir -p dist; cp build/wheel/*.tar.gz dist
+	@PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	@$(TOOLS)/twine check --strict dist/*
+	@$(TOOLS)/check-wheel-contents dist/*.whl
+	@PYTHON=$(PYTHON) .ci/installed dist/*.whl
+
+# The wheels of all Pythons for this processor, in containers of manylinux and musllinux: needs docker or podman.
+wheels-everywhere:
+	@test -x build/cibuildwheel/bin/cibuildwheel || { $(PYTHON) -m venv build/cibuildwheel && build/cibuildwheel/bin/pip install -q cibuildwheel; }
+	@build/cibuildwheel/bin/cibuildwheel --output-dir dist
+
+# constraints.txt with the newest versions that fit together, of the same packages. What they break, `make check test` shows.
+newer: $(TOOLS)/.ready
+	@sed 's/==.*//' constraints.txt >build/packages.txt
+	@$(TOOLS)/uv pip compile --quiet --upgrade --no-annotate --no-header build/packages.txt >build/newer.txt
+	@LC_ALL=C sort -f build/newer.txt >constraints.txt
+
+# Fails at a broken link or anchor, and at a page of docs/ that mkdocs.yml does not list.
+docs-site: $(TOOLS)/.ready
+	@rm -rf build/pages; $(PYTHON) .ci/site_pages.py build/pages
+	@NO_MKDOCS_2_WARNING=1 $(TOOLS)/mkdocs build --strict --quiet
+	@echo "the site is in build/site; to read it with its search: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"
+
+# Warnings are no errors there: old versions of packages warn of each other.
+lowest: $(TOOLS)/.ready
+	@$(TOOLS)/uv pip compile --quiet --no-deps --resolution lowest --all-extras pyproject.toml -o build/lowest.txt
+	@test -x build/lowest/bin/python || $(TOOLS)/uv venv --quiet --python $(PYTHON) build/lowest
+	@VIRTUAL_ENV=build/lowest $(TOOLS)/uv pip install --quiet --constraint build/lowest.txt --editable . --group dev
+	@build/lowest/bin/pytest -q -m "not slow" -o filterwarnings=default
 
 # A browser that does something else than its predecessor is a difference in these files, not a failure.
 LOADS := $(if $(BROWSER),1,5)

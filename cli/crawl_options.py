@@ -110,6 +110,12 @@ _OPTIONS = (
         help="Settings under one name. Options that are given take precedence.",
     ),
     click.option(
+        "--profile-per-visit",
+        is_flag=True,
+        help="Make each visit with a Chromium of its own, which then also does what pages hint at (preconnect, "
+        "dns-prefetch). Takes several times as long; to calibrate.",
+    ),
+    click.option(
         "--device",
         type=click.Choice(["desktop", "mobile"]),
         default="desktop",
@@ -233,6 +239,7 @@ def settings_of(ctx: click.Context, options: dict[str, Any]) -> CrawlSettings:
         family=family,
         consent=consent,
         allow_private=options.pop("allow_private"),
+        profile_per_visit=options.pop("profile_per_visit"),
     )
     if options["jobs"] is None:
         del options["jobs"]

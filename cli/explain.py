@@ -1,12 +1,14 @@
-"""``originset explain``: why the connections of one HAR were not shared, and who can change that."""
+"""``originset explain``: why the connections of recorded pages were not shared, and who can change that."""
 
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import polars as pl
 
 from originset.cli.common.command_tree import Command
@@ -16,24 +18,26 @@ from originset.cli.common.output import note, say
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.analysis import analyze
 from originset.cli.modelling.scratch_study import study_of
+from originset.data.errors import InputError
 from originset.data.reference.snapshot import current_reference
+from originset.data.sanitising.printable import printable_json
 from originset.queries.report.backtest_sentences import page_sentence
-from originset.queries.report.cause_sentences import recorded
+from originset.queries.report.cause_sentences import recorded, remaining
+from originset.queries.report.explanation import explanation
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_advice import Advice
-from originset.queries.report.report_contents import Contents
+from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.report_page import render
 from originset.queries.report.shown_text import counted, less_or_more
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _MOST = 5
+_MOST_PAGES = 100
 _WIDTH = 100
 
 
 @click.command(cls=Command)
-@click.argument(
-    "har", metavar="FILE.har", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True, path_type=Path))
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -41,41 +45,63 @@ _WIDTH = 100
     help="Also write a report as one HTML file.",
 )
 @click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the answer on stdout; docs/json-schema.json is JSON's schema.",
+)
+@click.option(
     "--live",
     is_flag=True,
     help="Contact a resolver and servers for what the file lacks. Without it nothing is contacted.",
 )
 @live_options
+@click.pass_context
 def command(
-    har: Path, out: Path | None, *, live: bool, resolver: str, rate: float, max_time: float, allow_private: bool
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    out: Path | None,
+    *,
+    output_format: str,
+    live: bool,
+    resolver: str,
+    rate: float,
+    max_time: float,
+    allow_private: bool,
 ) -> None:
-    """Explain a HAR file: why connections were not shared.
+    """Explain recorded pages: why connections were not shared.
 
-    For each redundant connection: why it was opened, and what the site's owner or others can change. Every statement
-    follows from the file, or says what the file lacks. FILE.har may be - for stdin.
+    FILES are HARs, NetLogs of chrome://net-export or --log-net-log, folders, patterns, or - for stdin. Of several the
+    answer is over all, and then for each page. For each redundant connection: why it was opened, and what the site's
+    owner or others can change. Every statement follows from the files, or says what they lack.
+
+    Exit codes: 0 all files were read, 1 some were refused, 2 none can be read.
 
     With --live, each statement that is based on a live answer says when it was obtained.
 
     Example: originset explain page.har --out page.html
     """
-    with study_of([har]) as study:
+    refused: list[InputError] = []
+    with study_of(files, refused) as study:
         if live:
             remark(enrich(study, policy(resolver, rate, allow_private=allow_private), max_time))
             analyze(study, current_reference())
-        contents = report_contents(study, har.name, pages=100)
-    say("\n".join(_lines(contents)))
+        title = files[0].name if len(files) == 1 else f"{len(files)} recordings"
+        contents = report_contents(study, title, pages=_MOST_PAGES)
+    if output_format == "json":
+        click.echo(printable_json(msgspec.json.encode(explanation(contents)).decode()))
+    else:
+        say("\n".join(_lines(contents)))
     if out is not None:
         write_text(out, render(contents))
         note(f"report: {out}")
+    ctx.exit(1 if refused else 0)
 
 
 def _lines(contents: Contents) -> list[str]:
-    lines = [
-        _text(sentence)
-        for page in contents.pages
-        for sentence in (_page(page.facts), range_sentence(page.facts), page_sentence(page.facts))
-        if sentence is not None
-    ]
+    lines = _page_sentences(contents.pages[0]) if len(contents.pages) == 1 else [_all_pages(contents)]
     for name, rungs in contents.ladders:
         lines += [name] if name else []
         lines += _ladder(rungs)
@@ -99,7 +125,31 @@ def _lines(contents: Contents) -> list[str]:
     ]
     for paragraph in (_advice(contents), *([_text(sentence)] for sentence in sentences)):
         lines += ["", *paragraph] if paragraph else []
+    for page in contents.pages if len(contents.pages) > 1 else ():
+        lines += ["", *_page_sentences(page), _text(f"{remaining(page.facts)}."), *_page_changes(page)]
     return [line for number, line in enumerate(lines) if line or lines[number - 1]]
+
+
+def _all_pages(contents: Contents) -> str:
+    recordings = counted(contents.facts["visits"], "page load")
+    shown_pages = len(contents.pages)
+    rest = f", of which {shown_pages} follow one by one" if shown_pages < contents.all_pages else ""
+    return _text(f"{recordings} of {counted(contents.facts['sites'], 'site')} together{rest}:")
+
+
+def _page_sentences(page: Page) -> list[str]:
+    sentences = (_page(page.facts), range_sentence(page.facts), page_sentence(page.facts))
+    return [_text(sentence) for sentence in sentences if sentence is not None]
+
+
+def _page_changes(page: Page) -> list[str]:
+    """What would help a page: the changes that most of its connections wait for."""
+    changes = Counter(f"{entry['fix']} ({entry['who']})" for entry in page.connections if entry["fix"] is not None)
+    lines = [
+        textwrap.fill(f"({number}) {change}", _WIDTH, initial_indent="  - ", subsequent_indent="    ")
+        for change, number in changes.most_common(_MOST)
+    ]
+    return lines if len(changes) <= _MOST else [*lines, f"  and {len(changes) - _MOST} more (--format json)"]
 
 
 def _page(facts: dict[str, Any]) -> str:

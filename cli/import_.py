@@ -42,7 +42,7 @@ _MEANING = {
 @click.option(
     "--keep-files",
     is_flag=True,
-    help="Keep a copy of each file in the study, without secrets unless --keep-secrets is given.",
+    help="Keep a copy of each HAR in the study, without secrets unless --keep-secrets is given.",
 )
 @click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores", help="Number of processes."
@@ -58,14 +58,17 @@ def command(
     keep_files: bool,
     jobs: int,
 ) -> None:
-    """Import HAR files into a study.
+    """Import HAR and NetLog files into a study.
 
-    FILES are HAR files (plain, gzip, zstd or zip), folders, patterns, or - for stdin. Rows of HTTP Archive's tables
-    crawl.requests and crawl.pages are read too, from JSON lines or Parquet: name all files of an export at once.
+    FILES are HAR files, and NetLogs of chrome://net-export or Chromium's --log-net-log (plain, gzip, zstd or zip),
+    folders, patterns, or - for stdin. Each page load in a NetLog is a visit; a HAR and a NetLog of one load are one.
+    Rows of HTTP Archive's tables crawl.requests and crawl.pages are read too, from JSON lines or Parquet: name all
+    files of an export at once.
+
     Secrets in URLs are removed; cookies, headers and bodies are never read. Importing a file again adds nothing; a
     complete file replaces one that was cut off.
 
-    Exit codes: 0 all files were imported, 1 a file was refused or cut off, none is a HAR, or --verify found a
+    Exit codes: 0 all files were imported, 1 a file was refused or cut off, none is a recording, or --verify found a
     difference; all others are imported.
 
     Example: originset --study S import page.har more-hars/ 'runs/*/page.har.gz'
@@ -108,6 +111,8 @@ def _report(summary: ImportSummary) -> None:
         note(
             f"{summary.pages_without_requests} pages of HTTP Archive were left out, because they have no requests here"
         )
+    if summary.joined:
+        note(f"{summary.joined} page loads are in a HAR and in a NetLog; each is one visit")
     if not summary.imported:
         return
     recorders = sorted(summary.recorders.items(), key=lambda item: (-item[1], item[0]))

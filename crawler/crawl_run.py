@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from originset.crawler.browsers.engine import DIFFERENCES, browser_flags
+from originset.crawler.browsers.engine import browser_flags, differences
 from originset.crawler.browsers.scratch import sweep
 from originset.crawler.crawl.coordinator import Coordinator, Progress, Run
 from originset.crawler.crawl.local_workers import require_limits, run_locally
@@ -160,6 +160,7 @@ def _parameters(sites: SiteList, settings: CrawlSettings) -> dict[str, Any]:
         "shard": f"{settings.shard[0]}/{settings.shard[1]}",
         "internal": settings.internal,
         "profile": settings.profile,
+        "profile_per_visit": settings.visit.profile_per_visit,
         "device": settings.visit.device,
         "family": settings.visit.family,
         "allow_private": settings.visit.allow_private,
@@ -187,7 +188,7 @@ def _record_facts(study: Study, sites: SiteList, settings: CrawlSettings, coordi
                 "flags": list(browser_flags(browser, kind, settings.visit.third_party_cookies)),
                 "features": None if coordinator.features is None else msgspec.structs.asdict(coordinator.features),
                 "sandbox": kind,
-                "differs": list(DIFFERENCES[browser]),
+                "differs": list(differences(settings.visit)),
             }
         )
     study.update_manifest(

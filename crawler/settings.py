@@ -26,7 +26,9 @@ class VisitSettings:
     ``family`` keeps the browser to addresses of IPv4 or IPv6; ``consent`` says what becomes of a banner that is known.
     ``most_memory`` bounds the bytes that the browser may have while it visits: one with more is ended, with the visit.
     ``allow_private`` lets the browser connect to addresses that are not public, which it is kept from otherwise.
-    ``environment`` is added to the browser's, ``extra_flags`` to its flags.
+    ``profile_per_visit``: a visit takes place in the profile of a browser of its own, in place of a context of a shared
+    one: only there Chromium does what a page's hints ask for. ``environment`` is added to the browser's,
+    ``extra_flags`` to its flags.
     """
 
     browser: BrowserName = "chromium"
@@ -40,6 +42,7 @@ class VisitSettings:
     consent: Consent = "leave"
     most_memory: int = 4 << 30
     allow_private: bool = False
+    profile_per_visit: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
 

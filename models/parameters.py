@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+import msgspec
+
+from originset.data.errors import InputError
 
 Colocation = Literal["asn", "org", "edge", "tenant", "ip"]
 Predecessor = Literal["initiator", "time"]
@@ -50,3 +55,17 @@ class Parameters:
     def as_dict(self) -> dict[str, Any]:
         """The parameters as values for JSON, for the table ``runs``."""
         return {**asdict(self), "provider_asns": list(self.provider_asns)}
+
+    @classmethod
+    def of_manifest(cls, manifest: Mapping[str, Any]) -> Parameters:
+        """The parameters that a study's tables were modelled with, as its manifest says, else the defaults.
+
+        Raises:
+            InputError: the manifest has values for them that are none.
+        """
+        try:
+            return msgspec.convert(manifest.get("models", {}), cls)
+        except msgspec.ValidationError as error:
+            raise InputError(
+                "study.json", "not-parameters", f"its models have parameters that are none ({error})"
+            ) from error

@@ -65,15 +65,16 @@ def page(bundle: Bundle) -> str:
     """The whole page, as Markdown; strangers' texts are escaped so that they stay in their line and cell."""
     manifest = bundle.manifest
     visits = ", ".join(f"{count:,} {status}" for status, count in bundle.visits.items())
+    version = bundle.versions["originset"]
     disk = _size(bundle.bundle_bytes + sum(step.written_bytes for step in bundle.steps))
     return f"""\
 # Artifact of a study of connection coalescing
 
-Made by originset {manifest["originset"]}. Visits: {visits}. What each table and column means is in SCHEMA.md.
+Made by originset {version}. Visits: {visits}. What each table and column means is in SCHEMA.md.
 Figures and claims are about: {_cell(bundle.selection.description)}.
 
 ## What is needed
-Python 3.11 or newer, originset {manifest["originset"]} (`pip install .` in its source), {disk} of disk, and no network.
+Python 3.11 or newer, originset {version} (`pip install .` in its source), {disk} of disk, and no network.
 The minutes below are those of the machine that made this bundle, rounded up.
 
 ## Commands

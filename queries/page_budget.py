@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import duckdb
+import msgspec
 import polars as pl
 
 # What a budget can limit, and what it means; names as in the file.
@@ -74,6 +76,22 @@ SELECT p.visit_id, p.site, p.url, 'third_party_ases', t.least,
 FROM pages AS p LEFT JOIN third_parties AS t USING (visit_id) LEFT JOIN unlocated AS u USING (visit_id)
 ORDER BY site, url, visit_id, measure
 """
+
+
+class BudgetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One page load and one of its limits, as :func:`judged` gives it in a row.
+
+    ``value``: the certain number, None if nothing could be counted; ``why``: why there may be more.
+    """
+
+    site: str
+    url: str | None
+    visit_id: str
+    measure: Literal["connections", "redundant_connections", "missing_names", "third_party_ases"]
+    budget: int
+    value: int | None
+    verdict: Literal["within", "over", "unknown"]
+    why: str | None
 
 
 @dataclass(frozen=True, slots=True)

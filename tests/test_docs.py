@@ -103,16 +103,3 @@ def test_the_commands_that_messages_advise_exist() -> None:
 def test_what_is_linked_to_is_there(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
         assert link.startswith("https://") or (page.parent / link).exists(), link
-
-
-def test_the_notebook_runs(modelled_example, tmp_path, monkeypatch) -> None:
-    (tmp_path / "study").symlink_to(modelled_example.root)
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "notebook.md").read_text(), re.DOTALL)
-    assert len(blocks) >= 6
-    for block in blocks:
-        exec(compile(block, "notebook.md", "exec"), names)  # noqa: S102 - the page's own code
-    assert names["measured"].total == 4
-    assert names["drawn"].numbers.height > 20
-    names["study"].close()

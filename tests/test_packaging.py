@@ -31,8 +31,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sources() -> set[str]:
     """What of the work tree belongs into the wheel, by the names it has there."""
-    tracked = subprocess.run(["git", "ls-files", *TOPS], cwd=ROOT, check=True, capture_output=True, text=True)
-    return {f"originset/{name}" for name in tracked.stdout.splitlines()}
+    listed = ["git", "ls-files", "_originset", *TOPS]
+    tracked = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True)
+    return {f"originset/{name.removeprefix('_originset/')}" for name in tracked.stdout.splitlines()}
 
 
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -40,7 +41,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     compiled = {name for name in names if name.endswith(tuple(EXTENSION_SUFFIXES))}
     modules = {module["name"].replace(".", "/") for module in PYPROJECT["ext-modules"]}
     assert {name.split(".")[0] for name in compiled} == modules
-    assert names - compiled == sources() | {"originset/__init__.py", "originset/__main__.py", "originset/py.typed"}
+    assert names - compiled == sources()
 
 
 def test_wheel_is_small_enough_to_be_a_dependency(wheel: Path) -> None:

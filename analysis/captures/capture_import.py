@@ -19,8 +19,8 @@ from rich.progress import Progress
 
 import originset
 from originset.analysis.captures.capture_tables import CaptureBatch
-from originset.analysis.importing.rejects import reject_rows
 from originset.analysis.processes import ProcessEnded, run_in_own_process, run_in_processes
+from originset.analysis.rejects import reject_rows
 from originset.data.captures.capture import FOLDER, NAME, SUFFIX, read_capture_bytes
 from originset.data.captures.capture_place import captures_folder
 from originset.data.errors import InputError

@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from originset.analysis.captures.lookup_rows import dns_query_rows
 from originset.analysis.certificates.certificate_rows import Certificate, certificate_from_der, certificate_tables
 from originset.analysis.har.decoding.har_decoder import decode
+from originset.analysis.har.decoding.structs import Log
 from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
 from originset.analysis.har.recorders import ORIGINSET
 from originset.analysis.har.requests import request_rows
@@ -36,9 +37,13 @@ _CREDENTIALS = {"disabled": "include", "enabled": "omit", "enabled without clien
 
 
 class CaptureBatch:
-    """Captures whose rows become one shard of each table. ``suffix_list``: None for the list of tldextract."""
+    """Captures whose rows become one shard of each table. ``suffix_list``: None for the list of tldextract.
 
-    def __init__(self, suffix_list: Path | None = None) -> None:
+    ``keep_secrets``: URLs stay as they are.
+    """
+
+    def __init__(self, suffix_list: Path | None = None, *, keep_secrets: bool = False) -> None:
+        self._keep_secrets = keep_secrets
         self._suffix_list = suffix_list
         self._entry_columns = EntryColumns()
         self._extensions: list[Extension] = []
@@ -59,14 +64,12 @@ class CaptureBatch:
         visit = extension.visit
         if visit_id not in {None, visit.visit_id}:
             raise InputError(source, "misnamed", "its visit_id is not the one that its file is named by")
-        facts = VisitFacts(
-            visit_id=visit.visit_id,
-            source="crawl",
-            sha256=None,
-            recorder=ORIGINSET,
-            recorder_version=log.creator.version if log.creator is not None else None,
-            zero=parse_timestamp(visit.started_at),
-        )
+        version = log.creator.version if log.creator is not None else None
+        self.add_visit(log, extension, VisitFacts(visit.visit_id, "crawl", None, ORIGINSET, version))
+
+    def add_visit(self, log: Log, extension: Extension, facts: VisitFacts) -> None:
+        """Add a decoded capture, or what another recording has in its form; ``facts``: without the clock's zero."""
+        facts = replace(facts, zero=parse_timestamp(extension.visit.started_at))
         self._credentials += [
             (len(self._extensions), place, entry.credentials)
             for place, entry in enumerate(log.entries)
@@ -91,10 +94,11 @@ class CaptureBatch:
         rows = [
             {
                 **asdict(extension.visit),
-                "url": redact_url(extension.visit.url),
-                "final_url": None if extension.visit.final_url is None else redact_url(extension.visit.final_url),
+                "url": self._kept(extension.visit.url),
+                "final_url": None if extension.visit.final_url is None else self._kept(extension.visit.final_url),
                 "started_at": None if facts.zero is None else facts.zero.replace(tzinfo=None),
                 "source": facts.source,
+                "source_sha256": facts.sha256,
                 "recorder": facts.recorder.name,
                 "recorder_version": facts.recorder_version,
             }
@@ -102,8 +106,11 @@ class CaptureBatch:
         ]
         return _frame("visits", rows)
 
+    def _kept(self, url: str) -> str:
+        return url if self._keep_secrets else redact_url(url)
+
     def _requests(self) -> pl.DataFrame:
-        rows = request_rows(self._entry_columns)
+        rows = request_rows(self._entry_columns, keep_secrets=self._keep_secrets)
         modes = pl.DataFrame(
             [
                 {

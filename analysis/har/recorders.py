@@ -38,6 +38,7 @@ class Recorder:
 OTHER = Recorder("other", extended=True)
 ORIGINSET = Recorder("originset", cache_known=True, extended=True)
 CHROME_DEVTOOLS = Recorder("chrome-devtools")
+NETLOG = Recorder("netlog", cache_known=True, extended=True)  # Chromium's, which is no HAR
 # WebPageTest's server and agent both write its load_start there (HttpArchiveGenerator.php, devtools_parser.py).
 WEBPAGETEST = Recorder("webpagetest", connections_inferred=True, started_when_sent=True, extended=True)
 SAFARI = Recorder("safari", cache_known=True)
@@ -69,7 +70,7 @@ _BY_CREATOR: tuple[tuple[str, Recorder], ...] = (
 )
 
 #: The names of all recorders.
-RECORDERS = (*sorted({recorder.name for _, recorder in _BY_CREATOR}), OTHER.name)
+RECORDERS = (*sorted({NETLOG.name, *(recorder.name for _, recorder in _BY_CREATOR)}), OTHER.name)
 
 
 def detect_recorder(log: Log) -> Recorder:

@@ -1,4 +1,7 @@
-"""The HAR files below what a user names: files, folders, patterns, stdin; plain, gzip, zstandard or zip by content."""
+"""The HAR and NetLog files below what a user names: files, folders, patterns, stdin.
+
+They may be plain, gzip, zstandard or zip, by their content.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from typing import IO, BinaryIO, cast
 
 import zstandard
 
+from originset.analysis.netlog.netlog_file import is_netlog
 from originset.data.errors import InputError, UsageError
 
 # The largest known HAR is some 300 MB; this limits the memory that one file can take.
@@ -55,7 +59,7 @@ class HarFile:
 
 @dataclass(frozen=True, slots=True)
 class HarText:
-    """One HAR's text; of a truncated compressed file, as much as could be unpacked."""
+    """One HAR's text, or a NetLog's; of a truncated compressed file, as much as could be unpacked."""
 
     source: str
     text: bytes
@@ -147,8 +151,12 @@ def _hars_of_stream(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarT
         yield from _members_or_none(opened, file.source)
     elif is_export(opened):
         yield ExportFile(file)
-    elif not file.maybe or _BEGINNING.match(_head(opened)):
+    elif not file.maybe or _is_meant(_head(opened)):
         yield _unpacked(opened, file.source, size)
+
+
+def _is_meant(beginning: bytes) -> bool:
+    return _BEGINNING.match(beginning) is not None or is_netlog(beginning)
 
 
 def open_unpacked(opened: BinaryIO) -> IO[bytes]:
@@ -240,7 +248,7 @@ def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
             except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
                 yield InputError(inner, "damaged", f"cannot be unpacked ({error})")
             else:
-                if name.endswith(".har") or _BEGINNING.match(text):
+                if name.endswith(".har") or _is_meant(text):
                     yield HarText(inner, text)
 
 

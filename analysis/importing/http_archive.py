@@ -100,12 +100,9 @@ def import_exports(
 
 def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> None:
     number = spilled = 0
-    packed = file.path.stat().st_size
     try:
         for number, row in enumerate(_read_rows(file), 1):
-            if spilled > max(MIN_SUSPECT, packed * MAX_GROWTH):
-                detail = f"{packed} bytes that unpack to more than {MAX_GROWTH} times their size, until row {number}"
-                raise InputError(file.source, "bomb", detail)
+            _require_growth(file, spilled)
             try:
                 spilled_row = _kept_row(row, f"{file.source}#{number}")
             except InputError as error:
@@ -121,6 +118,12 @@ def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> 
         summary.refused.append(InputError(file.source, "damaged", detail))
     except InputError as error:
         summary.refused.append(error)
+
+
+def _require_growth(file: HarFile, spilled: int) -> None:
+    packed = file.path.stat().st_size
+    if spilled > max(MIN_SUSPECT, packed * MAX_GROWTH):
+        raise InputError(file.source, "bomb", f"{packed} bytes that unpack to more than {MAX_GROWTH} times their size")
 
 
 def _read_rows(file: HarFile) -> Iterator[dict[str, object] | bytes]:

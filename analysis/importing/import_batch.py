@@ -16,11 +16,14 @@ import polars as pl
 
 from originset.analysis.har.decoding.structs import Log
 from originset.analysis.har.entry_columns import VisitFacts
-from originset.analysis.har.recorders import Recorder
+from originset.analysis.har.recorders import NETLOG, Recorder
 from originset.analysis.har.tables import HarBatch, decode_whole_entries
 from originset.analysis.importing.cut_off_imports import cut_off_sources
 from originset.analysis.importing.har_files import ExportFile, HarFile, HarText, read_texts
 from originset.analysis.importing.kept_files import keep_file
+from originset.analysis.netlog.netlog_captures import netlog_captures
+from originset.analysis.netlog.netlog_file import is_netlog
+from originset.analysis.netlog.netlog_tables import netlog_tables
 from originset.data.errors import InputError
 from originset.data.studies.shards import IMPORT, write_shard
 from originset.data.studies.study import Study
@@ -29,16 +32,21 @@ from originset.data.studies.study import Study
 _ENTRIES = 100_000
 _BYTES = 256 << 20
 
+_BEGINNING = 1 << 10  # bytes that tell what a text is
 _UNTOLD = ("no_connection_ids", "no_addresses")
 TABLES_WRITTEN = ("requests", "connections", "dns_queries", "certificates", "certificate_names", "visits")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """``keep_secrets``: URLs stay as they are. ``keep_files``: a copy of each file is kept below the study."""
+    """``keep_secrets``: URLs stay as they are. ``keep_files``: a copy of each file is kept below the study.
+
+    ``name_by_folder``: files of the same name are called by their folders too; else only the first of them is imported.
+    """
 
     keep_secrets: bool = False
     keep_files: bool = False
+    name_by_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class FileLimits:
 class ImportSummary:
     """What an import did. ``refused`` holds the files that were not imported, ``cut_off`` those imported in part.
 
+    ``joined``: HARs' page loads of which a NetLog was imported too.
     ``lost``: sources that a damaged shard held and that were not among the files.
     """
 
@@ -65,6 +74,7 @@ class ImportSummary:
     requests: int = 0
     same_content: int = 0
     pages_without_requests: int = 0
+    joined: int = 0
     refused: list[InputError] = field(default_factory=list)
     cut_off: list[InputError] = field(default_factory=list)
     limits: list[FileLimits] = field(default_factory=list)
@@ -123,6 +133,9 @@ class Importer:
         sha256 = hashlib.sha256(har.text).hexdigest()
         if not self._is_new(har.source, sha256, har.text):
             return
+        if is_netlog(har.text[:_BEGINNING]):
+            self._take_netlog(har, sha256)
+            return
         try:
             taken = self._batch.add(har.text, har.source, sha256)
             if self._settings.keep_files:
@@ -133,6 +146,19 @@ class Importer:
         if taken.lost is not None:
             self.summary.cut_off.append(taken.lost)
         self._note(har.source, sha256, taken.recorder, len(har.text))
+
+    def _take_netlog(self, netlog: HarText, sha256: str) -> None:
+        """Add the page loads of a NetLog, as a shard of its own."""
+        try:
+            captures = netlog_captures(netlog.text, netlog.source)
+            tables = netlog_tables(captures, netlog.source, sha256, keep_secrets=self._settings.keep_secrets)
+        except InputError as error:
+            self.summary.refused.append(error)
+            return
+        if captures.lost is not None:
+            self.summary.cut_off.append(captures.lost)
+        self._write_shard([(netlog.source, sha256)], tables)
+        self._note_source(netlog.source, sha256, NETLOG)
 
     def take_log(self, log: Log, visit: VisitFacts) -> None:
         """Add one page of HTTP Archive's tables."""
@@ -164,28 +190,33 @@ class Importer:
         return source in self._cut_off and source not in self.summary.sources
 
     def _note(self, source: str, sha256: str, recorder: Recorder, size: int) -> None:
-        summary = self.summary
-        summary.recorders[recorder.name] = summary.recorders.get(recorder.name, 0) + 1
-        summary.imported += 1
-        self._known[source] = sha256
-        summary.sources[source] = sha256
+        self._note_source(source, sha256, recorder)
         self._sources.append((source, sha256))
         self._bytes += size
         if self._batch.entries >= _ENTRIES or self._bytes >= _BYTES:
             self.write()
 
+    def _note_source(self, source: str, sha256: str, recorder: Recorder) -> None:
+        summary = self.summary
+        summary.recorders[recorder.name] = summary.recorders.get(recorder.name, 0) + 1
+        summary.imported += 1
+        self._known[source] = sha256
+        summary.sources[source] = sha256
+
     def write(self) -> None:
         """Write the rows that were read, if any."""
         if not self._sources:
             return
-        name = IMPORT + hashlib.sha256(json.dumps(self._sources).encode()).hexdigest()[:16]
-        tables = self._batch.tables()
+        self._write_shard(self._sources, self._batch.tables())
+        self._new_batch()
+
+    def _write_shard(self, sources: list[tuple[str, str]], tables: dict[str, pl.DataFrame]) -> None:
+        name = IMPORT + hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
         for table in TABLES_WRITTEN:
             write_shard(self._study, table, name, tables[table])
         self.summary.visits += tables["visits"].height
         self.summary.requests += tables["requests"].height
         self.summary.limits += _limits(tables)
-        self._new_batch()
 
 
 def import_files(

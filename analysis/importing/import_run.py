@@ -9,11 +9,13 @@ import polars as pl
 from rich.progress import Progress
 
 from originset.analysis.importing.cut_off_imports import imported_files, remove_replaced
+from originset.analysis.importing.file_names import named_by_folder
 from originset.analysis.importing.har_files import STDIN, HarFile, find_files
 from originset.analysis.importing.http_archive import import_exports
 from originset.analysis.importing.import_batch import TABLES_WRITTEN, ImportSettings, ImportSummary, import_files
-from originset.analysis.importing.rejects import reject_rows
+from originset.analysis.importing.netlog_join import join_netlogs
 from originset.analysis.processes import ProcessEnded, run_in_own_process, run_in_processes
+from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
 from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
 from originset.data.studies.study import Study
@@ -45,6 +47,8 @@ def import_hars(
         StudyError: the study cannot be written.
     """
     files = find_files(paths)
+    if settings.name_by_folder:
+        files = named_by_folder(files)
     _remove_left_over(study)
     remove_replaced(study)
     known_sources, damaged = _imported_sources(study)
@@ -81,6 +85,7 @@ def import_hars(
         summary.add(import_exports(study, summary.exports, known_sources, settings, progress))
     summary.same_content = _same_content(summary.sources, known_sources)
     remove_replaced(study)
+    summary.joined = join_netlogs(study)
     _write_rejects(study, summary)
     summary.lost = _settle(study, damaged, known_sources | summary.sources)
     return summary

@@ -19,6 +19,7 @@ from rich.progress import Progress
 
 from originset.analysis.har.requests import mime_type
 from originset.analysis.importing.har_files import HarFile, HarText, find_files, read_texts
+from originset.analysis.netlog.netlog_file import is_netlog
 from originset.data.host_names import canonical_ip
 from originset.data.sanitising.url_redaction import redact_url
 from originset.data.studies.shards import scan
@@ -67,6 +68,7 @@ def verify_import(study: Study, paths: Sequence[Path], progress: Progress) -> Ve
     )
     for number, chunk in enumerate(_chunks(files)):
         texts = [har for file in chunk for har in read_texts(file) if isinstance(har, HarText)]
+        texts = [har for har in texts if not is_netlog(har.text[:1024])]  # haralyzer cannot read them
         imported_requests = _imported_requests(study, [text.source for text in texts])
         for text in texts:
             if text.source in imported_requests:

@@ -9,6 +9,7 @@ from originset.cli.common.command_tree import subgroup
     {
         "server": "originset.cli.check.server",
         "lint": "originset.cli.check.lint",
+        "pairs": "originset.cli.check.pairs",
         "budget": "originset.cli.check.budget",
     }
 )
@@ -16,7 +17,7 @@ def command() -> None:
     """Check a live server, a configuration, or pages.
 
     server is for before and after a change of a server's ORIGIN set or certificate, lint for before a configuration is
-    deployed, budget for continuous integration.
+    deployed, pairs for how far a study's evidence about servers holds, budget for continuous integration.
 
     Example: originset check budget budget.toml page.har
     """

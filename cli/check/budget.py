@@ -20,7 +20,8 @@ from originset.queries.page_budget import OVER, UNKNOWN, PageBudget, judged
 
 _GITHUB = "github"
 
-_WITHIN, _OVER, _UNDECIDED = 0, 1, 2
+# 2 is wrong usage, as of every command.
+_WITHIN, _OVER, _UNDECIDED = 0, 1, 3
 
 
 @click.command(cls=Command)
@@ -43,7 +44,8 @@ def command(ctx: click.Context, *, budget_path: Path, hars: tuple[Path, ...], ou
     third_party_ases of every page; tables [[page]], each with a site or url, set other limits for that page. The pages
     are those of the HAR files, or of the study if there are none. A row is a page and one of its limits.
 
-    Exit codes: 0 within budget, 1 over budget, 2 could not be decided.
+    Exit codes: 0 within budget, 1 over budget, 2 wrong usage or an input that cannot be read, 3 within budget as far as
+    that could be decided.
 
     Example: originset check budget budget.toml page.har
     """

@@ -1,4 +1,4 @@
-"""What ``check lint`` says: rows, SARIF, or annotations of a GitHub workflow; and what to change."""
+"""What ``check lint`` says: rows, JUnit XML, SARIF, or annotations of a GitHub workflow; and what to change."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 import click
 import polars as pl
 
+from originset.cli.check.junit_text import JunitCase, junit_text
 from originset.cli.check.sarif_text import SarifResult, sarif_text
 from originset.cli.common.output import FORMATS, say, write_rows
 from originset.data.sanitising.printable import printable
@@ -28,7 +29,7 @@ LINTED = pl.Schema(
     }
 )
 
-LINT_FORMATS = (*FORMATS, "sarif", "github")
+LINT_FORMATS = (*FORMATS, "junit", "sarif", "github")
 
 _Level = Literal["error", "warning", "notice"]
 _LEVELS: dict[str, _Level] = {
@@ -45,6 +46,9 @@ _SARIF_LEVELS: dict[_Level, Literal["note", "warning", "error"]] = {
     "warning": "warning",
     "error": "error",
 }
+
+# A fault fails; what is unknown, or was not understood, could not be tested.
+_JUNIT_PROBLEMS: dict[_Level | None, Literal["failure", "error"]] = {"error": "failure", "warning": "error"}
 
 # Each is a configuration of the lab, which was asked: docs/servers.md.
 _MISDIRECTED = {
@@ -68,13 +72,26 @@ def change(server: str, found: SharedConnection) -> str | None:
 
 def write_linted(rows: pl.DataFrame, output_format: str) -> None:
     """Write rows (:data:`LINTED`) to stdout in one of :data:`LINT_FORMATS`."""
-    if output_format == "sarif":
+    if output_format == "junit":
+        click.echo(junit(rows))
+    elif output_format == "sarif":
         click.echo(sarif(rows))
     elif output_format == "github":
         for line in github(rows):
             say(line)
     else:
         write_rows(rows.with_columns(pl.col("verdict").cast(pl.String)), output_format)
+
+
+def junit(rows: pl.DataFrame) -> str:
+    """A test suite for each file, a test case for each pair, and for each line that was not understood."""
+    suites: dict[str, list[JunitCase]] = {}
+    for row in rows.iter_rows(named=True):
+        pair = "" if row["requested"] is None else f": {row['requested']} on a connection for {row['opened_for']}"
+        level = _LEVELS.get(row["verdict"])
+        case = JunitCase(f"line {row['line']}{pair}", _message(row), _JUNIT_PROBLEMS.get(level), row["verdict"])
+        suites.setdefault(row["file"], []).append(case)
+    return junit_text("originset check lint", suites)
 
 
 def sarif(rows: pl.DataFrame) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Literal
-from xml.etree import ElementTree as ET
 
 import click
 import polars as pl
 
+from originset.cli.check.junit_text import JunitCase, junit_text
 from originset.cli.check.sarif_text import SarifResult, sarif_text
 from originset.cli.common.output import FORMATS, say, write_rows
 from originset.data.sanitising.printable import printable
@@ -33,6 +33,7 @@ Row = dict[str, Any]
 
 _GITHUB_LEVELS: dict[str, Literal["error", "notice"]] = {"note": "notice", "fault": "error", "failed": "error"}
 _SARIF_LEVELS: dict[str, Literal["note", "warning", "error"]] = {"note": "note", "fault": "error", "failed": "error"}
+_JUNIT_PROBLEMS: dict[str, Literal["failure", "error"]] = {"fault": "failure", "failed": "error"}
 
 
 def write_checked(rows: pl.DataFrame, output_format: str) -> None:
@@ -49,29 +50,13 @@ def write_checked(rows: pl.DataFrame, output_format: str) -> None:
 
 
 def junit(rows: pl.DataFrame) -> str:
-    """A test suite for each server, a test case for each row; a fault is a failure, what could not be asked an error.
-
-    Texts are without the characters that XML 1.0 has no way to write.
-    """
-    root = ET.Element("testsuites", name="originset check server")
-    for server, of_server in rows.group_by("site", "address", "port", maintain_order=True):
-        counts = {kind: str(of_server.filter(result=kind).height) for kind in ("fault", "failed")}
-        suite = ET.SubElement(
-            root, "testsuite", name=printable(_server_text(*server)), tests=str(of_server.height),
-            failures=counts["fault"], errors=counts["failed"],
-        )  # fmt: skip
-        for row in of_server.iter_rows(named=True):
-            name = printable(f"{row['test']} {row['subject']}")
-            case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=name)
-            text = printable(row["detail"])
-            if row["result"] == "fault":
-                ET.SubElement(case, "failure", type=row["test"], message=text)
-            elif row["result"] == "failed":
-                ET.SubElement(case, "error", type=row["test"], message=text)
-            else:
-                ET.SubElement(case, "system-out").text = text
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+    """A test suite for each server, a test case for each row; a fault fails, what could not be asked is an error."""
+    suites: dict[str, list[JunitCase]] = {}
+    for row in rows.iter_rows(named=True):
+        name = f"{row['test']} {row['subject']}"
+        case = JunitCase(name, row["detail"], _JUNIT_PROBLEMS.get(row["result"]), row["test"])
+        suites.setdefault(_server_text(row["site"], row["address"], row["port"]), []).append(case)
+    return junit_text("originset check server", suites)
 
 
 def sarif(rows: pl.DataFrame) -> str:

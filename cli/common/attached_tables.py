@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import duckdb
-import pyarrow as pa
 
 from originset.data.errors import InputError, UsageError
 from originset.data.files.nofollow import NotRegularError
 from originset.data.studies.database_file import SHUT_IN, computed_column, connect_confined, unusable_file
 from originset.data.studies.shards import identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _BATCH_ROWS = 100_000
@@ -109,4 +112,6 @@ def _rows(relation: duckdb.DuckDBPyRelation, path: Path, size: int) -> pa.Table:
             problem = f"its rows take more than {_MOST_BYTES >> 30} GiB of memory: attach only those that you need"
             raise InputError(str(path), "too-large", problem)
         batches.append(batch)
+    import pyarrow as pa  # noqa: PLC0415 - a tenth of a second, which queries without a file do not need
+
     return pa.Table.from_batches(batches, reader.schema)

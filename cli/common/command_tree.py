@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -81,7 +83,7 @@ class Group(_KnowsOldSpellings, click.Group):
     """A group of commands, each in a module that has it as ``command`` and is imported when the command is called.
 
     polars, DuckDB and selenium take a second to import together. ``modules``: the commands' names, in the order in
-    which they are listed, and their modules.
+    which they are listed, and their modules. A list of them is made of the docstrings in the modules' source.
     """
 
     def __init__(self, *args: Any, modules: Mapping[str, str], **more: Any) -> None:  # noqa: ANN401 - click's
@@ -103,6 +105,13 @@ class Group(_KnowsOldSpellings, click.Group):
                 raise
             return _NotInstalled(cmd_name, missing)
         return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does, of commands that are not imported for it."""
+        limit = formatter.width - 6 - max(map(len, self.modules))
+        helps = {name: click.Command(name, help=_docstring(module)) for name, module in self.modules.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in helps.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -128,6 +137,17 @@ def subgroup(modules: Mapping[str, str]) -> Callable[[Callable[..., None]], Grou
         return click.group(cls=Group, modules=modules)(study_option(function))
 
     return decorate
+
+
+def _docstring(module: str) -> str | None:
+    """The docstring of the function ``command`` in a module's source; the module is not imported."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(module)
+    for node in ast.parse(Path(spec.origin).read_bytes()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "command":
+            return ast.get_docstring(node)
+    return None
 
 
 def _refuse_old_spelling(ctx: click.Context, args: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import polars as pl
@@ -13,9 +13,10 @@ import polars as pl
 from originset.analysis.resolution.live_answers import LiveHandshake, MissingAnswers, missing_answers, store_answers
 from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import note, progress
-from originset.crawler.probe.live_lookups import CertificateProbe, Endpoint, LookupPolicy, LookupRequest, probe_live
-from originset.crawler.probe.resolver import parse_resolver
 from originset.data.studies.study import Study
+
+if TYPE_CHECKING:
+    from originset.crawler.probe.live_lookups import CertificateProbe, Endpoint, LookupPolicy
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -80,6 +81,9 @@ def policy(resolver: str, rate: float, *, allow_private: bool) -> LookupPolicy:
     Raises:
         UsageError: the resolver is not valid.
     """
+    from originset.crawler.probe.live_lookups import LookupPolicy  # noqa: PLC0415 - explain does without
+    from originset.crawler.probe.resolver import parse_resolver  # noqa: PLC0415 - likewise
+
     return LookupPolicy(parse_resolver(resolver), rate, allow_private)
 
 
@@ -91,6 +95,8 @@ def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = Fal
     Raises:
         StudyError: another process is changing the study.
     """
+    from originset.crawler.probe.live_lookups import LookupRequest, probe_live  # noqa: PLC0415 - explain does without
+
     resolver = None if how.resolver is None else how.resolver.name
     facts = {"resolver": resolver, "rate": how.rate, "allow_private": how.allow_private, "again": again}
     with study.changing("enrich", facts) as counts, progress() as display:
@@ -132,6 +138,8 @@ def remark(counts: dict[str, int]) -> None:
 
 def places_of(wanted: MissingAnswers) -> dict[str, tuple[Endpoint, ...]]:
     """Each host's distinct endpoints, over all visits."""
+    from originset.crawler.probe.live_lookups import Endpoint  # noqa: PLC0415 - explain does without
+
     endpoints: dict[str, dict[Endpoint, None]] = {}
     for host, address, port in wanted.places.select("host", "server_ip", "port").iter_rows():
         endpoints.setdefault(host, {})[Endpoint(address, port)] = None

@@ -21,11 +21,5 @@ def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
         for name, table in TABLES.items()
         if table.stage in (Stage.ROWS, Stage.RESOLVED)
     }
-    parameters = _parameters(study)
+    parameters = Parameters.of_manifest(study.manifest())
     return request_times(batch_rows(tables, REQUEST_TIMES_READS, parameters), parameters)
-
-
-def _parameters(study: Study) -> Parameters:
-    """The parameters that the tables of this study were modelled with."""
-    recorded = study.manifest().get("models", {})
-    return Parameters(**{**recorded, "provider_asns": tuple(recorded.get("provider_asns", ()))})

@@ -14,7 +14,6 @@ from originset.analysis.processes import ProcessEnded, run_in_processes
 from originset.cli.common.files import FILE
 from originset.cli.modelling.model_cluster import on_workers
 from originset.cli.modelling.model_progress import CountedBatches
-from originset.crawler.settings import Cluster
 from originset.data.captures.capture_place import BUCKET
 from originset.data.errors import MissingDependency, UsageError
 from originset.models.runner.runner import Run, run_batch
@@ -86,6 +85,7 @@ def batches_run(
         raise UsageError(f"{staging!r} is no place to stage files", "name one such as s3://BUCKET/PREFIX")
     try:
         from originset.crawler.cluster.dask_client import client_of  # noqa: PLC0415 - of an optional extra
+        from originset.crawler.settings import Cluster  # noqa: PLC0415 - with what only a crawl needs
     except ImportError:
         raise MissingDependency("the package distributed", "pip install 'originset[cluster]'") from None
     with client_of(Cluster(cluster, *tls)) as client:

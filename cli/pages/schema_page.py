@@ -7,7 +7,7 @@ from typing import get_args
 
 from originset.analysis.har.quality import QUALITIES
 from originset.analysis.har.recorders import BROWSERS, RECORDERS
-from originset.analysis.importing.rejects import REASONS
+from originset.analysis.rejects import REASONS
 from originset.cli.modelling.rebuild import SECOND_TABLE
 from originset.crawler.failures import ErrorKind
 from originset.crawler.visits import chromium_visit

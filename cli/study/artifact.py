@@ -176,8 +176,7 @@ def _rehearse(
         UsageError: the selection leads to other visits than those ``selected``.
     """
     _write(bare.manifest_path, _json(manifest))
-    chosen = manifest.get("models", {})
-    parameters = Parameters(**{**chosen, "provider_asns": tuple(chosen.get("provider_asns", ()))})
+    parameters = Parameters.of_manifest(manifest)
     with open_database(study) as connection:
         sensitivity = not run(connection, "SELECT 1 FROM model_sensitivity LIMIT 1").is_empty()
     begun = time.monotonic()
@@ -256,7 +255,7 @@ def _pack(top: Path, out: Path) -> None:
         entry.mode = 0o755 if entry.isdir() else 0o644
         return entry
 
-    beside = top.parent / out.name
+    beside = top.parent / f"{NAME}.tar.gz"
     with (
         beside.open("wb") as file,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,

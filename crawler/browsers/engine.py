@@ -11,7 +11,7 @@ from typing import Literal
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.selenium_manager import SeleniumManager
 
-from originset.crawler.settings import BrowserName, ThirdPartyCookies
+from originset.crawler.settings import BrowserName, ThirdPartyCookies, VisitSettings
 from originset.data.errors import MissingDependency
 
 Sandbox = Literal["own", "nested user namespace", "none"]
@@ -131,6 +131,11 @@ def browser_flags(
     enabled = f"--enable-features={','.join(features)}"
     unsafe = os.geteuid() == 0 if sandbox is None else sandbox == "none"
     return (*_OWN[browser], enabled, *_COMMON, *(("--no-sandbox",) if unsafe else ()))
+
+
+def differences(settings: VisitSettings) -> tuple[str, ...]:
+    """What differs from a person's browser: those of DIFFERENCES that hold with these settings."""
+    return tuple(one for one in DIFFERENCES[settings.browser] if one != _NO_HINTS or not settings.profile_per_visit)
 
 
 def find_binary(browser: BrowserName = "chromium") -> str:

@@ -144,7 +144,8 @@ class BrowserWorker:
 
     def _is_old(self, browser: Browser) -> bool:
         settings = self._settings
-        if browser.killed or self._visits >= settings.browser_visits:
+        most_visits = 1 if settings.visit.profile_per_visit else settings.browser_visits
+        if browser.killed or self._visits >= most_visits:
             return True
         if time.monotonic() - self._started >= settings.browser_s:
             return True

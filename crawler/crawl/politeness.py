@@ -8,17 +8,19 @@ import socket
 import urllib.error
 import urllib.request
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import polars as pl
 from protego import Protego
 
 from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.downloads.public_connection import url_opener
 from originset.crawler.settings import CrawlSettings
 from originset.data.ledger.crawl_ledger import LedgerRow
-from originset.data.reference import snapshot
 from originset.data.reference.registrable_domains import registrable_domain
+
+if TYPE_CHECKING:
+    from originset.data.reference.snapshot import Reference
 
 # The name that a robots.txt calls us by.
 PRODUCT = "originset"
@@ -61,8 +63,10 @@ class Politeness:
         self._opener = url_opener(allow_private=settings.visit.allow_private)
 
     @cached_property
-    def _reference(self) -> snapshot.Reference:
-        return snapshot.current_reference()
+    def _reference(self) -> Reference:
+        from originset.data.reference.snapshot import current_reference  # noqa: PLC0415 - few crawls need an AS
+
+        return current_reference()
 
     def site(self, row: LedgerRow) -> str:
         """What may be visited by one browser at a time."""
@@ -78,6 +82,8 @@ class Politeness:
         if per_address is not None:
             found += [RateLimit(address, _MINUTE_S / per_address) for address in addresses]
         if per_as is not None:
+            import polars as pl  # noqa: PLC0415 - as the table
+
             known = self._reference.ip_to_as.origins(pl.Series(addresses, dtype=pl.String))["asn"]
             found += [RateLimit(number, _MINUTE_S / per_as) for number in known.drop_nulls().unique()]
         return tuple(found)

@@ -22,6 +22,7 @@ def compared_settings(settings: CrawlSettings) -> dict[str, str | None]:
         "consent": visit.consent,
         "family": visit.family,
         "profile": settings.profile,
+        "profile_per_visit": "yes" if visit.profile_per_visit else None,
     }
 
 

@@ -69,7 +69,7 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
     memory = MemoryLimit(chromium.pids, settings.most_memory, chromium.kill)
     with chromium.deadline(settings.timeout_s + settings.grace_s) as deadline, memory:
         try:
-            with _fresh_context(chromium.devtools) as context:
+            with _visit_context(chromium) as context:
                 page = _open_page(chromium, context)
                 _load_page(chromium, page, request.url, outcome)
                 # What ends from here on ends because we end it.
@@ -83,6 +83,16 @@ def visit(chromium: Chromium, request: VisitRequest) -> tuple[dict[str, Any], Ex
             chromium.devtools.on_event = None
     outcome.seen += chromium.take_events()
     return _make_capture(chromium, request, page, outcome, started)
+
+
+@contextmanager
+def _visit_context(chromium: Chromium) -> Iterator[str]:
+    """The context of one visit; the browser's own, which ends with it, where each visit has a profile."""
+    if chromium.settings.profile_per_visit:
+        yield chromium.devtools.call("Target.getBrowserContexts")["defaultBrowserContextId"]
+    else:
+        with _fresh_context(chromium.devtools) as context:
+            yield context
 
 
 @contextmanager

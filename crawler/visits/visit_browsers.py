@@ -10,6 +10,7 @@ from originset.crawler.visits.chromium_visit import visit as visit_with_chromium
 from originset.crawler.visits.firefox_visit import VisitingFirefox
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import Extension
+from originset.data.errors import UsageError
 
 Browser = Chromium | VisitingFirefox
 
@@ -20,6 +21,8 @@ def browser_for(settings: VisitSettings) -> Browser:
     Raises:
         UsageError: it cannot do what the settings ask for.
     """
+    if settings.profile_per_visit and settings.browser != "chromium":
+        raise UsageError(f"--profile-per-visit is of Chromium, not of {settings.browser}", "leave it out")
     return VisitingFirefox(settings) if settings.browser == "firefox" else Chromium(settings)
 
 

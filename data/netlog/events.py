@@ -46,6 +46,7 @@ class _Line(msgspec.Struct, gc=False):
 
 class _Client(msgspec.Struct):
     command_line: str | None = None
+    version: str | None = None
 
 
 class _Constants(msgspec.Struct, rename="camel"):
@@ -67,13 +68,14 @@ class Constants:
     """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms.
 
     ``without_credentials`` is the load flag of requests that neither send nor keep cookies; 0 if it has none.
-    ``features`` are those that the browser was started with, and the field trials that it is in.
+    ``features`` are those that the browser was started with, and the field trials that it is in; ``version``: its own.
     """
 
     errors: dict[int, str]
     time_offset_ms: int
     without_credentials: int = 0
     features: Features = field(default_factory=Features)
+    version: str | None = None
 
 
 _line_decoder = msgspec.json.Decoder(_Line)
@@ -108,7 +110,7 @@ class Parser:
     def _head(self, line: bytes) -> None:
         try:
             constants = _head_decoder.decode(line.rstrip(b",\r\n ") + b"}").constants
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
         self._wanted = {number: name for name, number in constants.log_event_types.items() if name in self._names}
         self._sources = {number: name for name, number in constants.log_source_type.items()}
@@ -120,7 +122,13 @@ class Parser:
             features.enabled, features.disabled = (
                 _switched(client.command_line, flag) for flag in (_ENABLED, _DISABLED)
             )
-        self.constants = Constants(errors, constants.time_tick_offset, without_credentials, features)
+        self.constants = Constants(
+            errors,
+            constants.time_tick_offset,
+            without_credentials,
+            features,
+            None if client is None else client.version,
+        )
 
 
 def _switched(command_line: str, flag: re.Pattern[str]) -> list[str]:
@@ -165,6 +173,18 @@ def dependency(values: dict[str, Any]) -> int | None:
     pointed = values.get("source_dependency")
     number = pointed.get("id") if isinstance(pointed, dict) else None
     return number if isinstance(number, int) else None
+
+
+def text_value(values: dict[str, Any], name: str) -> str | None:
+    """A parameter that is a text; None where there is none, or it is something else."""
+    value = values.get(name)
+    return value if isinstance(value, str) else None
+
+
+def flag_value(values: dict[str, Any], name: str) -> bool | None:
+    """A parameter that is true or false; None where there is none, or it is something else."""
+    value = values.get(name)
+    return value if isinstance(value, bool) else None
 
 
 def parameters(event: Event) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Callable
 
-from originset.data.netlog.events import Event, dependency, parameters
+from originset.data.netlog.events import Event, dependency, parameters, text_value
 from originset.data.netlog.server_hello import certificates, is_resumed
 from originset.data.netlog.sockets import Socket, endpoint, host_of
 
@@ -20,6 +20,7 @@ class QuicLog:
         self._session_sockets = session_sockets
         # session, level -> offset -> handshake bytes of the server
         self._handshakes: dict[tuple[int, str], dict[int, bytes]] = {}
+        self._pooled: set[tuple[int, str]] = set()  # session, host
 
     def add(self, event: Event) -> None:
         """Take in one event; others than those in ``EVENT_NAMES`` are passed over."""
@@ -37,8 +38,8 @@ class QuicLog:
         self._sockets[event.source] = Socket(
             event.source,
             host=str(values["host"]).lower() if "host" in values else None,
-            partition_key=values.get("network_anonymization_key"),
-            privacy_mode=values.get("privacy_mode"),
+            partition_key=text_value(values, "network_anonymization_key"),
+            privacy_mode=text_value(values, "privacy_mode"),
             protocol="h3",
             opened=event.time,
         )
@@ -96,18 +97,19 @@ class QuicLog:
         """A host joins the session of another, because its addresses lead there."""
         values = parameters(event)
         socket, host = self._sockets.get(dependency(values) or -1), host_of(str(values.get("destination", "")))
-        if socket is not None and host is not None and host not in (socket.host, *socket.pooled_by_ip):
-            socket.pooled_by_ip.append(host)
+        if socket is not None and host not in {None, socket.host} and (socket.id, host) not in self._pooled:
+            self._pooled.add((socket.id, str(host)))
+            socket.pooled_by_ip.append(str(host))
 
 
 def _contiguous_bytes(parts: dict[int, bytes]) -> bytes:
     """The bytes from offset 0 up to the first gap; parts may come twice."""
-    joined = b""
+    joined = bytearray()
     for offset, part in sorted(parts.items()):
         if offset > len(joined):
             break
-        joined = joined[:offset] + part if offset + len(part) > len(joined) else joined
-    return joined
+        joined += part[len(joined) - offset :]
+    return bytes(joined)
 
 
 _HANDLERS: dict[str, Callable[[QuicLog, Event], None]] = {

@@ -21,6 +21,7 @@ _FAMILIES = ("A", "AAAA")
 _RCODES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED"}
 _ERRORS = {"net::ERR_DNS_TIMED_OUT": "TIMEOUT", "net::ERR_TIMED_OUT": "TIMEOUT"}
 _DEFAULT_PROTOCOL = "http/1.1"
+_MAX_TTL = (1 << 31) - 1  # RFC 2181 section 8
 _WINDOWS_EPOCH_MS = 11_644_473_600_000
 
 
@@ -184,7 +185,7 @@ class LookupLog:
         expiration = result.get("timed_expiration")
         if expiration is not None and kind != "error":
             expires = int(expiration) / 1000 - _WINDOWS_EPOCH_MS
-            ttl = max(0, round((expires - time - self._constants.time_offset_ms) / 1000))
+            ttl = min(_MAX_TTL, max(0, round((expires - time - self._constants.time_offset_ms) / 1000)))
             query.ttl = ttl if query.ttl is None else min(ttl, query.ttl)
 
     def system_attempt(self, event: Event) -> None:
@@ -204,14 +205,13 @@ class LookupLog:
         if lookup is None or event.phase != END or not values.get("address_list"):
             return
         aliases = [name for alias in values.get("aliases", []) if (name := _name(alias)) != lookup.host]
-        for text in values["address_list"]:
-            if (found := endpoint(text)) is None:
-                continue
-            rtype = "AAAA" if ":" in found[0] else "A"
+        known = {address for query in lookup.queries.values() for address in query.answers}
+        for address in dict.fromkeys(found[0] for text in values["address_list"] if (found := endpoint(text))):
+            rtype = "AAAA" if ":" in address else "A"
             query = lookup.queries.setdefault(rtype, Query(rtype))
             query.status, query.aliases = "NOERROR", query.aliases or aliases
-            if found[0] not in query.answers:
-                query.answers.append(found[0])
+            if address not in known:
+                query.answers.append(address)
 
 
 def _known(event: Event) -> dict[str, Query]:

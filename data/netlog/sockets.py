@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import ipaddress
 import re
@@ -18,9 +17,11 @@ _PRIVACY_MODES = {
     "pmwocc/": "enabled without client certs",
     "pmpsa/": "enabled partitioned state allowed",
 }
-_GROUP = re.compile(r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>.+?)(?::(?P<port>\d+))? <(?P<key>.*)>$")
+_GROUP = re.compile(
+    r"(?P<privacy>pm[a-z]*/)?(?P<scheme>https?|wss?)://(?P<host>[^ <]+?)(?::(?P<port>\d+))? <(?P<key>.*)>$"
+)
 _DESTINATION = re.compile(r"(?:https?|wss?)://(?P<host>\[[^\]]+\]|[^:/]+)(?::\d+)?$")
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_PEM_BEGIN, _PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,12 @@ class SentRequest:
     url: str
     method: str
     started: int
-    partition_key: str
+    partition_key: str  # of its top-level site
     main_frame: bool
     credentials: str | None = None  # include, omit
     socket: int | None = None
+    open_before_log: bool = False  # what carried it was open before the log begins
+    source: int | None = None  # of the URL_REQUEST, which a request and those that it is redirected to share
 
 
 def parse_group(name: object) -> Group | None:
@@ -105,16 +108,18 @@ def endpoint(text: object) -> tuple[str, int] | None:
         return None
     host, _, port = text.rpartition(":")
     try:
-        return str(ipaddress.ip_address(host.strip("[]").partition("%")[0])), int(port)
+        number = int(port)
+        return (str(ipaddress.ip_address(host.strip("[]").partition("%")[0])), number) if number < 1 << 16 else None
     except ValueError:
         return None
 
 
 def pem_to_der(pem: str) -> list[bytes]:
     """The certificates of a PEM text, in order."""
+    bodies = [rest.partition(_PEM_END) for rest in pem.split(_PEM_BEGIN)[1:]]
     try:
-        return [base64.b64decode(body) for body in _PEM.findall(pem)]
-    except binascii.Error:
+        return [base64.b64decode(body) for body, end, _ in bodies if end]
+    except ValueError:  # binascii.Error is one
         return []
 
 
@@ -140,10 +145,15 @@ def note_pooled_hosts(sockets: Mapping[int, Socket], requests: Iterable[SentRequ
     carried = [(sockets.get(request.socket or -1), host_of(request.url)) for request in requests]
     # A request that is retried elsewhere no longer names the connection that it joined first.
     refused = [(socket, host) for socket in sockets.values() for host in socket.misdirected]
+    announced = {
+        socket.id: {host_of(origin) for origin in socket.origin_set} for socket in sockets.values() if socket.origin_set
+    }
+    noted = {(socket.id, host) for socket in sockets.values() for host in (socket.host, *socket.pooled_by_ip)}
     for socket, host in (*carried, *refused):
-        if socket is None or host is None or host in (socket.host, *socket.pooled_by_ip, *socket.pooled_by_origin):
+        if socket is None or host is None or (socket.id, host) in noted:
             continue
+        noted.add((socket.id, host))
         if socket.protocol == "h2":
             socket.pooled_by_ip.append(host)
-        elif any(host_of(origin) == host for origin in socket.origin_set or ()):
+        elif host in announced.get(socket.id, ()):
             socket.pooled_by_origin.append(host)

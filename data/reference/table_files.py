@@ -19,6 +19,9 @@ _MRT_TABLE_DUMPS = (12, 13)
 _ORIGINS = r"^\d{1,10}(?:[_,]\d{1,10})*$"
 _LARGEST_ASN = 2**32 - 1
 
+# Of all prefixes, beyond one origin of ten digits each; each takes a dozen times as much memory as text.
+_MORE_ORIGINS_BYTES = 16 << 20
+
 #: The most bytes of a file, packed or not: all of BGP is some 30 MB of text, and an MRT dump of one peer less.
 MAX_BYTES = 256 << 20
 
@@ -124,6 +127,8 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         line = " ".join(str(value) for value in wrong.row(0))[:80]
         raise InputError(name, "not-ip-to-as", f"not a prefix with its origins: {line!r}")
     several = pl.col("origins").str.contains("[_,]")
+    if rows.select(pl.col("origins").str.len_bytes().sum()).item() > rows.height * 11 + _MORE_ORIGINS_BYTES:
+        raise InputError(name, "not-ip-to-as", "its prefixes have more origins than those of any table")
     origins = pl.col("origins").str.strip_chars().str.replace_all(",", "_", literal=True)
     # Few prefixes have several origins: only these are taken apart.
     rows = rows.with_columns(origins.alias("origins"), length.alias("length")).select(

@@ -17,8 +17,9 @@ _WHOLE = frozenset(
 # The texts among a command's parameters: crawl's, then those of originset.models.parameters.
 _TEXTS = frozenset(
     {
-        "site_list_sha256", "vantage", "browser", "third_party_cookies", "shard", "profile", "device", "family",
-        "consent", "colocation", "wildcards", "coverage", "predecessor", "parallel_dns", "blocked_time", "ssl",
+        "site_list_sha256", "vantage", "browser", "third_party_cookies", "shard", "profile", "profile_per_visit",
+        "device", "family", "consent", "colocation", "wildcards", "coverage", "predecessor", "parallel_dns",
+        "blocked_time", "ssl",
     }
 )  # fmt: skip
 _ROUND_TEXTS = frozenset({"browser_version", *_TEXTS})
@@ -82,7 +83,8 @@ def _is_number(value: object) -> bool:
 def _browser(browser: object) -> dict[str, Any]:
     fields = {key: value for key, value in _fields(browser).items() if key in _BROWSER}
     if "flags" in fields:  # the value of one may be a path
-        fields["flags"] = [_LOCAL.sub("", str(flag)) for flag in fields["flags"]]
+        flags = fields["flags"] if isinstance(fields["flags"], list) else []
+        fields["flags"] = [_LOCAL.sub("", str(flag)) for flag in flags]
     return fields
 
 

@@ -91,7 +91,10 @@ def foreign_content(connection: duckdb.DuckDBPyConnection, name: str) -> str | N
     views = f"SELECT view_name FROM system.main.duckdb_views() WHERE {ours}"  # noqa: S608 - a constant
     for (view,) in connection.execute(views).fetchall():
         if view not in TABLES or (view not in LARGE and TABLES[view].view is None):
-            return f"study.duckdb holds a view, {view}, which no originset made"
+            return (
+                f"study.duckdb holds a view, {view}, which no originset made; keep views of yours in a database of "
+                "your own that attaches this one, and make this one anew"
+            )
     if table := computed_column(connection, name):
         return f"study.duckdb holds a computed column in {table}, which no originset made"
     return None

@@ -11,6 +11,9 @@ import msgspec
 # A run is recorded in some 500 bytes, a merged study in as many for each of its runs.
 MAX_BYTES = 64 << 20
 
+# How often a study was merged into one that was merged into another.
+_MOST_MERGES = 30
+
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
@@ -30,17 +33,25 @@ class _Round(msgspec.Struct):
     settings: dict[str, str | None]
 
 
-class _Manifest(msgspec.Struct):
-    """The fields that the program relies on; all others are only shown."""
+class _Merged(msgspec.Struct):
+    """Of the manifest of a study that was merged into this one."""
 
-    format: _Count
-    runs: list[_Run]
+    originset: str = ""
+    runs: list[_Run] = []
     captures: str | None = None
     views: bool = False
     vantages: list[str] = []
     rounds: list[_Round] = []
-    merged: list[dict[str, Any]] = []
+    merged: list[_Merged] = []
     models: dict[str, Any] = {}
+    reference_data: dict[str, dict[str, Any]] = {}
+
+
+class _Manifest(_Merged, kw_only=True):
+    """The fields that the program relies on; all others are only shown."""
+
+    format: _Count
+    runs: list[_Run]
 
 
 def decode_manifest(text: bytes) -> dict[str, Any]:
@@ -65,6 +76,13 @@ def check_manifest(manifest: dict[str, Any]) -> None:
         ValueError: a field has the wrong type.
     """
     try:
-        msgspec.convert(manifest, _Manifest)
+        found: _Merged = msgspec.convert(manifest, _Manifest)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    merged = found.merged
+    for _ in range(_MOST_MERGES):
+        merged = [one for each in merged for one in each.merged]
+    if merged:
+        raise ValueError(f"it is of more than {_MOST_MERGES} studies, each merged into the next")

@@ -16,7 +16,16 @@ Settings = Mapping[str, str | None]
 Entry = Mapping[str, Any]
 
 #: What visits of one round have in common. NULL is a setting that is not in use, a missing one is not known.
-COMPARED = ("browser", "browser_version", "device", "third_party_cookies", "consent", "family", "profile")
+COMPARED = (
+    "browser",
+    "browser_version",
+    "device",
+    "third_party_cookies",
+    "consent",
+    "family",
+    "profile",
+    "profile_per_visit",
+)
 
 
 def round_entries(manifest: Mapping[str, Any]) -> list[Entry]:

@@ -79,6 +79,24 @@ def group_numbers(keys: pl.DataFrame) -> tuple[Ints, Ints]:
     return (np.cumsum(begins) - 1)[first], np.flatnonzero(begins)
 
 
+def largest(values: pl.Series, group: Ints, groups: int) -> pl.Series:
+    """The largest of each group; NULL where none is known."""
+    most = np.full(groups, -np.inf)
+    np.maximum.at(most, group, values.fill_null(-np.inf).to_numpy())
+    return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
+
+
+def second_least(values: pl.Series, group: Ints, groups: int) -> pl.Series:
+    """The second least of each group; NULL where fewer are known."""
+    numbers = values.fill_null(np.inf).to_numpy()
+    order = np.lexsort((numbers, group))
+    starts = np.searchsorted(group[order], np.arange(groups + 1))
+    second = np.full(groups, np.inf)
+    there = starts[:-1] + 1 < starts[1:]
+    second[there] = numbers[order[starts[:-1][there] + 1]]
+    return pl.Series(second).replace(np.inf, None)
+
+
 def matched(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:
     """For each of ``rows`` the columns (all if none is named) of the first of ``others`` with its keys, or NULL."""
     of_keys = others.select(*keys, *columns) if columns else others

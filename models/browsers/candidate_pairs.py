@@ -27,7 +27,7 @@ _OWN = (
 _HOLDER = (
     *("host", "protocol", "credentialed", "third_party", "top_site", "cross_site", "at_home"),
     *("peer", "answers", "certificate_id", "origins", "origins_ms", "connected_ms", "connection_id", "gone_ms"),
-    *("first_answer_ms", "second_answer_ms", "frames_missed", "sent_to", "untrusted"),
+    *("first_answer_ms", "second_ms", "started_ms", "frames_missed", "sent_to", "untrusted"),
 )
 _PAGE = ["visit_id", "port"]
 _BOTH = ["group", "group_held"]

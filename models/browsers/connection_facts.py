@@ -20,7 +20,8 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     origins (of ORIGIN frames; NULL: no frame, or none that a recorder could see), origins_ms (when they came),
     tls_version, ech, connected_ms and ready_ms (corrected by what the connections and lookups say), misdirected
     (servers said so of the host), h2_denied (by its HTTPS records), opened (the recording has a connection opened for
-    its first request), untrusted (every handshake with its own server failed after the server's certificate).
+    its first request), untrusted (every handshake with its own server failed after the server's certificate),
+    over_h3 (the recording has a connection over HTTP/3 opened for it).
 
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.
@@ -32,7 +33,7 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
             *matched(groups, answers_of(part), _NAME),
             *matched(groups, _refused(part.connections), _NAME),
             *matched(groups, _protocols(part.queries), _NAME),
-            *matched(groups, _untrusted(part.connections), _ORIGIN),
+            *matched(groups, _handshakes(part.connections), _ORIGIN),
             (carried.is_null() | (carried == groups["host"])).alias("own"),
             part.facts.is_ip_literal(groups["host"]).alias("literal"),
             _opened(groups),
@@ -50,12 +51,12 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.coalesce("own_ms", "ready_ms"))
         .alias("connected_ms"),
         part.facts.names_known(told["certificate_id"]).alias("names_known"),
-        pl.col("misdirected", "h2_denied", "untrusted").fill_null(value=False),
+        pl.col("misdirected", "h2_denied", "untrusted", "over_h3").fill_null(value=False),
     )
     return groups.drop("ready_ms", "connected_ms").hstack(told.select(
         *("literal", "peer", "answers", pl.coalesce("peer", _shared_address()).alias("sent_to")),
         *("certificate_id", "names_known", "origins", "origins_ms", "tls_version", "ech"),
-        *("ready_ms", "connected_ms", "misdirected", "h2_denied", "opened", "untrusted"),
+        *("ready_ms", "connected_ms", "misdirected", "h2_denied", "opened", "untrusted", "over_h3"),
     ))  # fmt: skip
 
 
@@ -115,13 +116,16 @@ def _refused(connections: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _untrusted(connections: pl.DataFrame) -> pl.DataFrame:
-    """``untrusted``: every handshake with the origin's server failed after the server had sent its certificate."""
+def _handshakes(connections: pl.DataFrame) -> pl.DataFrame:
+    """``untrusted``: every handshake with the server failed after its certificate; ``over_h3``: one was of HTTP/3."""
     failed = ~pl.col("tls") & pl.col("certificate_id").is_not_null()
     return (
         connections.filter(pl.col("first_host").is_not_null())
         .group_by("visit_id", pl.col("first_host").alias("host"), pl.col("port").fill_null(443))
-        .agg(failed.fill_null(value=False).all().alias("untrusted"))
+        .agg(
+            failed.fill_null(value=False).all().alias("untrusted"),
+            (pl.col("protocol") == "h3").fill_null(value=False).any().alias("over_h3"),
+        )
     )
 
 

@@ -19,6 +19,8 @@ _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
 # A dNSName in a certificate: its text, a tag and a length (RFC 5280, up to 127 bytes).
 _BYTES_BESIDE_NAME = 2
 
+_HOST = ("visit_id", "host", "port")
+
 #: What :func:`lacking` counts, of each page.
 LACKING = ("lacks_answers", "lacks_certificates", "lacks_credentials")
 
@@ -36,7 +38,7 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
 @cache
 def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
-    carriers = _carriers_of_one_mode()
+    carriers = _carriers_of_one_mode(rules)
     modes = pl.min_horizontal(unknown_modes(rules), carriers)
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
@@ -47,8 +49,8 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     perhaps = pl.when(pl.col("refused") > NO).then(again).otherwise(1)
     # Each mode needs at most as many as all of the host's requests together would.
     of_mode = pl.min_horizontal(pl.col("host_at_once"), rules.connections_per_host)
-    side_by_side = pl.min_horizontal(ordinary, modes * of_mode)
-    most = pl.min_horizontal(side_by_side, carriers)
+    most = pl.min_horizontal(ordinary, modes * of_mode, carriers)
+    side_by_side = pl.max_horizontal(1, pl.min_horizontal("at_first", modes * of_mode))
     needed = "at_once" if "cross_site_frame" in rules.pool else "at_once_in_all_frames"
     several = pl.min_horizontal(needed, rules.connections_per_host, carriers)
     fewest_h1 = pl.min_horizontal(
@@ -76,11 +78,25 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     )
     if rules.quic_races_tcp:
         several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
-        high += pl.when((pl.col("protocol") == "h3").fill_null(value=False) & several_sent).then(1).otherwise(0)
+        raced = _speaks("h3") | (_speaks("h2") & pl.col("over_h3") & ~_speaks("h3").any().over(_HOST))
+        # That two of a page's names race so was not seen.
+        of_page = (raced & several_sent).cum_sum().over("visit_id")
+        high += pl.when(raced & several_sent & (of_page == 1)).then(1).otherwise(0)
     # Where no handshake with its own server succeeds, only the connection that answered 421 may be left for a new one.
     left = 0 if rules.retries_share_connection else (pl.col("refused") > NO).cast(pl.Int64)
+    # An Alt-Svc field may come too late for the requests that the recording has over HTTP/3 after others over HTTP/2.
+    low = pl.when(_after_alt_svc()).then(0).otherwise(low)
     low, high = pl.when("untrusted").then(0).otherwise(low), pl.when("untrusted").then(left).otherwise(high)
     return low.cast(pl.Int64).alias("low"), high.cast(pl.Int64).alias("high")
+
+
+def _after_alt_svc() -> pl.Expr:
+    """Whether the group's host went over to HTTP/3 within the page, as its server's Alt-Svc (RFC 7838) has it do."""
+    return _speaks("h3") & _speaks("h2").cum_max().over(_HOST)
+
+
+def _speaks(protocol: str) -> pl.Expr:
+    return (pl.col("protocol") == protocol).fill_null(value=False)
 
 
 @cache
@@ -98,13 +114,16 @@ def _likely(rules: BrowserRules) -> pl.Expr:
     return pl.when(several).then(carried).otherwise(perhaps).clip("low", "high").cast(pl.Int64).alias("likely")
 
 
-def _carriers_of_one_mode() -> pl.Expr:
+def _carriers_of_one_mode(rules: BrowserRules) -> pl.Expr:
     """The connections that a group's requests were recorded on, where each carried those of one mode; else NULL.
 
     One of Chromium does. So there are no more modes than connections, and what over HTTP/1.1 was carried one at a time
-    by some, as many can carry again.
+    by some, as many can carry again; those of all the host's groups, where its frames share a pool.
     """
-    return pl.when(pl.col("browser").str.starts_with("chromium")).then("carriers")
+    own = pl.col("carriers")
+    if "cross_site_frame" not in rules.pool:
+        own = pl.when(own.is_not_null().all().over(_HOST)).then(own.sum().over(_HOST))
+    return pl.when(pl.col("browser").str.starts_with("chromium")).then(own)
 
 
 def lacking(opens: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:

@@ -9,15 +9,18 @@ import numpy as np
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules
+from originset.models.browsers.batch import Ints
 from originset.models.browsers.sharing_rules import (
     MAYBE,
     NO,
     YES,
     asked_at_once,
+    asked_ms,
     hides_spare,
     joins,
     left_out_since,
     looked_up,
+    of_other_mode,
     shares_host,
     shares_host_if_joined,
 )
@@ -35,14 +38,15 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     Columns: group, group_held, way (of :func:`opened`), may (it uses the connection), as_recorded (that it may, or
     does, rests on their being together in the recording), asked (looks the name up all the same), refused (it is asked
     in vain), either_first (of one host in both modes of credentials, asked for before the earlier one was connected:
-    the order may be the other), hides_spare (of several that the later one opens none is closed as spare). Pairs that
-    come to nothing are left out.
+    the order may be the other), hides_spare (of several that the later one opens none is closed as spare),
+    experienced_by (UNSURE and JOINED are SURE if the earlier one's connection was given another request by then; NULL:
+    that decides nothing). Pairs that come to nothing are left out.
     """
-    return (
+    taken = (
         found.select(
             *("group", "group_held", "same_host"),
             joins(rules, recorded=True).alias("may"),
-            (joins(rules, recorded=False) < joins(rules, recorded=True)).alias("as_recorded"),
+            joins(rules, recorded=False).alias("may_by_facts"),
             shares_host(rules).alias("shares"),
             shares_host_if_joined(rules).alias("shares_if_joined"),
             asked_at_once().alias("at_once"),
@@ -50,13 +54,36 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
             left_out_since(rules).alias("left_out"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
+            pl.when(of_other_mode(rules) == YES).then(asked_ms()).alias("experienced_by"),
         )
         .filter((pl.col("may") > NO) | (pl.col("shares") > NO) | pl.col("hides_spare"))
         .select(
-            *("group", "group_held", _way().alias("way"), "may", "as_recorded", "asked", "refused"),
+            *("group", "group_held", _way().alias("way"), "may"),
+            (pl.col("may_by_facts") < pl.col("may")).alias("as_recorded"),
+            *("asked", "refused"),
             ((pl.col("shares") > NO) & pl.col("at_once")).alias("either_first"),
-            "hides_spare",
+            *("hides_spare", "experienced_by"),
         )
+        .with_columns(pl.when(pl.col("way").is_in([UNSURE, JOINED])).then("experienced_by").alias("experienced_by"))
+    )
+    return taken if rules.retries_share_connection else _left_after_refusal(taken)
+
+
+def _left_after_refusal(taken: pl.DataFrame) -> pl.DataFrame:
+    """``taken``, where a connection that has answered 421 may have been left for a new one."""
+    refused = taken.filter("refused", pl.col("may") > NO)
+    refusing = refused.group_by("group_held").agg(pl.col("group").min().alias("since"))
+    if refusing.is_empty():
+        return taken
+    perhaps = pl.when(pl.col("way").is_in([SURE, JOINED])).then(UNSURE).when(pl.col("way") == YES).then(MAYBE)
+    left = ~pl.col("refused") & (pl.col("group") > pl.col("since")).fill_null(value=False)
+    return (
+        taken.join(refusing, on="group_held", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(left).then(perhaps.otherwise("way")).otherwise("way").cast(pl.Int8).alias("way"),
+            pl.when(~left).then("experienced_by").alias("experienced_by"),
+        )
+        .drop("since")
     )
 
 
@@ -97,7 +124,11 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
     vain = taken.filter("refused")
     np.maximum.at(refused, vain["group"].to_numpy(), vain["may"].to_numpy())
     possible = taken.filter(~pl.col("refused")).sort("group", "group_held")
-    opens, used = opened(groups.height, *(possible[name].to_list() for name in ("group", "group_held", "way")))
+    later, earlier, way = (possible[name].to_list() for name in ("group", "group_held", "way"))
+    opens, used = opened(groups.height, later, earlier, way)
+    if possible["experienced_by"].null_count() < possible.height:
+        possible = _with_experience(groups, possible, used)
+        opens, used = opened(groups.height, later, earlier, possible["way"].to_list())
     group, held = possible["group"].to_numpy(), possible["group_held"].to_numpy()
     swapped = possible["either_first"].to_numpy() & (used[group] >= 0) & (used[group] != held) & (opens[held] == YES)
     opens[held[swapped]] = MAYBE
@@ -121,6 +152,17 @@ def replayed(groups: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
             pl.Series("side_by_side", side_by_side),
         ]
     )
+
+
+def _with_experience(groups: pl.DataFrame, possible: pl.DataFrame, used: Ints) -> pl.DataFrame:
+    """``possible``, where a connection that other groups certainly use (``used``) carries both modes of its host."""
+    joined = np.flatnonzero(used >= 0)
+    given = np.full(groups.height, np.inf)
+    np.minimum.at(given, used[joined], groups["started_ms"].fill_null(np.inf).to_numpy()[joined])
+    experienced = np.maximum(given, groups["connected_ms"].fill_null(np.inf).to_numpy())
+    experienced = experienced[possible["group_held"].to_numpy()]
+    certain = (pl.Series(experienced) <= pl.col("experienced_by")).fill_null(value=False)
+    return possible.with_columns(pl.when(certain).then(SURE).otherwise("way").cast(pl.Int8).alias("way"))
 
 
 def _as_recorded(possible: pl.DataFrame, opens: _Outcomes) -> np.ndarray[Any, np.dtype[np.bool_]]:

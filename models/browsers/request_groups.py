@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
-from originset.models.browsers.batch import Ints, Part, group_numbers, matched
+from originset.models.browsers.batch import Ints, Part, group_numbers, largest, matched, second_least
 from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
@@ -29,9 +29,6 @@ _F, _N, _T = range(3)
 # What is the same of all requests that one connection can carry.
 _ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart", "frames_missed")
 
-#: When the first and the second request had been answered.
-_ANSWERS = ("first_answer_ms", "second_answer_ms")
-
 _Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 _OF_CONNECTIONS = (
@@ -51,11 +48,12 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
     not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
     (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), caused_ms
     (what asked for the first, at least the document, had been answered; NULL: not known, or nothing did), connection_id
-    and server_ip (of its first request), first_answer_ms and second_answer_ms (one, two of its requests had been
-    answered; NULL: nobody knows that so many were), phase (some request has a DNS phase), closings and unseen_closings
-    (how often its connections closed, or may have), gone_ms (when the last one did; NULL: it outlived the page, or not
-    known), since_ms (when what follows a closing was sent; NULL: it follows none), carriers (the connections that the
-    recording has them on; NULL: not known of all). NULL: the recorder does not tell and nothing decides it.
+    and server_ip (of its first request), first_answer_ms (one of its requests had been answered; NULL: not
+    known), second_ms (its second request was sent; NULL: not known, or none was), phase (some request has a DNS phase),
+    closings and unseen_closings (how often its connections closed, or may have), gone_ms (when the last one did; NULL:
+    it outlived the page, or not known), since_ms (when what follows a closing was sent; NULL: it follows none),
+    carriers (the connections that the recording has them on; NULL: not known of all), at_first (requests sent before
+    the first one was connected). NULL: the recorder does not tell and nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -65,16 +63,19 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
         for name, each in (
             ("requests", requests),
             ("sockets", sockets),
-            *((name, rows[name].to_numpy().astype(np.int64)) for name in ("closings", "unseen_closings")),
+            *((name, rows[name].to_numpy().astype(np.int64)) for name in ("at_first", "closings", "unseen_closings")),
         )
     }
     phase = np.zeros(firsts.size, np.bool_)
     phase[group[rows["phase"].to_numpy()]] = True
-    gone = _most(rows["gone_ms"].fill_null(np.inf), group, firsts.size).replace(np.inf, None)
-    answered = pl.concat([rows[name].alias("ended_ms") for name in _ANSWERS])
-    answers = _first_answers(answered, np.tile(group, len(_ANSWERS)), firsts.size)
+    gone = largest(rows["gone_ms"].fill_null(np.inf), group, firsts.size).replace(np.inf, None)
+    sent = pl.concat([rows["started_ms"], rows["second_ms"]])
+    times = (
+        (-largest(-rows["first_answer_ms"], group, firsts.size)).alias("first_answer_ms"),
+        second_least(sent, np.tile(group, 2), firsts.size).alias("second_ms"),
+    )
     kept = rows.drop(_OF_CONNECTIONS)[firsts].with_columns(phase=phase, gone_ms=gone, **sums)
-    return kept.with_columns(*answers, _carriers(group, rows["connection"])).with_row_index("group")
+    return kept.with_columns(*times, _carriers(group, rows["connection"])).with_row_index("group")
 
 
 def _carriers(group: Ints, connection: pl.Series) -> pl.Series:
@@ -130,12 +131,21 @@ def modes_of(part: Part) -> pl.DataFrame:
         pl.Series("refused", refused),
         pl.Series("phase", phase),
         pl.Series("requests", np.bincount(group, minlength=firsts.size)),
-        _most(ended, group, firsts.size).alias("ended_ms"),
-        *_first_answers(ended, group, firsts.size),
+        pl.Series("at_first", np.bincount(group, _sent_at_first(requests, looked_up, group, firsts), firsts.size)),
+        largest(ended, group, firsts.size).alias("ended_ms"),
+        (-largest(-ended, group, firsts.size)).alias("first_answer_ms"),
+        second_least(requests["started_ms"], group, firsts.size).alias("second_ms"),
         _known(cross[firsts]).alias("cross_site"),
     )
     carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
+
+
+def _sent_at_first(requests: pl.DataFrame, looked_up: pl.Expr, group: Ints, firsts: Ints) -> Ints:
+    """1 for each request that was sent before the connect phase of its group's first one ended, else 0."""
+    connected = requests.select((looked_up + pl.col("connect_ms")).alias("ms"))["ms"].gather(firsts).gather(group)
+    sent = requests["started_ms"]
+    return ((sent <= connected) | connected.is_null()).fill_null(value=True).cast(pl.Int64).to_numpy()
 
 
 def _connections(rows: pl.DataFrame) -> pl.Series:
@@ -146,13 +156,6 @@ def _connections(rows: pl.DataFrame) -> pl.Series:
 
 def _known(codes: _Codes) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(codes)) != _N).then(pl.lit(pl.Series(codes == _T)))).to_series()
-
-
-def _most(values: pl.Series, group: Ints, groups: int) -> pl.Series:
-    """The largest of each group; NULL where none is known."""
-    most = np.full(groups, -np.inf)
-    np.maximum.at(most, group, values.fill_null(-np.inf).to_numpy())
-    return pl.select(pl.when(pl.lit(pl.Series(most)) != -np.inf).then(pl.lit(pl.Series(most)))).to_series()
 
 
 def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
@@ -178,20 +181,6 @@ def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFram
     before = (requests["request_id"] <= main).fill_null(value=False)
     caused = by_initiator.fill_null(by_document).set(before | leads, None)
     return caused.scatter(leads.arg_true(), hops)
-
-
-def _first_answers(ended: pl.Series, group: Ints, groups: int) -> list[pl.Series]:
-    """The two least of each group; NULL where fewer are known."""
-    values = ended.fill_null(np.inf).to_numpy()
-    order = np.lexsort((values, group))
-    starts = np.searchsorted(group[order], np.arange(groups + 1))
-    found = []
-    for place, name in enumerate(_ANSWERS):
-        least = np.full(groups, np.inf)
-        there = starts[:-1] + place < starts[1:]
-        least[there] = values[order[starts[:-1][there] + place]]
-        found.append(pl.Series(name, least).replace(np.inf, None))
-    return found
 
 
 def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> _Codes:

@@ -16,7 +16,7 @@ from originset.data.reference.browser_rules import BrowserRules, browser_rules
 NO, MAYBE, YES = 0, 1, 2
 
 # By how much browsers differ in when they ask for the same thing, or have connected for it, where nothing orders that.
-_SLACK_MS = 200.0
+_SLACK_MS = 100.0
 
 
 @cache
@@ -69,7 +69,7 @@ def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     """Whether the earlier connection leads to the later one's server, by address or ORIGIN frame, and is so in time."""
     permits, restricts = (is_over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
     by_address = pl.col("reaches" if recorded else "reaches_by_answers")
-    there = _in_time_together() if recorded else in_time()
+    there = _in_time_together(rules) if recorded else in_time()
     if not rules.waits_for_connections_under_way:
         by_address = pl.min_horizontal(by_address, there)
     leads = (
@@ -96,9 +96,11 @@ def still_there() -> pl.Expr:
     return pl.when(gone).then(pl.lit(NO, pl.Int8)).otherwise(pl.lit(YES, pl.Int8))
 
 
-def _in_time_together() -> pl.Expr:
+def _in_time_together(rules: BrowserRules) -> pl.Expr:
     # Without a recorded lookup, when the name was there is known by the request's phases alone, which recorders round.
-    shown = pl.col("together") & (pl.col("answers").is_null() | (in_time() == MAYBE))
+    # A request that its browser held back, or whose connection came second, waited longer than for its name.
+    itself = (pl.col("browser").str.split("-").list.first() == rules.browser).fill_null(value=False)
+    shown = pl.col("together") & (pl.col("answers").is_null() | (in_time() == MAYBE) | itself)
     return pl.when(shown).then(pl.lit(YES, pl.Int8)).otherwise(in_time())
 
 
@@ -116,14 +118,22 @@ def other_protocol(way: str) -> pl.Expr:
 def shares_host(rules: BrowserRules) -> pl.Expr:
     """Whether a request would use the connection that its name has for those of the other mode of credentials.
 
-    It does once that connection has answered two requests; before that it may come out either way.
+    It does once that connection was given a request after its handshake; before that it may come out either way.
     """
     if not rules.modes_share_host:
         return pl.lit(NO, pl.Int8)
+    carried_two = (pl.max_horizontal("second_ms_held", "connected_ms_held") <= asked_ms()) & (
+        pl.col("second_ms_held").is_not_null() & pl.col("connected_ms_held").is_not_null()
+    )
+    enough = pl.when(carried_two.fill_null(value=False)).then(YES).otherwise(MAYBE).cast(pl.Int8)
+    return pl.min_horizontal(of_other_mode(rules), enough)
+
+
+@cache
+def of_other_mode(rules: BrowserRules) -> pl.Expr:
+    """Whether two groups differ in nothing but credentials."""
     modes = three(pl.col("credentialed_held") != pl.col("credentialed"))
-    answered_two = (pl.col("second_answer_ms_held") <= asked_ms()).fill_null(value=False)
-    carried_two = pl.when(answered_two).then(YES).otherwise(MAYBE).cast(pl.Int8)
-    return pl.min_horizontal(modes, carried_two, _one_server(rules))
+    return pl.min_horizontal(modes, _one_server(rules))
 
 
 @cache
@@ -131,8 +141,8 @@ def shares_host_if_joined(rules: BrowserRules) -> pl.Expr:
     """It certainly does (:func:`shares_host`) if that is another host's connection, which had carried one before."""
     if not rules.modes_share_host:
         return pl.lit(value=False)
-    answered_one = (pl.col("first_answer_ms_held") <= asked_ms()).fill_null(value=False)
-    return answered_one & (_one_server(rules) == YES)
+    carried_one = (pl.col("started_ms_held") <= asked_ms()).fill_null(value=False)
+    return carried_one & (_one_server(rules) == YES)
 
 
 @cache
@@ -155,8 +165,10 @@ def hides_spare(rules: BrowserRules, *, answers: bool) -> pl.Expr:
     if not rules.only_first_at_address or not answers:
         return pl.lit(value=False)
     own, peers, peer = pl.col("answers"), pl.col("answers_held"), pl.col("peer_held")
+    # Over HTTP/3 a name has one connection under way at a time.
+    tcp = pl.col("protocol").ne_missing("h3")
     elsewhere = (own.list.set_difference(peers).list.len() == 0) & ~own.list.contains(peer)
-    known = (~pl.col("same_host") & elsewhere).fill_null(value=False)
+    known = (~pl.col("same_host") & tcp & elsewhere).fill_null(value=False)
     return known & (pl.min_horizontal("covers", same_pool(rules.pool), still_there()) > NO)
 
 

@@ -134,8 +134,16 @@ class ConfigurationFolder:
             return None
         try:
             with path.open("rb") as file:
-                leaf = x509.load_pem_x509_certificates(file.read(_MAX_BYTES))[0]
-            names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (OSError, *_NO_CERTIFICATE):
+                return names_of_certificate(file.read(_MAX_BYTES))
+        except OSError:
             return None
-        return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))
+
+
+def names_of_certificate(pem: bytes) -> frozenset[str] | None:
+    """The DNS names that the first certificate covers; None: it cannot be read."""
+    try:
+        leaf = x509.load_pem_x509_certificates(pem)[0]
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except _NO_CERTIFICATE:
+        return None
+    return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))

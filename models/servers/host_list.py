@@ -37,10 +37,11 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _ListedAddress:
-    """The rows of one address, by host."""
+    """The rows of one address, by host. ``upstreams``: which answer for a host, at any address."""
 
     endpoint: Endpoint
     rows: dict[str, _Row]
+    upstreams: dict[str, set[str]]
 
     @property
     def hosts(self) -> dict[str, Place]:
@@ -52,9 +53,10 @@ class _ListedAddress:
 
     def answer(self, server_name: str, host: str) -> Answer:
         opened, requested = self.rows.get(server_name), self.rows.get(host)
-        if opened is None or requested is None:  # the list does not have it at this address
+        if opened is None:
             return Answer()
-        return Answer(site=host if opened.upstream == requested.upstream else opened.upstream)
+        answering = self.upstreams[host] if requested is None else {requested.upstream}
+        return Answer(site=host if opened.upstream in answering else opened.upstream)
 
 
 def read_host_list(path: Path, folder: ConfigurationFolder) -> Configuration:
@@ -78,10 +80,12 @@ def read_host_list(path: Path, folder: ConfigurationFolder) -> Configuration:
     except csv.Error as error:
         raise InputError(str(path), "not-csv", f"line {reader.line_num} is no CSV ({error})") from error
     addresses: dict[Endpoint, dict[str, _Row]] = {}
+    upstreams: dict[str, set[str]] = {}
     for row in rows:
         if addresses.setdefault(row.endpoint, {}).setdefault(row.host, row) is not row:
             raise InputError(str(path), "listed-twice", f"line {row.place.line} lists {row.host} again")
-    listeners: list[Listener] = [_ListedAddress(endpoint, found) for endpoint, found in addresses.items()]
+        upstreams.setdefault(row.host, set()).add(row.upstream)
+    listeners: list[Listener] = [_ListedAddress(endpoint, found, upstreams) for endpoint, found in addresses.items()]
     return Configuration(listeners, [])
 
 

@@ -8,13 +8,21 @@ taken for granted that DNS leads each host to the addresses where its configurat
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import Literal, get_args
 
 from originset.data.host_names import covers
-from originset.models.servers.listeners import Configuration, Handshake, Listener, Place, duplicates, is_public
+from originset.models.servers.listeners import (
+    Configuration,
+    Handshake,
+    Listener,
+    Place,
+    best_match,
+    duplicates,
+    is_public,
+)
 
 Verdict = Literal["separate", "safe", "421", "unknown", "refused", "404", "wrong site", "client certificate bypassed"]
 
@@ -35,20 +43,54 @@ class SharedConnection:
     place: Place
 
 
-def shared_connections(configuration: Configuration) -> Iterator[SharedConnection]:
-    """All ordered pairs of hosts that the configuration names.
+@dataclass(frozen=True, slots=True)
+class PlannedSets:
+    """What a plan deploys. ``announced``: by server, the hosts of its ORIGIN set; ``added``: names of its certificate.
 
-    Where anything was not understood, nothing is ``safe`` or ``separate``: it is ``unknown``.
+    ``names``: those that the certificate has today; None where they are not known.
+    """
+
+    announced: Mapping[str, Collection[str]]
+    added: frozenset[str] = frozenset()
+    names: frozenset[str] | None = None
+
+    def renewed(self, server_name: str, handshake: Handshake | None) -> Handshake | None:
+        """A handshake once the plan's certificate has the names that it adds."""
+        if handshake is None or handshake.certificate is None:
+            return handshake
+        if server_name not in self.announced and handshake.certificate != self.names:
+            return handshake
+        return replace(handshake, certificate=handshake.certificate | self.added)
+
+
+NO_PLAN = PlannedSets({})
+
+
+def shared_connections(configuration: Configuration, plan: PlannedSets = NO_PLAN) -> Iterator[SharedConnection]:
+    """All ordered pairs of hosts that the configuration names, as they will be once ``plan`` is deployed.
+
+    Where anything was not understood, nothing is ``safe`` or ``separate``: it is ``unknown``. A host that the plan
+    announces and the configuration does not name is unknown, too.
     """
     places: dict[str, Place] = {}
     found: dict[str, list[_Served]] = {}
     for listener in configuration.listeners:
-        served = _Served(listener, listener.hosts)
+        served = _Served(listener, listener.hosts, plan)
         for host, place in served.hosts.items():
             places.setdefault(host, place)
             found.setdefault(host, []).append(served)
+    for host in sorted({*plan.announced, *(each for hosts in plan.announced.values() for each in hosts)}):
+        name = best_match(places, host)
+        if name is not None:
+            places[host], found[host] = places[name], found[name]
+    for first in sorted(plan.announced.keys() & places.keys()):
+        for second in sorted(set(plan.announced[first]) - places.keys()):
+            why = "the plan announces it, and the configuration does not name it"
+            yield SharedConnection(first, second, "unknown", why, places[first])
     for first, second in permutations(places, 2):
         verdict, why = _verdict(found[first], found[second], first, second)
+        if second in plan.announced.get(first, ()):
+            verdict, why = _worst((verdict, why), *_announced(found[first], found[second], first, second))
         if configuration.not_understood and verdict in ("safe", "separate"):
             one = configuration.not_understood[0]
             verdict, why = "unknown", f"{one.place} was not understood: {one.text}"
@@ -61,19 +103,20 @@ class _Served:
 
     listener: Listener
     hosts: Mapping[str, Place]
+    plan: PlannedSets
     handshakes: dict[str, Handshake | None] = field(default_factory=dict)
 
     def handshake(self, host: str) -> Handshake | None:
         if host not in self.handshakes:
-            self.handshakes[host] = self.listener.handshake(host)
+            self.handshakes[host] = self.plan.renewed(host, self.listener.handshake(host))
         return self.handshakes[host]
 
 
 def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str) -> tuple[Verdict, str]:
-    """The worst of what may happen at any listener that both have, or that DNS may lead both to.
+    """The worst of what may happen at any listener that both have.
 
-    Where both have a listener for all addresses, and one a listener for an address of its own besides, the other's DNS
-    may lead there, too.
+    Where one of them has a listener for an address of its own besides, nothing is safe if it would not be there: the
+    other's DNS may lead there, too.
     """
     common = [one for one in of_first if second in one.hosts]
     if not common:
@@ -83,18 +126,33 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
         if not all(is_public(one) for one in ends[0] | ends[1]):
             return "unknown", "something before them leads connections to their ports: what that does is not known"
         return "separate", "they listen at different addresses or ports"
-    ends = [one.listener.endpoint for one in common]
-    alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(ends, one.listener.endpoint)]
-    return max((_at(one, first, second) for one in (*common, *alone)), key=lambda found: VERDICTS.index(found[0]))
+    shared = [one.listener.endpoint for one in common]
+    alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
+    there = _worst(("separate", ""), *(_at(one, one, first, second) for one in alone))
+    if there[0] not in ("separate", "safe", "421"):
+        there = "unknown", f"DNS decides where they meet: where only one of them listens, it is: {there[0]}"
+    return _worst(*(_at(one, one, first, second) for one in common), there)
 
 
-def _at(served: _Served, first: str, second: str) -> tuple[Verdict, str]:
-    opened, own = served.handshake(first), served.handshake(second)
+def _announced(
+    of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str
+) -> Iterator[tuple[Verdict, str]]:
+    """What happens where browsers follow an ORIGIN set: no address matters (RFC 8336 section 2.4)."""
+    return (_at(one, other, first, second) for one in of_first for other in of_second)
+
+
+def _worst(*found: tuple[Verdict, str]) -> tuple[Verdict, str]:
+    return max(found, key=lambda one: VERDICTS.index(one[0]))
+
+
+def _at(served: _Served, own_server: _Served, first: str, second: str) -> tuple[Verdict, str]:
+    """At one listener, compared with a connection of the second host's own, perhaps at another listener."""
+    opened, own = served.handshake(first), own_server.handshake(second)
     if opened is None or not opened.http2:
         return "separate", f"no connection for {first} with HTTP/2 is established"
     if opened.certificate is not None and not _may_cover(opened.certificate, second, served.hosts):
         return "separate", f"the certificate for {first} does not cover {second}"
-    answer, expected = served.listener.answer(first, second), served.listener.answer(second, second)
+    answer, expected = served.listener.answer(first, second), own_server.listener.answer(second, second)
     if answer.site is None and answer.status is None:
         return "unknown", "what the connection leads to decides"
     if answer != expected or answer.status is not None:

@@ -130,7 +130,8 @@ def folder_names(connection: duckdb.DuckDBPyConnection) -> dict[Group, str]:
         return dict.fromkeys(all_groups, ".")
     # Names of vantages are chosen by users and can be any text.
     names = [re.sub(r"[^A-Za-z0-9-]+", "-", group_name(group)).strip("-")[:60] for group in all_groups]
-    unique = [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
+    numbered = [f"{name}-{number}".strip("-") for number, name in enumerate(names, 1)]
+    unique = names if all(names) and len({*names}) == len(names) else numbered
     return dict(zip(all_groups, unique, strict=True))
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from hand_made_har import write_har
+from handwritten_netlog import one_page
 
 HARS = Path(__file__).parents[1] / "fixtures" / "hars"
 HOME, NEAR = "104.20.8.1", "104.20.8.2"
@@ -78,6 +79,20 @@ def test_webpagetest(run, shared: Path) -> None:
     assert "not counted, because the page was with a connection to an unknown address" in text
 
 
+def test_several_recordings_are_one_answer_and_each(run, tmp_path: Path) -> None:
+    (tmp_path / "netlog.json").write_bytes(one_page().text())
+    har = write_har(tmp_path / "page.har", [("https://a.test/", HOME, "1"), ("https://b.test/", HOME, "2")])
+    (tmp_path / "broken.har").write_text("{}")
+    done = run("explain", tmp_path / "netlog.json", har, tmp_path / "broken.har")
+    assert (done.returncode, "refused: broken.har" in done.stderr) == (1, True)
+    together, *each = done.stdout.split("\n\nhttps://")
+    assert together.startswith("2 page loads of 2 sites together:\n      4  TLS connections, measured\n")
+    assert [text.partition(",")[0] for text in each] == ["a.test/", "site.test/"]
+    assert all("\n2 connections" in text for text in each)
+    assert "recorded by netlog with chromium 156.0.1.2" in each[1]
+    assert run("explain", tmp_path / "broken.har").returncode == 2
+
+
 @pytest.mark.promise("terminals-obey-nobody")
 def test_strangers_texts_stay_texts(run, tmp_path: Path) -> None:
     url = "https://www.site.test/\x1b[2J\u202egnp.exe"
@@ -101,7 +116,7 @@ def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -
     (tmp_path / "budget.toml").write_text("[budget]\nconnections = 2000\nredundant_connections = 9\n")
     judged = run("check", "budget", tmp_path / "budget.toml", har, "--format", "csv")
     assert [row.split(",")[5] for row in judged.stdout.splitlines()[1:]] == ["1001", ""]
-    assert judged.returncode == 2
+    assert judged.returncode == 3
 
 
 def entries_changed(har: Path, change: Callable[[dict[str, Any]], object], creator: str = "WebInspector") -> Path:

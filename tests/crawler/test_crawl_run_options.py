@@ -303,8 +303,8 @@ def test_a_machine_that_can_refuse_nothing(sites: None, tmp_path: Path, monkeypa
 
 
 def test_browsers_are_replaced(command: Command) -> None:
-    """By visits, by time, and by memory, at which every tenth visit looks."""
-    bounds: list[dict[str, Any]] = [{"browser_visits": 1}, {"browser_s": 0.0}, {}, {"browser_memory": 0}]
+    """By visits, by time, by memory, at which every tenth visit looks, and if each visit is to have a profile."""
+    bounds: list[dict[str, Any]] = [{"browser_visits": 1}, {"browser_s": 0.0}, {}, {"browser_memory": 0}, {}]
     browsers = []
     for number, bound in enumerate(bounds):
         listed = parse_site_list(
@@ -322,12 +322,12 @@ def test_browsers_are_replaced(command: Command) -> None:
         crawl(
             study,
             listed,
-            CrawlSettings(jobs=1, visit=VisitSettings(allow_private=True), **bound),
+            CrawlSettings(jobs=1, visit=VisitSettings(allow_private=True, profile_per_visit=number == 4), **bound),
             look,
             lambda _plan: None,
         )
         browsers.append(len(seen))
-    assert browsers == [3, 3, 1, 2]
+    assert browsers == [3, 3, 1, 2, 3]
 
 
 def _is_browser(pid: int) -> bool:

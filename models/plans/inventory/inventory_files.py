@@ -23,6 +23,10 @@ _NONE = Exclusions()
 _MOST_CONNECTIONS = 10**18
 _COLUMN_SEPARATORS = (",", ";", "\t")
 _LONGEST_HEADER_BYTES = 64 << 10
+# Of an inventory, which is read as a whole: millions of certificates of a hundred names.
+_MOST_ROWS, _MOST_BYTES = 10_000_000, 2 << 30
+# polars unpacks gzip, zlib and Zstandard by itself, as a whole.
+_PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"\x28\xb5\x2f\xfd")
 _SEPARATORS = r"[\s;,]+"
 # What an inventory may leave out, and what that means: nobody's property is taken for shared, nobody has opted out.
 _OPTIONAL = {"owner", "shared", "opt_out", "multi_cdn", "caa", "ca", "key_holder"}
@@ -73,14 +77,16 @@ def read_inventory(path: Path) -> Inventory:
     """A CDN's certificates.
 
     Raises:
-        InputError: the file cannot be read, or lacks a column, or a value is none of its kind.
+        InputError: the file cannot be read, is larger than any inventory or lacks a column, or a value is none of its
+            kind.
     """
     try:
-        rows = _scan(path, ("certificate", "names")).collect()
+        scanned = _scan(path, ("certificate", "names"))
+        known = [name for name in INVENTORY if name in scanned.collect_schema()]
+        rows = _collected(path, scanned.select(known))
+        rows = rows.select(_column(path, rows, name, INVENTORY[name]) for name in known)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(str(path), "not-an-inventory", _why_unreadable(error)) from error
-    known = [name for name in INVENTORY if name in rows.columns]
-    rows = rows.select(_column(path, rows, name, INVENTORY[name]) for name in known)
     missing = [pl.lit(None, kind).alias(name) for name, kind in INVENTORY.items() if name not in known]
     rows = rows.with_columns(missing).select(INVENTORY.names())
     if rows["certificate"].null_count() or rows["certificate"].is_duplicated().any():
@@ -94,6 +100,23 @@ def read_inventory(path: Path) -> Inventory:
         pl.col("names").list.eval(pl.element().str.to_lowercase().str.strip_chars_end("."))
     )
     return Inventory(certificates, remarks)
+
+
+def _collected(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
+    """All rows, in memory, if they are not more than any inventory has: a small file may hold one text many times.
+
+    Raises:
+        InputError: they are more.
+    """
+    texts = [name for name, kind in scanned.collect_schema().items() if kind in (pl.String, pl.Categorical)]
+    scanned = scanned.with_columns(pl.col(texts).cast(pl.String))
+    counts = scanned.select(pl.len(), *(pl.col(name).str.len_bytes().sum() for name in texts))
+    rows, *sizes = counts.collect(engine="streaming").row(0)
+    if rows > _MOST_ROWS or sum(sizes) > _MOST_BYTES:
+        raise InputError(
+            str(path), "too-large", f"has more than {_MOST_ROWS:,} rows or {_MOST_BYTES >> 30} GiB of text"
+        )
+    return scanned.collect()
 
 
 def _meaning(name: str) -> str:
@@ -126,7 +149,10 @@ def _scan(path: Path, columns: tuple[str, ...]) -> pl.LazyFrame:
     """The file's rows, lazily: Parquet by its first bytes, else CSV with every column as text."""
     try:
         with path.open("rb") as file:
-            parquet = file.read(4) == b"PAR1"
+            beginning = file.read(4)
+        if beginning.startswith(_PACKED):
+            raise InputError(str(path), "packed", "is packed: unpack it first")
+        parquet = beginning == b"PAR1"
         rows = pl.scan_parquet(path) if parquet else pl.scan_csv(path, separator=_separator(path), infer_schema=False)
         names = rows.collect_schema().names()
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -28,7 +28,7 @@ def budget(tmp_path: Path, text: str) -> Path:
     [
         ("[budget]\nconnections = 2\nredundant_connections = 1\nthird_party_ases = 0\n", 0),
         ("[budget]\nconnections = 1\n", 1),
-        ("[budget]\nconnections = 2\nmissing_names = 9\n", 2),
+        ("[budget]\nconnections = 2\nmissing_names = 9\n", 3),
         ("[budget]\nconnections = 1\nmissing_names = 9\n", 1),
         ('[budget]\nconnections = 1\n[[page]]\nsite = "www.site.test"\nconnections = 2\n', 0),
         ('[[page]]\nsite = "other.test"\nconnections = 2\n', 2),

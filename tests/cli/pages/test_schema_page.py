@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from originset.analysis.importing.rejects import REASONS
+from originset.analysis.rejects import REASONS
 from originset.cli.pages.schema_page import VALUES, page
 from originset.data.schema.study_tables import TABLES, Stage
 from originset.models.browsers.causes.connection_causes import CAUSE, DETAIL

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from json_schemas import validator
 
 from originset.cli.plan.site import _cost
 from originset.models.plans.certificate_costs import costs
@@ -25,6 +26,7 @@ def test_the_file_is_versioned_ascii_json(run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "plan.json").read_text()
     made = json.loads(text)
+    validator("plan").validate(made)
     assert text.isascii()
     assert (made["format"], made["version"], made["site"]) == ("originset-plan", 1, "www.site.test")
     assert made["basis"] == {

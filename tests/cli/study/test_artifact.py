@@ -1,9 +1,7 @@
-"""``originset artifact``: what is in the bundle, what is not, and its own commands in an empty folder elsewhere."""
+"""``originset artifact``: what is in the bundle, what is not."""
 
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,7 +16,6 @@ from originset.cli.pages.commands_page import split_help
 from originset.cli.study.artifact import NAME
 from originset.cli.study.artifact import command as artifact
 from originset.data.schema.study_tables import TABLES
-from originset.data.studies.database import open_database
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
 from originset.models.parameters import Parameters
@@ -90,28 +87,13 @@ def bundle(study, tmp_path_factory) -> Path:
     return elsewhere / NAME
 
 
-def test_its_own_commands_give_the_same_figures_elsewhere(study, bundle, tmp_path) -> None:
-    bundle = Path(shutil.copytree(bundle, tmp_path / "copy"))
+def test_its_own_commands_have_the_studys_parameters(bundle) -> None:
+    """tests/cli/test_crawl_session.py runs those of another bundle."""
     page = (bundle / "ARTIFACT.md").read_text()
     commands = [line.split("`")[1] for line in page.split("## Claims")[0].splitlines() if line.startswith("| `")]
     assert len(commands) == 4
     assert "--predecessor time" in commands[1]
     assert "--provider-asn 13335 --provider-asn 15169" in commands[1]
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "originset").write_text(f'#!/bin/sh\nexec {sys.executable} -m originset "$@"\n')
-    (programs / "originset").chmod(0o755)
-    env = {**os.environ, "PATH": f"{programs}:/usr/bin:/bin"}
-    for command in commands:
-        done = subprocess.run(["sh", "-c", command], cwd=bundle, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (command, done.stdout, done.stderr)
-    assert done.stdout == ""
-    here = bundle / "figures" / "chromium-at-here"
-    for path in (here / "figure-1.csv", here / "figure-9a.svg", bundle / "figures" / "table-9.csv"):
-        assert path.is_file(), path
-    with open_database(study) as ours, open_database(Study(bundle / "study")) as theirs:
-        for table in ("page_counts", "page_load_times", "certificate_additions", "origin_sets"):
-            assert ours.execute(f"FROM {table}").fetchall() == theirs.execute(f"FROM {table}").fetchall(), table
 
 
 @pytest.mark.promise("artifacts-name-no-machine")
@@ -174,8 +156,8 @@ def test_what_cannot_be_published(run, tmp_path) -> None:
         ("none/b.tar.gz", "cannot be written"),
     ):
         done = run("--study", study.root, "study", "artifact", "--out", tmp_path / out)
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-        assert says in done.stderr
+        assert done.returncode == 2
+        assert says in done.stderr.splitlines()[-1]  # after a line a minute of progress
     study.database_path.unlink()
     done = run("--study", study.root, "study", "artifact", "--out", tmp_path / "b.tar.gz")
     assert done.returncode == 2

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from generated_captures import write_captures
 
-from originset.analysis.importing.rejects import reject_rows
+from originset.analysis.rejects import reject_rows
 from originset.crawler.crawl.pending_visits import CrawlPlan, plan_crawl
 from originset.crawler.crawl.site_list import parse_site_list
 from originset.crawler.settings import CrawlSettings

@@ -51,6 +51,7 @@ def begin(study: Study, settings: CrawlSettings, version: str) -> None:
         (replace(CHROMIUM, visit=VisitSettings(family="6")), "family none, not 6"),
         (replace(CHROMIUM, visit=VisitSettings(consent="accept")), "consent leave, not accept"),
         (replace(CHROMIUM, profile="paper-2022"), "profile none, not paper-2022"),
+        (replace(CHROMIUM, visit=VisitSettings(profile_per_visit=True)), "profile per visit none, not yes"),
     ],
 )
 def test_other_settings_are_refused_or_a_round_of_their_own(study: Study, other: CrawlSettings, told: str) -> None:
@@ -99,6 +100,7 @@ def test_another_version_of_the_browser(study: Study) -> None:
                 "consent": "leave",
                 "family": None,
                 "profile": None,
+                "profile_per_visit": None,
                 "browser_version": "150.0",
             },
         }

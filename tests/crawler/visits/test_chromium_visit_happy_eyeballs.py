@@ -14,7 +14,7 @@ from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.chromium_visit import visit
 from originset.crawler.visits.visit_record import VisitRequest
 from originset.data.captures.capture import UNNAMED, Extension
-from originset.data.netlog import visit_log
+from originset.data.netlog import request_events
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser, pytest.mark.alone]
 
@@ -64,7 +64,7 @@ def test_requests_without_credentials_have_a_pool_of_their_own(lab: Testbed) -> 
 
 
 def test_a_way_to_connections_that_is_not_known_is_said(lab: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(visit_log._HANDLERS, "TCP_BASED_ATTEMPT_BOUND_TO_POOL")
+    monkeypatch.delitem(request_events._HANDLERS, "TCP_BASED_ATTEMPT_BOUND_TO_POOL")
     extension = load(lab, "address-same")
     assert [one.first_host for one in extension.connections if one.used] == [None]
     assert extension.visit.quality == [UNNAMED]

@@ -5,7 +5,6 @@ And that what each site is there for did happen, by the servers' own logs.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ from originset.crawler.settings import BrowserName, VisitSettings
 from originset.crawler.testbed import scenario_file
 from originset.crawler.testbed.servers.responses import UNANSWERED
 from originset.crawler.testbed.testbed import Testbed
-from originset.crawler.visits import chromium_visit as visit_module
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]
 
@@ -208,11 +206,9 @@ def test_hints_in_a_context_of_its_own(seen: Callable[[str], Seen]) -> None:
     assert {query.name for query in one.queries} == {"hints.test", "used.hints.test"}
 
 
-def test_hints_in_the_profile(captures: Testbed, settings: VisitSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_in_a_profile_per_visit(captures: Testbed, settings: VisitSettings) -> None:
     """Outside a context, it opens what is never used, and looks up what is never asked for."""
-    with Chromium(settings) as chromium:
-        profile = chromium.devtools.call("Target.getBrowserContexts")["defaultBrowserContextId"]
-        monkeypatch.setattr(visit_module, "_fresh_context", lambda _: contextlib.nullcontext(profile))
+    with Chromium(dataclasses.replace(settings, profile_per_visit=True)) as chromium:
         one = see(captures, chromium, "hints.test")
     check(captures, one)
     assert "unused.hints.test" in {handshake.server_name for handshake in one.handshakes}

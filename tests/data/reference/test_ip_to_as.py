@@ -142,6 +142,14 @@ def test_what_is_larger_than_any_table_is_refused(tmp_path: Path, monkeypatch: p
         IpToAs.load(tmp_path / "table")
 
 
+def test_more_origins_than_any_table_has_are_refused(tmp_path: Path):
+    """Half a megabyte, packed, that took all memory."""
+    with gzip.open(tmp_path / "table", "wb", 1) as file:
+        file.write(b"1.0.0.0\t24\t" + b"1_" * (9 << 20) + b"1\n")
+    with pytest.raises(InputError, match="more origins than those of any table"):
+        IpToAs.load(tmp_path / "table")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path):
     with pytest.raises(InputError) as refusal:
         IpToAs.load(tmp_path / "nowhere.dat")

@@ -83,3 +83,8 @@ def test_a_list_that_was_downloaded_is_named() -> None:
 def test_fields_that_are_not_what_they_should_be_are_left_out() -> None:
     found = sanitised_manifest({"browser": "secret", "site_list": ["secret"], "reference_data": {"ip_to_as": "secret"}})
     assert found == {"browser": {}, "site_list": {}, "reference_data": {"ip_to_as": {}}}
+
+
+def test_fields_of_another_shape_are_left_out() -> None:
+    found = sanitised_manifest({"browser": {"name": "chromium", "flags": 5}, "site_list": [7]})
+    assert found == {"browser": {"name": "chromium", "flags": []}, "site_list": {}}

@@ -132,6 +132,10 @@ def test_only_what_this_program_makes_is_swept(study: Study) -> None:
         '{"format": 2, "runs": [], "vantages": 7}',
         '{"format": 2, "runs": [], "models": "asn"}',
         '{"format": true}',
+        '{"format": 2, "runs": [], "reference_data": [1]}',
+        '{"format": 2, "runs": [], "merged": [{"rounds": ["x"]}]}',
+        '{"format": 2, "runs": [], "merged": [{"merged": [{"runs": 5}]}]}',
+        '{"format": 2, "runs": [], "merged": [' + '{"merged": [' * 100 + "]}" * 100 + "]}",
     ],
 )
 def test_a_manifest_of_another_shape_is_one_clear_error(study: Study, text: str) -> None:

@@ -73,9 +73,10 @@ def test_a_name_is_looked_up_unless_what_carries_it_spares_that() -> None:
         (6, 0, YES, True, True),  # it certainly uses this one, for which it is asked
     ]
     taken = pl.DataFrame(
-        [(group, held, way, way, False, asked, False, False, False) for group, held, way, asked, _ in pairs],
+        [(group, held, way, way, False, asked, False, False, False, None) for group, held, way, asked, _ in pairs],
         schema={"group": pl.UInt32, "group_held": pl.UInt32, "way": pl.Int8, "may": pl.Int8, "as_recorded": pl.Boolean,
-                "asked": pl.Boolean, "refused": pl.Boolean, "either_first": pl.Boolean, "hides_spare": pl.Boolean},
+                "asked": pl.Boolean, "refused": pl.Boolean, "either_first": pl.Boolean, "hides_spare": pl.Boolean,
+                "experienced_by": pl.Float64},
         orient="row",
     )  # fmt: skip
     groups = pl.DataFrame({"group": range(7)}, schema={"group": pl.UInt32})

@@ -88,12 +88,16 @@ ELSEWHERE = {WWW: [A], STATIC: [B]}
 
 
 @pytest.mark.parametrize(("first", "later"), [({}, OMIT), (OMIT, {})])
-def test_a_connection_that_answered_two_requests_is_shared_by_both_modes_of_credentials(
+def test_a_connection_that_was_given_two_requests_is_shared_by_both_modes_of_credentials(
     ranges: Ranges, first: dict[str, Any], later: dict[str, Any]
 ) -> None:
     page = [(WWW, 0.0, {}), (STATIC, 50.0, first), (STATIC, 51.0, first), (STATIC, 500.0, later)]
     assert ranges(page, ELSEWHERE) == [(3, 3), (2, 2)]
-    # After one answer, or none, it may be.
+    # They need not have been answered.
+    slow = {"wait_ms": 900.0}
+    unanswered = [page[0], *((STATIC, started, first | slow) for started in (50.0, 51.0)), page[3]]
+    assert ranges(unanswered, ELSEWHERE) == [(3, 3), (2, 2)]
+    # After one request, or before its handshake, it may be.
     assert ranges([page[0], page[1], page[3]], ELSEWHERE) == [(3, 3), (2, 3)]
     assert ranges([*page[:3], (STATIC, 52.0, later)], ELSEWHERE) == [(3, 3), (2, 3)]
 
@@ -101,6 +105,12 @@ def test_a_connection_that_answered_two_requests_is_shared_by_both_modes_of_cred
 def test_a_connection_joined_has_carried_another_hosts_request_before(ranges: Ranges) -> None:
     page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (STATIC, 500.0, OMIT)]
     assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 1)]
+
+
+def test_a_connection_that_another_host_joined_carries_both_modes_of_its_own(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (WWW, 500.0, OMIT)]
+    assert ranges(page, {WWW: [A], STATIC: [A]}) == [(2, 2), (1, 1)]
+    assert ranges(page, ELSEWHERE) == [(3, 3), (2, 3)]
 
 
 @pytest.mark.parametrize(("first", "later"), [({}, OMIT), (OMIT, {})])
@@ -150,6 +160,10 @@ def test_a_connection_that_hides_a_names_own_from_one_another(ranges: Ranges) ->
     page = [(WWW, 0.0, {}), *((STATIC, 50.0 + n, {}) for n in range(8))]
     assert ranges(page, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 7)], "at most six of one host"
     assert ranges(page[:3], {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 3)]
+    late = [*page[:3], *((STATIC, 500.0 + n, {}) for n in range(5))]
+    assert ranges(late, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 3)], "what comes later uses the first"
+    over_h3 = [(host, started, {"protocol": "h3"}) for host, started, _ in page[:2]]
+    assert ranges(over_h3, {WWW: [A, B], STATIC: [B]}) == [(2, 2), (2, 2)]
     assert ranges(page, {WWW: [A, B], STATIC: [B, C]}) == [(2, 2), (2, 2)], "at the other address they meet"
     assert ranges(page, {WWW: [A, B], STATIC: [C]}) == [(2, 2), (2, 2)]
 
@@ -161,10 +175,39 @@ def test_requests_answered_421_are_repeated_on_several_connections(ranges: Range
     assert ranges(page[:2], {WWW: [A], STATIC: [A]}, refused) == [(2, 2), (2, 3)]
 
 
+def test_a_connection_that_answered_421_may_be_left_for_a_new_one(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 200.0, {}), (IMG, 500.0, {})]
+    listed = {"origin_set": [f"https://{host}" for host in (WWW, STATIC, IMG)]}
+    everywhere = {WWW: [A], STATIC: [B], IMG: [A]}
+    assert ranges(page, everywhere, {WWW: listed | {"misdirected": [STATIC]}}) == [(2, 2), (2, 4)]
+    assert ranges(page, everywhere, {WWW: listed}) == [(2, 2), (1, 1)]
+
+
 def test_quic_races_tcp_in_firefox(ranges: Ranges) -> None:
     h3 = {"protocol": "h3"}
     page = [(WWW, 0.0, h3), (WWW, 50.0, h3), (STATIC, 50.0, h3)]
     assert ranges(page, ELSEWHERE) == [(2, 2), (2, 3)], "one request cannot go over two connections"
+    assert ranges([*page, (STATIC, 51.0, h3)], ELSEWHERE) == [(2, 2), (2, 3)], "nor was that seen of two names at once"
+
+
+def test_what_a_name_is_asked_over_http3_after_others_over_http2_may_still_go_over_http2(ranges: Ranges) -> None:
+    """Alt-Svc: when a browser heeds it is a matter of milliseconds."""
+    page = [(WWW, 0.0, {}), (WWW, 500.0, {"protocol": "h3", "connection_id": 9})]
+    assert ranges(page, {WWW: [A]}) == [(1, 2), (1, 2)]
+    assert ranges(page[:1], {WWW: [A]}) == [(1, 1), (1, 1)]
+
+
+def test_firefox_may_heed_an_alt_svc_field_that_chromium_only_connected_for(ranges: Ranges) -> None:
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (STATIC, 500.0, {})]
+    assert ranges(page, ELSEWHERE, {STATIC: {"protocol": "h3"}}) == [(2, 2), (2, 3)]
+    assert ranges(page[:2], ELSEWHERE, {STATIC: {"protocol": "h3"}}) == [(2, 2), (2, 2)]
+
+
+def test_what_a_browser_was_seen_to_share_it_shared_in_time(ranges: Ranges) -> None:
+    """It may have held the request back, or have connected second: the other way remains possible."""
+    shards = {WWW: [A], STATIC: [B], IMG: [B]}
+    page = [(WWW, 0.0, {}), (STATIC, 50.0, {}), (IMG, 51.0, {"connection_id": 1})]
+    assert ranges(page, shards) == [(2, 3), (2, 3)]
 
 
 HTTP1: dict[str, Any] = {
@@ -186,6 +229,14 @@ def test_what_frames_of_other_sites_ask_over_http1(ranges: Ranges, host: str, of
     assert ranges(at_once, elsewhere) == [(4, 4), (4, 4)], "not the sum for each"
     after = [*page[:3], (host, 900.0, IN_FRAME), (host, 901.0, IN_FRAME)]
     assert ranges(after, elsewhere) == [(5, 5), (of_all_frames, of_all_frames)]
+
+
+def test_what_frames_of_other_sites_ask_over_http1_shares_as_many_connections_as_all_were_seen_on(
+    ranges: Ranges,
+) -> None:
+    image, other = HTTP1 | {"connection_id": 8}, HTTP1 | {"connection_id": 9, "frame_site": "three.test"}
+    page = [(WWW, 0.0, {}), (THIRD, 50.0, image), (THIRD, 60.0, other), (THIRD, 400.0, image), (THIRD, 410.0, image)]
+    assert ranges(page, {WWW: [A], THIRD: [B]})[1] == (3, 3)
 
 
 def test_firefox_holds_images_back_over_http1(ranges: Ranges) -> None:

@@ -50,7 +50,7 @@ run_models(run, run_sequentially)
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The example study with each of its visits in shards of its own."""
+    """The example study with two of its visits in each of three shards."""
     study = Study(tmp_path_factory.mktemp("runner") / "study")
     study.create()
     for name, frame in tables_of(ROWS).items():
@@ -58,8 +58,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         if "visit_id" not in rows.columns:
             write_shard(study, name, "all", rows)
             continue
-        for visit in "abcdef":
-            write_shard(study, name, f"captures-{visit}", rows.filter(visit_id=visit))
+        for visits in ("ab", "cd", "ef"):
+            write_shard(study, name, f"captures-{visits}", rows.filter(pl.col("visit_id").is_in(list(visits))))
     return study
 
 
@@ -97,7 +97,7 @@ def test_the_same_rows_whatever_the_batches_and_their_order(
     study: Study, expected: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:
     run = run_of(study, tmp_path)
-    assert len(run.inputs.batches) == 6
+    assert len(run.inputs.batches) == 3
     run_models(run, lambda calls: run_sequentially(calls[::-1]))
     assert_equal(rows(run), expected)
     assert expected["page_counts"].height == 6
@@ -131,7 +131,7 @@ def test_a_batch_that_is_done_again_writes_the_same(study: Study, tmp_path: Path
     before = files(tmp_path)
     for stage in run.stages:
         if stage % 2:
-            for batch in (3, 0, 3):
+            for batch in (2, 0, 2):
                 run_batch(run, stage, batch)
     assert files(tmp_path) == before
     assert all(name.endswith(".parquet") for name in before), "nothing but results is left behind"
@@ -187,7 +187,7 @@ def test_one_batch_without_the_others_is_of_its_visits_alone(study: Study, tmp_p
     run = run_of(study, tmp_path, wanted=("page_counts",))
     run_models(run, run_sequentially)
     visits = [pl.read_parquet(path)["visit_id"].to_list() for path in run.files("page_counts")]
-    assert visits == [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]
+    assert sorted(map(sorted, visits)) == [["a", "b"], ["c", "d"], ["e", "f"]]
 
 
 @pytest.fixture(scope="module")

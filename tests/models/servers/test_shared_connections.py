@@ -6,17 +6,21 @@ import pytest
 from lab_lint import READERS, contradiction, lab_folder, linted
 
 from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.host_list import read_host_list
 from originset.models.servers.listeners import Answer, Configuration, Endpoint, Handshake, Place
-from originset.models.servers.shared_connections import shared_connections
+from originset.models.servers.shared_connections import PlannedSets, shared_connections
 
 SITUATIONS = {one.name: one for one in situations() if one.server in READERS}
 VERDICTS = {
     "apache-client-certificate": "421",
     "apache-client-certificate-insecure": "refused",
     "apache-one-certificate": "safe",
+    "apache-strict-error-document": "unknown",
     "apache-two-certificates-insecure": "safe",
     "caddy-client-certificate-insecure": "client certificate bypassed",
     "caddy-one-certificate": "safe",
+    "caddy-snippet": "safe",
     "caddy-strict-sni": "421",
     "envoy-client-certificate": "client certificate bypassed",
     "envoy-misdirected": "421",
@@ -25,11 +29,14 @@ VERDICTS = {
     "envoy-two-chains-any-domain": "wrong site",
     "haproxy-by-server-name": "wrong site",
     "haproxy-client-certificate": "client certificate bypassed",
+    "haproxy-first-label": "safe",
     "haproxy-misdirected": "421",
     "haproxy-one-certificate": "safe",
+    "haproxy-own-address": "unknown",
     "haproxy-tls-passthrough": "wrong site",
     "nginx-client-certificate": "421",
     "nginx-misdirected": "421",
+    "nginx-misdirected-error-page": "unknown",
     "nginx-one-certificate": "safe",
     "nginx-two-addresses": "separate",
 }
@@ -124,12 +131,23 @@ backend static
 """
 
 
-@pytest.mark.parametrize(("fetch", "expected"), [("hdr(host)", "safe"), ("ssl_fc_sni", "wrong site")])
+@pytest.mark.parametrize(("fetch", "expected"), [("hdr(host)", "safe"), ("ssl_fc_sni", "unknown")])
 def test_a_host_at_all_addresses_and_at_its_own(fetch: str, expected: str, folder) -> None:
     """At its own address another rule may decide, and DNS may lead the other host there, too."""
     _, found = linted("haproxy", OWN_ADDRESS.replace("FETCH", fetch), folder)
     pair = {"www.lab.test", "static.lab.test"}
     assert {one.verdict for one in found if {one.opened_for, one.requested} == pair} == {expected}
+
+
+@pytest.mark.parametrize(("upstream", "expected"), [("one", "safe"), ("two", "wrong site")])
+def test_an_announced_host_is_requested_wherever_it_is(upstream: str, expected: str, tmp_path) -> None:
+    (tmp_path / "hosts.csv").write_text(
+        f"host,address,certificate,upstream\na.test,192.0.2.1,a.test,one\nb.test,192.0.2.2,b.test,{upstream}\n"
+    )
+    hosts = read_host_list(tmp_path / "hosts.csv", ConfigurationFolder(tmp_path))
+    plan = PlannedSets({"a.test": {"b.test"}}, frozenset({"b.test"}), frozenset({"a.test"}))
+    assert [one.verdict for one in shared_connections(hosts)] == ["separate", "separate"]
+    assert [one.verdict for one in shared_connections(hosts, plan)] == [expected, "separate"]
 
 
 def test_a_listener_is_asked_once_for_its_hosts() -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import duckdb
 import polars as pl
 import pytest
 from rich.progress import Progress
@@ -9,7 +10,7 @@ from rich.progress import Progress
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
-from originset.queries.figures.all_figures import FIGURES, draw, tables
+from originset.queries.figures.all_figures import FIGURES, draw, folder_names, tables
 
 NAMES = ("figure-1", "figure-3", "figure-4", "figure-5", "figure-9a")
 LIVE = ("figure-7a", "figure-7b", "figure-8", "figure-9b")
@@ -103,6 +104,17 @@ def test_each_vantage_and_browser_has_its_figures(study, tmp_path) -> None:
     # Certificates are the site's, from wherever they were seen.
     assert (tmp_path / "figure-4.csv").exists()
     assert set(found.numbers.filter(figure="figure-3")["vantage"]) == {"here", "there", None}
+
+
+def test_no_two_vantages_share_a_folder() -> None:
+    """Names of vantages are any text: some differ only in what a folder's name leaves out, or have no letter."""
+    vantages = ["a b", "a/b", "a b 2", "../a b", "\N{CJK UNIFIED IDEOGRAPH-65E5}"]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE basis_summary (vantage VARCHAR, browser VARCHAR, sites BIGINT)")
+        connection.executemany("INSERT INTO basis_summary VALUES (?, 'b', 1)", [[one] for one in vantages])
+        folders = set(folder_names(connection).values())
+    assert len(folders) == len(vantages)
+    assert all(re.fullmatch(r"[A-Za-z0-9-]+", name) for name in folders)
 
 
 def test_the_tables_are_the_papers_nine() -> None:

@@ -248,6 +248,21 @@ def test_bounds_go_up(study: Study, bounds: tuple[float, float], drawn: str) -> 
 
 
 @pytest.mark.browser
+def test_reasons_are_in_sight_on_a_narrow_screen(report: Path) -> None:
+    with opened("chromium", report, 400, 900) as page:
+        page.run("document.querySelectorAll('details.page').forEach(one => { one.open = true })")
+        places = page.run(
+            "return [...document.querySelectorAll('table.connections')].map(table => {"
+            "  const edge = table.parentElement.getBoundingClientRect().right;"
+            "  return [table.parentElement.scrollWidth - table.parentElement.clientWidth,"
+            "    [...table.querySelectorAll('td:last-child')].every(one => one.getBoundingClientRect().right <= edge)];"
+            "})"
+        )
+    assert places
+    assert all(place == [0, True] for place in places)
+
+
+@pytest.mark.browser
 def test_steps_keep_their_words_on_a_narrow_screen(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "narrow.html"
     rungs = {"measured": 534, "Chromium with servers as they are, at most": 986}

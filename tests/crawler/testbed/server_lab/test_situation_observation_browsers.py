@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from healthy_testbed import healthy_testbed
+from lab_changes import CHANGES, Change
 from lab_lint import lab_folder, linted
 
 from originset.crawler.settings import VisitSettings
@@ -32,8 +33,13 @@ PAGES = {
 }
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 SAMPLE = ("haproxy-by-server-name", "nginx-misdirected")
-UNLIKE = ("nginx-two-addresses", "nginx-default-refuses", "nginx-wildcard-and-exact")  # one of the two is not there
+# One of the two hosts is not there, or a 421 becomes another answer.
+UNLIKE = (
+    "nginx-two-addresses", "nginx-default-refuses", "nginx-wildcard-and-exact", "nginx-misdirected-error-page",
+    "haproxy-own-address",
+)  # fmt: skip
 SITUATIONS = {one.name: one for one in situations() if one.server in PAGES and one.name not in UNLIKE}
+CHANGED = [one for one in CHANGES if one.situation == "haproxy-by-server-name"]
 SENT = {"safe", "421", "wrong site", "client certificate bypassed"}
 
 
@@ -83,3 +89,13 @@ def test_a_browser_does_what_the_verdict_says(name: str, lab, browser, tmp_path)
     if browser.settings.browser == "chromium":
         joined = {host for one in extension.connections if one.first_host == WWW for host in one.pooled_by_ip}
         assert (STATIC in joined) == (found.verdict in SENT)
+
+
+@pytest.mark.parametrize("one", CHANGED if FULL else CHANGED[:1], ids=str)
+def test_a_browser_gets_the_right_site_after_a_proposed_change(one: Change, lab, browser, tmp_path) -> None:
+    prepare_folder(tmp_path, lab.authority)
+    text = one.applied(SITUATIONS[one.situation].configuration).replace(*PAGES["haproxy"])
+    with running("haproxy", text, tmp_path, [ADDRESS]):
+        har, _ = visit(browser, VisitRequest(crawl_visit_id(str(one), "lab", 1, "", 1), WWW, f"https://{WWW}/"))
+    answers = [each["response"] for each in har["entries"] if urlsplit(each["request"]["url"]).hostname == STATIC]
+    assert (answers[-1]["status"], answers[-1]["content"]["mimeType"].partition(";")[0]) == (200, "text/plain")

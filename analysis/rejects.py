@@ -9,7 +9,18 @@ from originset.data.schema.study_tables import TABLES
 
 #: What may be wrong with an input.
 REASONS = (
-    *("empty", "not-json", "not-har", "not-capture", "no-har", "no-rows", "truncated", "damaged", "unreadable"),
+    *(
+        "empty",
+        "not-json",
+        "not-har",
+        "not-netlog",
+        "not-capture",
+        "no-har",
+        "no-rows",
+        "truncated",
+        "damaged",
+        "unreadable",
+    ),
     *("misnamed", "packed-twice", "too-deep", "too-large", "bomb", "version", "path-taken", "process-ended"),
 )
 
