@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +17,8 @@ _FILE = "browser_rules.toml"
 class BrowserRules:
     """One browser's rules; browser_rules.toml says of each what it means and where it is from.
 
-    ``protocols`` in ``origin_*`` are h2 and h3. ``pool`` names what requests on one connection have in common.
+    ``version`` is one that was observed to follow them. ``protocols`` in ``origin_*`` are h2 and h3. ``pool`` names
+    what requests on one connection have in common.
     """
 
     browser: str
@@ -39,16 +42,47 @@ class BrowserRules:
 
 @cache
 def browser_rules() -> dict[str, BrowserRules]:
-    """The rules of each browser, by its name."""
-    file_content = _file_content()
-    return {name: _rules(name, entry) for name, entry in file_content.items() if isinstance(entry, dict)}
+    """The rules of each browser today, by its name."""
+    return {name: _rules(name, entry, entry["version"]) for name, entry in _browser_entries().items()}
 
 
-def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
+@cache
+def rules_of_version(browser: str, version: str | None) -> BrowserRules:
+    """The rules of the nearest older version of ``browser`` that was observed, which is their ``version``.
+
+    Of a version before all that were observed, those of the oldest; of one that is not known, today's.
+
+    Raises:
+        KeyError: no rules of this browser are known.
+    """
+    entry = _browser_entries()[browser]
+    wanted = _version_numbers(version or "")
+    if not wanted:
+        return browser_rules()[browser]
+    observed = sorted(
+        (
+            (_version_numbers(each), each, older)
+            for older in (entry, *entry.get("older", []))
+            for each in older["observed"]
+        ),
+        key=lambda one: one[0],
+    )
+    _, taken, older = next((one for one in reversed(observed) if one[0] <= wanted), observed[0])
+    return _rules(browser, {**entry, **older}, taken)
+
+
+def _version_numbers(version: str) -> tuple[int, ...]:
+    """A version's numbers; none if it does not begin with one. ``88`` is as new as any 88."""
+    numbers = re.match(r"\d+(?:\.\d+)*", version)
+    found = tuple(map(int, numbers[0].split("."))) if numbers else ()
+    return found if len(found) != 1 else (*found, sys.maxsize)
+
+
+def _rules(name: str, entry: dict[str, Any], version: str) -> BrowserRules:
     values = {rule: rule_entry["value"] for rule, rule_entry in entry.items() if isinstance(rule_entry, dict)}
     return BrowserRules(
         browser=name,
-        version=entry["version"],
+        version=version,
         connections_per_host=values["connections_per_host"],
         pool=frozenset(values["pool"]),
         waits_for_connections_under_way=values["waits_for_connections_under_way"],
@@ -67,5 +101,7 @@ def _rules(name: str, entry: dict[str, Any]) -> BrowserRules:
     )
 
 
-def _file_content() -> dict[str, Any]:
-    return tomllib.loads(resources.files("originset.data.reference").joinpath(_FILE).read_text())
+@cache
+def _browser_entries() -> dict[str, dict[str, Any]]:
+    content = tomllib.loads(resources.files("originset.data.reference").joinpath(_FILE).read_text())
+    return {name: entry for name, entry in content.items() if isinstance(entry, dict)}

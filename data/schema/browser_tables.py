@@ -138,6 +138,12 @@ PREDICTIONS_CHECK = table(
     VISIT_ID,
     Column("protocol", "VARCHAR", "h1, h2, h3, or unknown: what the recording has the requests sent by"),
     Column("browser", "VARCHAR", "chromium or firefox: whose build was recorded, and whose rules are applied"),
+    Column(
+        "rules_version",
+        "VARCHAR",
+        "the version whose rules are applied: of those that were observed the nearest that is not newer than the "
+        "recorded one, else the oldest; the newest where the recording does not say its version",
+    ),
     Column("tls_low", "INTEGER", "predicted, at least", "connections"),
     Column("tls_likely", "INTEGER", "predicted, most likely", "connections"),
     Column("tls_high", "INTEGER", "predicted, at most", "connections"),

@@ -3,6 +3,7 @@
 -- kept as: view
 -- visit_id: the visit
 -- browser: the browser that made it
+-- browser_version: its version
 -- speaks_http2: the recorder is known to: it did so in this visit, or is a browser that has HTTP/2; else what it saw over
 --   HTTP/1.1 may have been offered over HTTP/2. Builds have a browser's name before a hyphen, as chromium-headless-shell.
 -- cookies_blocked: it blocked third-party cookies
@@ -12,6 +13,7 @@
 SELECT
   v.visit_id,
   browser,
+  browser_version,
   v.visit_id IN (SELECT visit_id FROM network_requests WHERE secure AND http_version(protocol) IN ('h2', 'h3'))
     -- Since Chrome 41 and Firefox 36, both of 2015, and Safari 9, which exported no HAR.
     OR coalesce(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
-from originset.data.reference.browser_rules import browser_rules
+from originset.data.reference.browser_rules import BrowserRules, browser_rules, rules_of_version
 from originset.models.browsers.backtest.error_causes import missing_causes, surplus_causes
 from originset.models.browsers.backtest.fact_predictions import FactPrediction
 from originset.models.browsers.backtest.recorded_facts import compared_requests
@@ -27,8 +29,12 @@ def predictions_check(part: Part, groups: pl.DataFrame, found: pl.DataFrame, red
     connections are not known has no row, nor has one of a browser whose rules are not known.
     """
     recorded = recorded_connections(part)
-    predictions = [FactPrediction.by(rules, groups, found) for rules in browser_rules().values()]
-    return pl.concat(_of_browser(part, prediction, redundant, recorded) for prediction in predictions)
+    made_by = _visits_by_rules(part)
+    checked = (
+        _checked_visits(part, FactPrediction.by(rules, groups, found), own, redundant, recorded)
+        for rules, own in made_by.items()
+    )
+    return pl.concat(checked)
 
 
 def recorded_connections(part: Part) -> pl.DataFrame:
@@ -38,11 +44,10 @@ def recorded_connections(part: Part) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _of_browser(
-    part: Part, prediction: FactPrediction, redundant: pl.DataFrame, recorded: pl.DataFrame
+def _checked_visits(
+    part: Part, prediction: FactPrediction, own: pl.DataFrame, redundant: pl.DataFrame, recorded: pl.DataFrame
 ) -> pl.DataFrame:
-    browser = prediction.rules.browser
-    own = _visits_by(part, browser)
+    """Rows of the visits of ``own``, whose browsers have the prediction's rules."""
     used = recorded.join(own, on="visit_id", how="semi")
     by_host = _by_host(prediction.opens.join(own, on="visit_id", how="semi"), used)
     rows = (
@@ -62,10 +67,12 @@ def _of_browser(
     return (
         rows.join(_commonest(more, "more"), on=_ROW, how="left", nulls_equal=True)
         .join(_commonest(fewer, "fewer"), on=_ROW, how="left", nulls_equal=True)
+        .join(own, on="visit_id")
         .select(
             "visit_id",
             pl.col("protocol").cast(pl.String).fill_null(UNKNOWN_PROTOCOL).alias("protocol"),
-            pl.lit(browser).alias("browser"),
+            pl.lit(prediction.rules.browser).alias("browser"),
+            "rules_version",
             pl.col("low").alias("tls_low"),
             pl.col("likely").alias("tls_likely"),
             pl.col("high").alias("tls_high"),
@@ -76,10 +83,29 @@ def _of_browser(
     )
 
 
-def _visits_by(part: Part, browser: str) -> pl.DataFrame:
+def _visits_by_rules(part: Part) -> dict[BrowserRules, pl.DataFrame]:
+    """The visits whose browsers follow the same rules: visit_id, and the version that was observed, ``rules_version``.
+
+    The rules of today are among them even if no visit has them, so that there is always something to put together.
+    """
     # Builds of a browser follow its rules under names of their own, such as chromium-headless-shell.
-    named = pl.col("browser").str.split("-").list.first() == browser
-    return part.visits.select(named.alias("named"), visit_id=pl.int_range(pl.len(), dtype=pl.UInt32)).filter("named")
+    named = pl.col("browser").str.split("-").list.first()
+    visits = part.visits.select(named, "browser_version", visit_id=pl.int_range(pl.len(), dtype=pl.UInt32))
+    found: dict[BrowserRules, list[pl.DataFrame]] = {_unversioned(rules): [] for rules in browser_rules().values()}
+    for (browser, version), own in visits.filter(pl.col("browser").is_in(list(browser_rules()))).group_by(
+        "browser", "browser_version"
+    ):
+        rules = rules_of_version(str(browser), None if version is None else str(version))
+        found.setdefault(_unversioned(rules), []).append(
+            own.select("visit_id", pl.lit(rules.version).alias("rules_version"))
+        )
+    none = pl.DataFrame(schema={"visit_id": pl.UInt32, "rules_version": pl.String})
+    return {rules: pl.concat([none, *frames]) for rules, frames in found.items()}
+
+
+def _unversioned(rules: BrowserRules) -> BrowserRules:
+    """The rules alike for all versions that follow them."""
+    return replace(rules, version="")
 
 
 def _by_host(opens: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:

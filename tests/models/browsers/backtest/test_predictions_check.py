@@ -160,6 +160,22 @@ def test_a_build_of_chromium_is_predicted_by_its_rules(page) -> None:
     assert browser_tables(tables)["predictions_check"]["browser"].to_list() == ["chromium"]
 
 
+@pytest.mark.parametrize(
+    ("version", "predicted", "taken"), [("119.0.6045.105", 2, "119.0.6045.0"), ("153.0.8010.1", 1, "153.0.8010.0")]
+)
+def test_a_page_is_predicted_by_the_rules_of_its_browsers_version(page, version, predicted, taken) -> None:
+    """Over HTTP/3 Chromium heeds ORIGIN frames only in later versions: two addresses, one set."""
+    answers = {WWW: [HERE], STATIC: [THERE]}
+    connections = {1: (WWW, HERE, BOTH), 2: (STATIC, THERE, BOTH)}
+    tables = page(two_hosts(2, server_ip=THERE), connections, answers, browser_version=version)
+    tables["requests"] = tables["requests"].with_columns(protocol=pl.lit("h3"))
+    told = pl.when(pl.col("connection_id") == 1).then(pl.lit([f"https://{host}" for host in BOTH]))
+    tables["connections"] = tables["connections"].with_columns(protocol=pl.lit("h3"), origin_set=told)
+    row = browser_tables(tables)["predictions_check"].row(0, named=True)
+    assert (row["tls_low"], row["tls_high"], row["recorded"]) == (predicted, predicted, 2)
+    assert row["rules_version"] == taken
+
+
 def test_a_page_by_firefox_is_predicted_by_the_rules_of_firefox(page) -> None:
     requests = [request(0, WWW, 1, 0.0, connect_ms=20.0), request(1, STATIC, 1, 5.0)]
     early = {1: (WWW, HERE, BOTH)}
