@@ -68,7 +68,6 @@ class _NotInstalled(click.Command):
     def __init__(self, name: str, missing: MissingDependency) -> None:
         super().__init__(
             name,
-            short_help=f"(needs: {missing.command})",
             add_help_option=False,
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )
@@ -95,7 +94,7 @@ class Group(_KnowsOldSpellings, click.Group):
         return list(self.modules)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command with this name; one whose extra is not installed is listed, and says so when it is called."""
+        """The command with this name; one whose extra is not installed says so when it is called."""
         if cmd_name not in self.modules:
             return None
         try:
