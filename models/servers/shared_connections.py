@@ -87,6 +87,8 @@ def shared_connections(configuration: Configuration, plan: PlannedSets = NO_PLAN
         for second in sorted(set(plan.announced[first]) - places.keys()):
             why = "the plan announces it, and the configuration does not name it"
             yield SharedConnection(first, second, "unknown", why, places[first])
+    listeners = list({id(one): one for each in found.values() for one in each}.values())
+    found = {host: [one for one in listeners if best_match(one.hosts, host) is not None] for host in places}
     for first, second in permutations(places, 2):
         verdict, why = _verdict(found[first], found[second], first, second)
         if second in plan.announced.get(first, ()):
@@ -118,7 +120,7 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
     Where one of them has a listener for an address of its own besides, nothing is safe if it would not be there: the
     other's DNS may lead there, too.
     """
-    common = [one for one in of_first if second in one.hosts]
+    common = [one for one in of_first if {first, second} <= one.hosts.keys()]
     if not common:
         ends = [{one.listener.endpoint for one in each} for each in (of_first, of_second)]
         if any(duplicates(ends[1], one) for one in ends[0]):
@@ -128,7 +130,9 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
         return "separate", "they listen at different addresses or ports"
     shared = [one.listener.endpoint for one in common]
     alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
-    there = _worst(("separate", ""), *(_at(one, one, first, second) for one in alone))
+    # Its own connections may be answered elsewhere, and otherwise.
+    pairs = [(one, other) for one in common for other in of_second if other is not one] + [(one, one) for one in alone]
+    there = _worst(("separate", ""), *(_at(one, other, first, second) for one, other in pairs))
     if there[0] not in ("separate", "safe", "421"):
         there = "unknown", f"DNS decides where they meet: where only one of them listens, it is: {there[0]}"
     return _worst(*(_at(one, one, first, second) for one in common), there)

@@ -167,7 +167,7 @@ def test_what_certbot_includes_is_read(server: str, text: str, options: str, wor
 def test_haproxys_folders_of_certificates(folder) -> None:
     text = HAPROXY.format(folder=folder, certificates=folder.parent / "certificates")
     assert verdicts("haproxy", text, folder) == ([], {"safe"})
-    demanded = text.replace(" alpn", " ca-file client-ca.pem verify required alpn", 1)
+    demanded = text.replace(" alpn", " ca-file client-ca.pem verify required alpn")
     assert verdicts("haproxy", demanded, folder) == ([], {"safe"})  # of both hosts
     by_name = text.replace("%[req.hdr(host),lower", "%[ssl_fc_sni,lower")
     assert "safe" not in verdicts("haproxy", by_name, folder)[1]

@@ -139,6 +139,15 @@ def test_a_host_at_all_addresses_and_at_its_own(fetch: str, expected: str, folde
     assert {one.verdict for one in found if {one.opened_for, one.requested} == pair} == {expected}
 
 
+def test_a_host_that_is_another_site_at_its_own_address(folder) -> None:
+    text = SITUATIONS["haproxy-own-address"].configuration
+    line = "    use_backend static if { ssl_fc_sni static.lab.test }\n"
+    assert line in text
+    _, found = linted("haproxy", text.replace(line, ""), folder)
+    pairs = {(one.opened_for[:3], one.requested[:3]): one.verdict for one in found}
+    assert pairs["www", "sta"] == "unknown"
+
+
 @pytest.mark.parametrize(("upstream", "expected"), [("one", "safe"), ("two", "wrong site")])
 def test_an_announced_host_is_requested_wherever_it_is(upstream: str, expected: str, tmp_path) -> None:
     (tmp_path / "hosts.csv").write_text(
