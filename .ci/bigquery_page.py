@@ -61,7 +61,7 @@ what it costs, and how BigQuery rounds and sorts are not tested.
 
 def statement() -> str:
     """The ladder as one statement in BigQuery's dialect."""
-    ladder = _parse(catalogue.named("ladder_summary").sql)
+    ladder = _parse(catalogue.named_query("ladder_summary").sql)
     _leave_out_columns(ladder)
     parts = [*_views(), *(part for part in ladder.ctes if part.alias not in _UNUSED_PARTS)]
     ladder.set("with_", exp.With(expressions=parts))

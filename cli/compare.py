@@ -16,12 +16,12 @@ from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.common.selection import apply_selection, selection_options
 from originset.cli.modelling.scratch_study import study_of
 from originset.data.errors import UsageError
+from originset.data.quantity import quantity
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
 from originset.queries.comparison.compared_values import compare_pages, compare_totals, only_page, page_values
 from originset.queries.comparison.connection_changes import connection_changes, host_connections
 from originset.queries.comparison.recording_differences import recording_differences, recording_facts
-from originset.queries.report.shown_text import counted
 from originset.queries.visit_selection import Selection
 
 # How many hosts with fewer connections, and how many with more, are listed for a single page.
@@ -111,7 +111,7 @@ def _compared(before: _Side, after: _Side, kind: str, by: str | None = None, lab
     once = pages.filter((pl.col("visits") == 1) | (pl.col("visits_after") == 1)).select("site", "page").n_unique()
     if once:
         note(
-            f"{label}{counted(once, 'page')} with only one load on a side: how much loads differ by chance is not "
+            f"{label}{quantity(once, 'page')} with only one load on a side: how much loads differ by chance is not "
             "known, so no change is called better or worse; record each page several times"
         )
     changes = connection_changes(before.connections, after.connections)
@@ -147,7 +147,7 @@ def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFr
         raise UsageError(f"study {study.root} has {len(names)} named {by}s", "at least two can be compared")
     if unnamed:
         were = "was" if unnamed == 1 else "were"
-        note(f"{counted(unnamed, 'page')} {were} visited without a named {by}; those visits are left out")
+        note(f"{quantity(unnamed, 'page')} {were} visited without a named {by}; those visits are left out")
     parts = []
     for name in names[1:]:
         compared = _compared(all_groups.group(names[0]), all_groups.group(name), kind, by, f"{by} {name}: ")
@@ -166,4 +166,4 @@ def _remark(before: pl.DataFrame, after: pl.DataFrame, label: str = "") -> None:
         unpaired = pages[side].join(pages[other], on=["site", "page"], how="anti", nulls_equal=True).height
         if unpaired:
             are = "is" if unpaired == 1 else "are"
-            note(f"{label}{counted(unpaired, 'page')} {are} in the {word} only and left out")
+            note(f"{label}{quantity(unpaired, 'page')} {are} in the {word} only and left out")

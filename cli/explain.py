@@ -19,6 +19,7 @@ from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.analysis import analyze
 from originset.cli.modelling.scratch_study import study_of
 from originset.data.errors import InputError
+from originset.data.quantity import quantity
 from originset.data.reference.snapshot import current_reference
 from originset.data.sanitising.printable import printable_json
 from originset.queries.report.backtest_sentences import page_sentence
@@ -28,7 +29,7 @@ from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.report_page import render
-from originset.queries.report.shown_text import counted, less_or_more
+from originset.queries.report.shown_text import less_or_more
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _MOST = 5
@@ -110,11 +111,11 @@ def _lines(contents: Contents) -> list[str]:
     lines += [_text(f"{sentence}.") for sentence in contents.rests_on]
     if contents.live.as_of is not None:
         answers = (
-            f"{counted(contents.live.certificates, 'certificate')} and the DNS answers for "
-            f"{counted(contents.live.names, 'name')}"
+            f"{quantity(contents.live.certificates, 'certificate')} and the DNS answers for "
+            f"{quantity(contents.live.names, 'name')}"
         )
         moved = (
-            f"; {counted(contents.live.moved, 'host')} had moved to other addresses by then"
+            f"; {quantity(contents.live.moved, 'host')} had moved to other addresses by then"
             if contents.live.moved
             else ""
         )
@@ -133,10 +134,10 @@ def _lines(contents: Contents) -> list[str]:
 
 
 def _all_pages(contents: Contents) -> str:
-    recordings = counted(contents.facts["visits"], "page load")
+    recordings = quantity(contents.facts["visits"], "page load")
     shown_pages = len(contents.pages)
     rest = f", of which {shown_pages} follow one by one" if shown_pages < contents.all_pages else ""
-    return _text(f"{recordings} of {counted(contents.facts['sites'], 'site')} together{rest}:")
+    return _text(f"{recordings} of {quantity(contents.facts['sites'], 'site')} together{rest}:")
 
 
 def _page_sentences(page: Page) -> list[str]:
@@ -178,7 +179,7 @@ def _advice(contents: Contents) -> list[str]:
     undecided, own = contents.undecided, contents.advice.get("site", [])
     if undecided.redundant:
         summary = (
-            f"{counted(undecided.redundant, 'connection')} had an earlier connection on the same network, at the same "
+            f"{quantity(undecided.redundant, 'connection')} had an earlier connection on the same network, at the same "
             "address, or with a certificate that covers the host."
         )
         if contents.advice:

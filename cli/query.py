@@ -73,7 +73,7 @@ def command(
     if show:
         if name is None:
             raise UsageError("--show needs a name", "list them with: originset query")
-        click.echo(_query_text(catalogue.named(name), values, selection), nl=False)
+        click.echo(_query_text(catalogue.named_query(name), values, selection), nl=False)
         return
     if name is None and values:
         raise UsageError("--param needs a named query", "list them with: originset query")
@@ -82,8 +82,10 @@ def command(
         write_rows(_listing(), output_format)
         return
     if name is not None:
-        catalogue.named(name).values(values)  # what is wrong with the call comes before what is wrong with the study
-    text = catalogue.named(name).sql if name is not None else sql or ""
+        catalogue.named_query(name).values(
+            values
+        )  # what is wrong with the call comes before what is wrong with the study
+    text = catalogue.named_query(name).sql if name is not None else sql or ""
     _require_use(text, name or "--sql", selection)
     with open_database(study) as connection:
         attach(connection, attached)

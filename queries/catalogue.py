@@ -84,7 +84,7 @@ def catalogue() -> dict[str, NamedQuery]:
     return {query.name: query for query in (_read(file) for file in sorted(files, key=lambda file: file.name))}
 
 
-def named(name: str) -> NamedQuery:
+def named_query(name: str) -> NamedQuery:
     """One query of the catalogue.
 
     Raises:
@@ -105,7 +105,7 @@ def rows_of(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str
     Raises:
         UsageError: there is no such query or parameter, or a value is of another type.
     """
-    query = named(name)
+    query = named_query(name)
     return run(connection, query.sql, query.values(given or {}))
 
 

@@ -41,7 +41,7 @@ _USUAL_S = (86_400, 3600, 600, 60, 10, 1)
 _ENOUGH = 7
 
 _GROUPS = {"control": CONTROL, "experiment": EXPERIMENT}
-_Row = tuple[int, str, str, str]
+_LogRow = tuple[int, str, str, str]
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -172,9 +172,9 @@ def instant(text: str, *, last: bool = False) -> datetime:
     return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)) + day
 
 
-def _batches(path: Path, group_of: GroupOfSite | None) -> Iterator[list[_Row]]:
-    batch: list[_Row] = []
-    for row in _rows(path, group_of):
+def _batches(path: Path, group_of: GroupOfSite | None) -> Iterator[list[_LogRow]]:
+    batch: list[_LogRow] = []
+    for row in _log_rows(path, group_of):
         batch.append(row)
         if len(batch) == _BATCH:
             yield batch
@@ -183,14 +183,14 @@ def _batches(path: Path, group_of: GroupOfSite | None) -> Iterator[list[_Row]]:
         yield batch
 
 
-def _rows(path: Path, group_of: GroupOfSite | None) -> Iterator[_Row]:
+def _log_rows(path: Path, group_of: GroupOfSite | None) -> Iterator[_LogRow]:
     try:
         with path.open("rb") as stored, decompressed(stored) as file:
             first = file.peek(1)[:1]
             kind = _Line if group_of is None else _LineOfSite
             lines = _json_lines(path, file, kind) if first == b"{" else _csv_lines(path, file, kind)
             for number, line in lines:
-                if (row := _row(path, number, line, group_of)) is not None:
+                if (row := _log_row(path, number, line, group_of)) is not None:
                     yield row
     except DAMAGED as error:
         raise InputError(str(path), "damaged", "is compressed, and damaged or cut short") from error
@@ -249,7 +249,7 @@ def _csv_lines(path: Path, file: IO[bytes], kind: type[_Line]) -> Iterator[tuple
         raise _wrong(path, reader.line_num, "a field in quotes does not end where its column does") from None
 
 
-def _row(path: Path, number: int, line: _Line, group_of: GroupOfSite | None) -> _Row | None:
+def _log_row(path: Path, number: int, line: _Line, group_of: GroupOfSite | None) -> _LogRow | None:
     """A line's row; None if its site is in neither group."""
     named = line.group if group_of is None else group_of(_normal(line.group))
     if named is None:

@@ -103,7 +103,9 @@ class PageBudget:
     url: str | None = None
 
 
-def judged(connection: duckdb.DuckDBPyConnection, default: PageBudget, overrides: list[PageBudget]) -> pl.DataFrame:
+def budget_verdicts(
+    connection: duckdb.DuckDBPyConnection, default: PageBudget, overrides: list[PageBudget]
+) -> pl.DataFrame:
     """One row per visit and limit: site, url, visit_id, measure, budget, value, verdict and why.
 
     ``value`` is the certain number, NULL if nothing could be counted. ``why`` says why there may be more. A value over

@@ -16,7 +16,7 @@ from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
 from originset.queries.budget_file import read_budget
 from originset.queries.github_annotations import github_lines
-from originset.queries.page_budget import OVER, UNKNOWN, PageBudget, judged
+from originset.queries.page_budget import OVER, UNKNOWN, PageBudget, budget_verdicts
 
 _GITHUB = "github"
 
@@ -71,4 +71,4 @@ def command(ctx: click.Context, *, budget_path: Path, hars: tuple[Path, ...], ou
 
 def _judged(study: Study, default: PageBudget, overrides: list[PageBudget]) -> pl.DataFrame:
     with open_database(study) as connection:
-        return judged(connection, default, overrides)
+        return budget_verdicts(connection, default, overrides)

@@ -28,8 +28,8 @@ from originset.crawler.probe.server_observation import (
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
 from originset.data.errors import InputError, ProbeError, UsageError
 from originset.data.host_names import address_and_port
+from originset.data.quantity import quantity
 from originset.models.plans.inventory.ring_changes import ring_changes
-from originset.models.plans.origin_plan import counted
 from originset.models.plans.plan_file import read_plan
 
 _NO_FAULT, _FAULT, _NOT_ASKED = 0, 1, 3
@@ -155,13 +155,13 @@ def command(
     else:
         expected = by_ring(ring_changes(rollout, inventory, ring)[ring], step, sample)
     began = time.monotonic()
-    places = _places(tuple(expected), tuple(dict.fromkeys(connect)), max_time)
+    places = _targets(tuple(expected), tuple(dict.fromkeys(connect)), max_time)
     targets = [ProbeTarget(site, *place, path, ca_file) for site, found in places for place in found]
     rows = [_unresolved(site) for site, found in places if not found]
     for target, seen in zip(
         targets, observe_servers(targets, max(0.0, max_time - (time.monotonic() - began))), strict=True
     ):
-        rows += _rows(target, seen, expected[target.site])
+        rows += _checked_rows(target, seen, expected[target.site])
     ctx.exit(_report(pl.DataFrame(rows, schema=CHECKED, orient="row"), output_format))
 
 
@@ -170,15 +170,15 @@ def _report(rows: pl.DataFrame, output_format: str) -> int:
     write_checked(rows, output_format)
     faults, failed = (rows.filter(result=result) for result in ("fault", "failed"))
     servers = rows.select("site", "address", "port").n_unique() - failed.height
-    found = counted(faults.height, "fault") if faults.height else "no fault found"
-    note(f"{counted(servers, 'server')} checked{f': {found}' if servers else ''}")
+    found = quantity(faults.height, "fault") if faults.height else "no fault found"
+    note(f"{quantity(servers, 'server')} checked{f': {found}' if servers else ''}")
     for row in failed.iter_rows(named=True):
         where = "" if row["address"] is None else f" at {row['address']} port {row['port']}"
         note(f"not checked: {row['site']}{where}: {row['detail']}")
     return _FAULT if faults.height else _NOT_ASKED if failed.height else _NO_FAULT
 
 
-def _rows(target: ProbeTarget, seen: ServerObservation | ProbeError, expected: ServerExpectation) -> list[Row]:
+def _checked_rows(target: ProbeTarget, seen: ServerObservation | ProbeError, expected: ServerExpectation) -> list[Row]:
     server = {"site": target.site, "address": target.address, "port": target.port}
     if isinstance(seen, ProbeError):
         return [{**server, "test": "connection", "result": "failed", "subject": target.site, "detail": seen.problem}]
@@ -197,7 +197,7 @@ def _unresolved(site: str) -> Row:
     return {"site": site, "test": "connection", "result": "failed", "subject": site, "detail": detail}
 
 
-def _places(
+def _targets(
     sites: tuple[str, ...], connect: tuple[str, ...], timeout: float
 ) -> list[tuple[str, list[tuple[str, int]]]]:
     """Addresses and ports of each site: those given, or the first of DNS, if there is one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from originset.cli.writers.origin_set import choose, of_certificate
+from originset.cli.writers.origin_set import choose, ring_origin_set
 from originset.crawler.probe.server_findings import ServerFinding, findings, ring_findings
 from originset.crawler.probe.server_observation import ServerObservation
 from originset.data.errors import UsageError
@@ -56,18 +56,18 @@ def by_ring(changes: list[RingChange], step: Step, sample: int) -> dict[str, Ser
     for group in ("experiment", "control"):
         hosts = ((one.host, one) for one in changes if one.change.group == group)
         for host, one in islice(((host, one) for host, one in hosts if host is not None), sample):
-            expected.setdefault(host, _of_certificate(one, step))
+            expected.setdefault(host, _certificate_expectation(one, step))
     if not expected:
         raise UsageError("no certificate of the ring covers a host by its name, so no server can be asked for one")
     return expected
 
 
-def _of_certificate(one: RingChange, step: Step) -> ServerExpectation:
+def _certificate_expectation(one: RingChange, step: Step) -> ServerExpectation:
     change = one.change
     covered = () if step == "today" else tuple(change.names)
     if step == "origin" and change.group == "experiment":
         try:
-            return ServerExpectation(sends=True, origins=of_certificate(one)[0].origins, covered=covered)
+            return ServerExpectation(sends=True, origins=ring_origin_set(one)[0].origins, covered=covered)
         except UsageError:  # its set is too large: no configuration was written, so nothing new is announced
             pass
     return ServerExpectation(None, covered=covered, withheld=(*change.names, *change.later))

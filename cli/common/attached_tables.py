@@ -78,7 +78,7 @@ def _read(name: str, path: Path) -> Iterator[tuple[str, pa.Table]]:
         else:
             with duckdb.connect(config=SHUT_IN) as other:
                 read = other.read_parquet if path.suffix == ".parquet" else other.read_csv
-                yield name, _rows(read(str(path)), path, 0)
+                yield name, _bounded_rows(read(str(path)), path, 0)
     except duckdb.Error as error:
         raise InputError(
             str(path), "unreadable", f"it cannot be read ({' '.join(str(error).split())[:300]})"
@@ -97,12 +97,12 @@ def _read_database(name: str, path: Path) -> Iterator[tuple[str, pa.Table]]:
         if (computed := computed_column(other, "attached")) is not None:
             raise InputError(str(path), "unreadable", f"its table {computed} has a computed column")
         for (table,) in other.execute(_TABLES).fetchall():
-            rows = _rows(other.sql(f"FROM attached.main.{identifier(table)}"), path, size)
+            rows = _bounded_rows(other.sql(f"FROM attached.main.{identifier(table)}"), path, size)
             size += rows.nbytes
             yield f"{name}_{table}", rows
 
 
-def _rows(relation: duckdb.DuckDBPyRelation, path: Path, size: int) -> pa.Table:
+def _bounded_rows(relation: duckdb.DuckDBPyRelation, path: Path, size: int) -> pa.Table:
     """All rows; a small packed file can hold more than memory does."""
     reader = relation.to_arrow_reader(_BATCH_ROWS)
     batches = []

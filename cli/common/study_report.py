@@ -13,7 +13,7 @@ from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 from originset.queries.report.report_contents import Contents, contents
 from originset.queries.report.report_page import request_rows
-from originset.queries.report.shown_text import shown
+from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.visit_selection import Selection
 
 # The most requests that are drawn, over all pages: some 60 bytes each. Further pages have only their connections.
@@ -31,7 +31,7 @@ def report_contents(study: Study, title: str, pages: int, selection: Selection |
         selected = apply_selection(connection, selection or Selection())
         report = contents(connection, title, pages)
     if selected is not None:
-        report = dataclasses.replace(report, rests_on=[shown(selected), *report.rests_on])
+        report = dataclasses.replace(report, rests_on=[printable_excerpt(selected), *report.rests_on])
     return _with_requests(study, report)
 
 

@@ -23,6 +23,7 @@ from originset.crawler.testbed.page_load import PageLoad, load_page
 from originset.crawler.testbed.testbed import Testbed
 from originset.crawler.visits.visit_browsers import browser_for
 from originset.data.errors import UsageError
+from originset.data.quantity import quantity
 from originset.data.studies.study import Study
 from originset.models.experiments.plan_deployment import (
     PER_VISIT,
@@ -32,7 +33,6 @@ from originset.models.experiments.plan_deployment import (
     tables_of_scenarios,
 )
 from originset.models.experiments.site_scenario import SiteScenario, site_scenario
-from originset.models.plans.origin_plan import counted
 from originset.models.plans.plan_file import read_plan
 from originset.models.plans.plan_verification import VERIFIED, verified
 from originset.models.plans.planned_connections import Deployment
@@ -83,7 +83,7 @@ def command(study: Study, *, plan_path: Path, out: Path, output_format: str) -> 
     rows = verify_plan(study, plan_path, out)
     write_rows(rows, output_format)
     differ = rows.filter(~pl.col("agrees")).height
-    result = f"{counted(differ, 'difference')} in {counted(rows.height, 'row')}" if differ else "all as predicted"
+    result = f"{quantity(differ, 'difference')} in {quantity(rows.height, 'row')}" if differ else "all as predicted"
     note(f"{result}; scenarios and connections.csv are in {out}")
     if differ:
         sys.exit(1)

@@ -17,7 +17,7 @@ class CountedBatches(Protocol):
         """Run the batches; ``done`` is called after each, by any thread."""
 
 
-def counted(run_batches: CountedBatches, runs: Iterable[Run], display: Progress) -> RunBatches:
+def with_progress(run_batches: CountedBatches, runs: Iterable[Run], display: Progress) -> RunBatches:
     """The same function, with a task on the display for all batches of ``runs``."""
     total = sum(stage % 2 for run in runs for stage in run.stages for _ in run.inputs.batches)
     task = display.add_task("batches of the models", total=total)

@@ -13,7 +13,7 @@ import polars as pl
 from rich.progress import Progress
 
 from originset.cli.modelling.model_batches import side_by_side
-from originset.cli.modelling.model_progress import CountedBatches, counted
+from originset.cli.modelling.model_progress import CountedBatches, with_progress
 from originset.data.files.nofollow import private_folder
 from originset.data.schema.study_tables import MODEL_SENSITIVITY, TABLES
 from originset.data.studies.database import build_database
@@ -59,7 +59,7 @@ def rebuild(
     with _workspace(study) as folder:
         run = Run(inputs_of(study), parameters, folder / "models", modelled_tables())
         runs = [run, *([_summary_run(run, "")] * _summaries(run, second) if sensitivity else [])]
-        counting = counted(run_batches or side_by_side(1), runs, display or Progress(disable=True))
+        counting = with_progress(run_batches or side_by_side(1), runs, display or Progress(disable=True))
         run_models(run, counting)
         modelled = {name: run.files(name) for name in modelled_tables()}
         rows = _sensitivity(run, second, counting) if sensitivity else MODEL_SENSITIVITY.polars_schema.to_frame()

@@ -19,8 +19,9 @@ from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import InputError, UsageError
 from originset.data.host_names import covers
+from originset.data.quantity import quantity
 from originset.data.studies.study import Study
-from originset.models.plans.origin_plan import Plan, counted
+from originset.models.plans.origin_plan import Plan
 
 _FORMATS = ("csr", "certbot", "lego", "lego4", "cert-manager", "json")
 _NAMED: dict[str, Callable[[NameList, str | None], str]] = {
@@ -171,7 +172,7 @@ def _remarks(chosen: NameList) -> list[str]:
     lines.append(f"new: {', '.join(added)}" if added else "nothing new: the certificate has what the site can validate")
     if chosen.ask:
         shown = ", ".join(quoted(name) for name in chosen.ask[:3]) + (", ..." if len(chosen.ask) > 3 else "")
-        lines.append(f"to ask others for, {counted(len(chosen.ask), 'name')}: {shown}")
+        lines.append(f"to ask others for, {quantity(len(chosen.ask), 'name')}: {shown}")
     if len(chosen.certificates) > 1:
         lines.append(f"{len(chosen.certificates)} certificates: names in different ones cannot share a connection")
     return lines

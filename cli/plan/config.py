@@ -17,9 +17,10 @@ from originset.cli.plan.ring_configs import write_ring_configs
 from originset.cli.writers import h2o, node, plain, raw
 from originset.cli.writers.capabilities import CAPABILITIES, require_sender
 from originset.cli.writers.origin_set import OriginSet, choose, quoted
+from originset.data.quantity import quantity
 from originset.data.studies.study import Study
 from originset.models.plans.inventory.ring_changes import ring_changes
-from originset.models.plans.origin_plan import Plan, counted
+from originset.models.plans.origin_plan import Plan
 
 _WRITERS: dict[str, Callable[[OriginSet], str | bytes]] = {
     "node": node.render,
@@ -107,7 +108,7 @@ def _remarks(made: Plan, chosen: OriginSet, *, asked_for: str | None) -> list[st
     if reasons:
         counts = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items()))
         lines.append(
-            f"of the same AS, {counted(reasons.total(), 'host')} not announced ({counts}); originset plan site lists "
+            f"of the same AS, {quantity(reasons.total(), 'host')} not announced ({counts}); originset plan site lists "
             f"them"
         )
     lines += [f"{chosen.server}: {warning}" for warning in entry.warnings]

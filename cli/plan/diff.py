@@ -12,8 +12,8 @@ from originset.cli.common.files import FILE
 from originset.cli.common.output import format_option, note, write_rows
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
+from originset.data.quantity import quantity
 from originset.models.plans.inventory.inventory_plan_file import is_inventory_plan, read_inventory_plan
-from originset.models.plans.origin_plan import counted
 from originset.models.plans.plan_difference import inventory_difference, site_difference
 from originset.models.plans.plan_file import read_plan
 
@@ -34,7 +34,7 @@ def command(*, old: Path, new: Path, output_format: str) -> None:
     rows = _difference(old, new)
     write_rows(rows, output_format)
     added, removed = (rows.filter(change=change).height for change in ("added", "removed"))
-    note(f"{counted(rows.height, 'difference')}: {added} added, {removed} removed")
+    note(f"{quantity(rows.height, 'difference')}: {added} added, {removed} removed")
 
 
 def _difference(old: Path, new: Path) -> pl.DataFrame:

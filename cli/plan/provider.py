@@ -18,8 +18,8 @@ from originset.cli.plan.options import (
     plan_out_option,
     zero_savings_option,
 )
+from originset.data.quantity import quantity
 from originset.data.studies.study import Study
-from originset.models.plans.origin_plan import counted
 from originset.models.plans.provider_plan import provider_plan, with_savings
 
 
@@ -60,4 +60,4 @@ def command(
     else:
         write_text_or_print(out, json.dumps(rows.rows(named=True), indent=2, ensure_ascii=True) + "\n")
     if idle := found.height - kept.height:
-        note(f"left out: {counted(idle, 'name')} that would save no connection in any browser")
+        note(f"left out: {quantity(idle, 'name')} that would save no connection in any browser")

@@ -18,8 +18,8 @@ from originset.cli.writers import cert_manager, certbot, lego, signing_request
 from originset.cli.writers.name_list import NameList, changed
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
+from originset.data.quantity import quantity
 from originset.models.plans.inventory.ring_changes import RingChange, ring_changes
-from originset.models.plans.origin_plan import counted
 from originset.queries.csv_text import csv_text
 
 _ENDINGS = {"csr": "csr", "certbot": "sh", "lego": "sh", "lego4": "sh", "cert-manager": "yaml"}
@@ -90,9 +90,9 @@ def command(
     index = pl.DataFrame(rows, schema=_INDEX, orient="row")
     write_text(out / "index.csv", csv_text(index))
     written = index.filter(pl.col("file").is_not_null()).height
-    note(f"{counted(written, 'file')} in {counted(len(rings), 'ring')}; {out / 'index.csv'} lists them")
+    note(f"{quantity(written, 'file')} in {quantity(len(rings), 'ring')}; {out / 'index.csv'} lists them")
     if written < index.height:
-        note(f"{counted(index.height - written, 'certificate')} without a file: see the column problem there")
+        note(f"{quantity(index.height - written, 'certificate')} without a file: see the column problem there")
 
 
 @dataclass(frozen=True, slots=True)

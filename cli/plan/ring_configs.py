@@ -11,10 +11,10 @@ import polars as pl
 from originset.cli.common.files import write_text
 from originset.cli.common.output import note
 from originset.cli.common.ring_options import named_changes, require_empty, write_new
-from originset.cli.writers.origin_set import OriginSet, of_certificate
+from originset.cli.writers.origin_set import OriginSet, ring_origin_set
 from originset.data.errors import UsageError
+from originset.data.quantity import quantity
 from originset.models.plans.inventory.ring_changes import RingChange
-from originset.models.plans.origin_plan import counted
 from originset.queries.csv_text import csv_text
 
 _INDEX = pl.Schema(
@@ -45,10 +45,10 @@ def write_ring_configs(
     )
     write_text(out / "index.csv", csv_text(index))
     written = index.filter(pl.col("file").is_not_null())
-    note(f"{counted(written.height, 'file')} in {counted(len(rings), 'ring')}; {out / 'index.csv'} lists them")
+    note(f"{quantity(written.height, 'file')} in {quantity(len(rings), 'ring')}; {out / 'index.csv'} lists them")
     without = index.filter(pl.col("file").is_null(), group="experiment").height
     if without:
-        note(f"{counted(without, 'certificate')} without a file: see the column problem there")
+        note(f"{quantity(without, 'certificate')} without a file: see the column problem there")
 
 
 def _ring(
@@ -60,7 +60,7 @@ def _ring(
             yield {**row, "problem": "of the control group, which announces nothing new"}
             continue
         try:
-            chosen, refused = of_certificate(one)
+            chosen, refused = ring_origin_set(one)
         except UsageError as error:
             yield {**row, "problem": error.problem}
             continue

@@ -17,10 +17,11 @@ from originset.cli.plan.options import (
     plan_out_option,
     zero_savings_option,
 )
+from originset.data.quantity import quantity
 from originset.data.studies.study import Study
 from originset.models.plans.certificate_costs import Costs
 from originset.models.plans.client_mix_file import read_client_mix
-from originset.models.plans.origin_plan import Plan, counted
+from originset.models.plans.origin_plan import Plan
 from originset.models.plans.plan_file import plan_text
 from originset.models.plans.plan_rows import plan_rows
 from originset.models.plans.site_plan import site_plan
@@ -81,11 +82,11 @@ def command(
 def _remarks(made: Plan) -> list[str]:
     basis = made.basis
     dates = f"{basis.first_visit or 'not dated'} to {basis.last_visit or 'not dated'}"
-    seen = f"{counted(basis.visits, 'visit')} from {counted(basis.vantages, 'named vantage')}"
+    seen = f"{quantity(basis.visits, 'visit')} from {quantity(basis.vantages, 'named vantage')}"
     lines = [f"rests on {seen}, {dates}"]
     lines += [f"{server.server}: {warning}" for server in made.servers for warning in server.warnings]
     if made.additions_not_taken:
-        lines.append(f"{counted(made.additions_not_taken, 'more name')} could be added")
+        lines.append(f"{quantity(made.additions_not_taken, 'more name')} could be added")
     if made.costs is not None and made.costs.added_names:
         lines.append(_cost(made.costs))
     lines += [f"{one.browser} {one.protocol}: {one.says}" for one in made.advice]
@@ -97,8 +98,8 @@ def _remarks(made: Plan) -> list[str]:
 
 def _cost(costs: Costs) -> str:
     grown = (
-        f"{counted(costs.added_names, 'name')} to add: {costs.added_bytes} bytes in every full handshake, "
-        f"{counted(costs.issuances, 'issuance')}"
+        f"{quantity(costs.added_names, 'name')} to add: {costs.added_bytes} bytes in every full handshake, "
+        f"{quantity(costs.issuances, 'issuance')}"
     )
     if costs.chain_bytes is None:
         return f"{grown}; the size of the chain is not known, so neither is whether it crosses a limit"

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from originset.cli.writers.origin_set import quoted
 from originset.data.errors import UsageError
 from originset.data.host_names import covers
+from originset.data.quantity import quantity
 from originset.models.origins import why_no_name
-from originset.models.plans.origin_plan import Basis, Plan, counted
+from originset.models.plans.origin_plan import Basis, Plan
 
 # What Let's Encrypt takes; other public CAs take as many or more.
 USUAL_LIMIT = 100
@@ -63,11 +64,11 @@ class NameList:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
         names = sum(len(certificate.names) + len(certificate.addresses) for certificate in self.certificates)
         added = sum(len(certificate.added) for certificate in self.certificates)
-        number = f"{counted(names, 'name')}, {added} of them new. {_NEW}"
+        number = f"{quantity(names, 'name')}, {added} of them new. {_NEW}"
         if self.basis is None:
             return [f"Certificate {quoted(self.site)} of an inventory, written by originset.", number]
         basis = self.basis
-        seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
+        seen = f"{quantity(basis.visits, 'visit')}, {quantity(basis.vantages, 'named vantage')}"
         dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
         lines = [
             f"Certificate names of site {quoted(self.site)}, written by originset.",

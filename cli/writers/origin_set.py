@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from originset.data.errors import UsageError
 from originset.data.host_names import covers
+from originset.data.quantity import quantity
 from originset.models.origins import MAX_PAYLOAD_BYTES, NotAnOriginError, parse, payload_bytes, serialize, why_no_origin
 from originset.models.plans.inventory.ring_changes import RingChange
-from originset.models.plans.origin_plan import Basis, Plan, Server, counted
+from originset.models.plans.origin_plan import Basis, Plan, Server
 
 _SHOWN = 80
 
@@ -29,12 +30,12 @@ class OriginSet:
 
     def remarks(self) -> list[str]:
         """What it is and what it rests on, for comments: printable ASCII, one line each."""
-        left_out = f"{counted(self.left_out, 'host')} left out"
-        number = f"{counted(len(self.origins), 'origin')} in {payload_bytes(self.origins)} bytes; {left_out}"
+        left_out = f"{quantity(self.left_out, 'host')} left out"
+        number = f"{quantity(len(self.origins), 'origin')} in {payload_bytes(self.origins)} bytes; {left_out}"
         basis = self.basis
         if basis is None:
             return [f"ORIGIN set (RFC 8336) of certificate {quoted(self.site)}, written by originset.", f"{number}."]
-        seen = f"{counted(basis.visits, 'visit')}, {counted(basis.vantages, 'named vantage')}"
+        seen = f"{quantity(basis.visits, 'visit')}, {quantity(basis.vantages, 'named vantage')}"
         dates = f"{quoted(basis.first_visit or 'unknown')} to {quoted(basis.last_visit or 'unknown')}"
         return [
             f"ORIGIN set (RFC 8336) of {quoted(self.server)} for site {quoted(self.site)}, written by originset.",
@@ -87,7 +88,7 @@ def choose(plan: Plan, host: str | None) -> tuple[OriginSet, list[str]]:
     return chosen, refused
 
 
-def of_certificate(one: RingChange) -> tuple[OriginSet, list[str]]:
+def ring_origin_set(one: RingChange) -> tuple[OriginSet, list[str]]:
     """What connections of an inventory's certificate announce once a ring has changed it: its hosts and the added ones.
 
     Also a line on each of its names that is left out: wildcards are no origins.

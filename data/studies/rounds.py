@@ -56,13 +56,13 @@ def settings_by_round(entries: Iterable[Entry], vantage: str) -> dict[int, list[
 def differences(recorded: Settings, wanted: Settings) -> list[str]:
     """What differs of two, in words: ``browser chromium, not firefox``. What one of them does not tell does not."""
     return [
-        f"{name.replace('_', ' ')} {_shown(recorded[name])}, not {_shown(wanted[name])}"
+        f"{name.replace('_', ' ')} {_setting_text(recorded[name])}, not {_setting_text(wanted[name])}"
         for name in COMPARED
         if name in recorded and name in wanted and recorded[name] != wanted[name]
     ]
 
 
-def _shown(value: str | None) -> str:
+def _setting_text(value: str | None) -> str:
     return "none" if value is None else value
 
 

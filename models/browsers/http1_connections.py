@@ -39,7 +39,7 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         for requests in (timed, timed.filter(images), timed.filter(images.ne_missing(other=True)))
     )
     held_back = pl.max_horizontal(of_images.fill_null(0), of_others.fill_null(0))
-    of_host = of.join(_most(timed, _HOST, "host_at_once"), on=_HOST, how="left", maintain_order="left")
+    of_host = of.join(_most_at_once(timed, _HOST, "host_at_once"), on=_HOST, how="left", maintain_order="left")
     found = of.select(
         "group",
         _by_frame(of, timed).alias("at_once"),
@@ -56,7 +56,7 @@ def _by_frame(of: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:
     known = timed.group_by(_HOST).agg(pl.col("cross_site").is_not_null().all().alias("frames_known"))
     rows = of.join(known, on=_HOST, how="left", maintain_order="left")
     for name, keys in (("overall", _HOST), ("by_mode", _MODE), ("by_frame", _FRAME)):
-        rows = rows.join(_most(timed, keys, name), on=keys, how="left", maintain_order="left")
+        rows = rows.join(_most_at_once(timed, keys, name), on=keys, how="left", maintain_order="left")
     return rows.select(
         pl.when(pl.len().over(_HOST) == 1)
         .then("overall")
@@ -71,7 +71,7 @@ def _in_all_frames(of: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:
     """The most at once of all groups of a mode together, at the first of them; 0 at the others."""
     rows = of
     for name, keys in (("overall", _HOST), ("by_mode", _MODE)):
-        rows = rows.join(_most(timed, keys, name), on=keys, how="left", maintain_order="left")
+        rows = rows.join(_most_at_once(timed, keys, name), on=keys, how="left", maintain_order="left")
     one_mode = (pl.col("mode") == pl.col("mode").first().over(_HOST)).all().over(_HOST).fill_null(value=False)
     alone = pl.len().over(_HOST) == 1
     together = pl.when(one_mode | alone).then("overall").otherwise("by_mode")
@@ -97,7 +97,7 @@ def _timed(part: Part) -> pl.DataFrame:
     )
 
 
-def _most(timed: pl.DataFrame, keys: list[str], name: str) -> pl.DataFrame:
+def _most_at_once(timed: pl.DataFrame, keys: list[str], name: str) -> pl.DataFrame:
     # At one moment, what ends makes room for what begins.
     changes = [
         timed.select(*keys, pl.col(moment).alias("time"), pl.lit(change, pl.Int32).alias("change"))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
+from originset.data.quantity import quantity
 from originset.models.browsers.browser_support import Advice, HttpsRecord, advice, https_records
 from originset.models.origins import serialize, why_no_origin
 from originset.models.plans.certificate_costs import Costs, costs
@@ -277,22 +278,17 @@ def _warnings(
     losing = [entry.host for entry in left_out if entry.coalesces_today is not False]
     if losing:
         warnings.append(
-            f"{counted(len(losing), 'host')} at the server's address not announced ({_some(losing)}): browsers that "
+            f"{quantity(len(losing), 'host')} at the server's address not announced ({_some(losing)}): browsers that "
             "honour ORIGIN will open connections of their own for what the certificate covers"
         )
     announced = {entry.origin.removeprefix("https://") for entry in announce}
     unseen = [name for name in certificate_names if name not in announced]
     if unseen and announce:
         warnings.append(
-            f"the certificate also covers {counted(len(unseen), 'name')} not announced ({_some(unseen)}): where they "
+            f"the certificate also covers {quantity(len(unseen), 'name')} not announced ({_some(unseen)}): where they "
             "share the server's address and connections today, browsers that honour ORIGIN will stop sharing them"
         )
     return warnings
-
-
-def counted(number: float, noun: str) -> str:
-    """``1 visit``, ``2 visits``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _some(names: list[str]) -> str:

@@ -34,12 +34,12 @@ def site_difference(old: Plan, new: Plan) -> pl.DataFrame:
     if old.names is None or new.names is None:
         skipped.add("certificate name")
     before, after = ({entry for entry in _entries(plan) if entry[0] not in skipped} for plan in (old, new))
-    return _rows(before, after)
+    return _difference(before, after)
 
 
 def inventory_difference(old: list[PlannedAddition], new: list[PlannedAddition]) -> pl.DataFrame:
     """Rows of :data:`DIFFERENCE` between the additions of two plans of an inventory."""
-    return _rows(set(_additions(old)), set(_additions(new)))
+    return _difference(set(_additions(old)), set(_additions(new)))
 
 
 def _entries(plan: Plan) -> Iterator[Entry]:
@@ -61,7 +61,7 @@ def _additions(plan: list[PlannedAddition]) -> Iterator[Entry]:
             yield ("name to add", None, certificate, one.name)
 
 
-def _rows(before: set[Entry], after: set[Entry]) -> pl.DataFrame:
+def _difference(before: set[Entry], after: set[Entry]) -> pl.DataFrame:
     changes = [("removed", *entry) for entry in before - after] + [("added", *entry) for entry in after - before]
     rows = pl.DataFrame(changes, schema=DIFFERENCE, orient="row")
     return rows.sort("kind", "server", "certificate", "value", "change", nulls_last=False)

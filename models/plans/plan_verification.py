@@ -44,7 +44,9 @@ def verified(page: str, predicted: pl.DataFrame, loads: Sequence[Served]) -> pl.
         said = expected.get(host)
         (seen, _), *_ = Counter(tuple(sorted(load.get(host, {}).items())) for load in loads).most_common()
         if said is not None or seen:
-            rows.append((page, str(browser), host, _said(said), _shown(host, dict(seen)), _agrees(said, dict(seen))))
+            rows.append(
+                (page, str(browser), host, _said(said), _connections_text(host, dict(seen)), _agrees(said, dict(seen)))
+            )
     return pl.DataFrame(rows, schema=VERIFIED, orient="row")
 
 
@@ -125,7 +127,7 @@ def _said(said: Mapping[str, Any] | None) -> str:
     return _listed(said["host"], {name: own if name == said["host"] else "" for name in said["served_by"]})
 
 
-def _shown(host: str, seen: Mapping[str, int]) -> str:
+def _connections_text(host: str, seen: Mapping[str, int]) -> str:
     return _listed(host, {name: str(number) for name, number in seen.items()}) if seen else _NOT_ASKED
 
 

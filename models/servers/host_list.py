@@ -27,7 +27,7 @@ _FILES = (".pem", ".crt", ".cer", ".chain")
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _HostRow:
     host: str
     endpoint: Endpoint
     handshake: Handshake
@@ -40,7 +40,7 @@ class _ListedAddress:
     """The rows of one address, by host. ``upstreams``: which answer for a host, at any address."""
 
     endpoint: Endpoint
-    rows: dict[str, _Row]
+    rows: dict[str, _HostRow]
     upstreams: dict[str, set[str]]
 
     @property
@@ -76,10 +76,10 @@ def read_host_list(path: Path, folder: ConfigurationFolder) -> Configuration:
                 str(path), "bad-columns", f"needs the columns {', '.join(sorted(_COLUMNS))} and no others, but "
                 f"{', '.join(_OPTIONAL)}"
             )  # fmt: skip
-        rows = [_row(path, folder, reader.line_num, each) for each in reader]
+        rows = [_host_row(path, folder, reader.line_num, each) for each in reader]
     except csv.Error as error:
         raise InputError(str(path), "not-csv", f"line {reader.line_num} is no CSV ({error})") from error
-    addresses: dict[Endpoint, dict[str, _Row]] = {}
+    addresses: dict[Endpoint, dict[str, _HostRow]] = {}
     upstreams: dict[str, set[str]] = {}
     for row in rows:
         if addresses.setdefault(row.endpoint, {}).setdefault(row.host, row) is not row:
@@ -89,13 +89,13 @@ def read_host_list(path: Path, folder: ConfigurationFolder) -> Configuration:
     return Configuration(listeners, [])
 
 
-def _row(path: Path, folder: ConfigurationFolder, line: int, fields: dict[str, str]) -> _Row:
+def _host_row(path: Path, folder: ConfigurationFolder, line: int, fields: dict[str, str]) -> _HostRow:
     if None in fields or None in fields.values():
         raise InputError(str(path), "bad-row", f"line {line} has too many or too few fields")
     host, place = normalise_host(fields["host"]), address_and_port(fields["address"].strip(), 443)
     if host is None or place is None or not fields["upstream"].strip():
         raise InputError(str(path), "bad-row", f"line {line} has no valid host, IP address or upstream")
-    return _Row(
+    return _HostRow(
         host,
         Endpoint(*place),
         Handshake(

@@ -159,14 +159,14 @@ def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
         over_tls["provider_ms"] = ("server", pl.col("secure") & pl.col("of_provider"))
         first_request["paper_provider_ms"] = "first_to_provider"
 
-    def numbers(column: pl.Expr) -> Ints:
+    def column_numbers(column: pl.Expr) -> Ints:
         return rows.select(column.fill_null(NONE).cast(pl.Int64)).to_series().to_numpy()
 
     return _Pairs(
-        numbers(pl.col("lane")),
+        column_numbers(pl.col("lane")),
         rows["address"].is_not_null().to_numpy(),
-        {column: numbers(pl.when(condition).then(name)) for column, (name, condition) in over_tls.items()},
-        {column: numbers(pl.col(name)) for column, name in first_request.items()},
+        {column: column_numbers(pl.when(condition).then(name)) for column, (name, condition) in over_tls.items()},
+        {column: column_numbers(pl.col(name)) for column, name in first_request.items()},
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from originset.data.quantity import quantity
 from originset.queries.catalogue import rows_of
 from originset.queries.ladder import Group, rows_of_group
-from originset.queries.report.shown_text import counted
 
 _NAMES = {"chromium": "Chromium", "firefox": "Firefox"}
 _SERVERS_AS_THEY_ARE = " with servers as they are"
@@ -45,7 +45,7 @@ def page_sentence(facts: Mapping[str, Any]) -> str | None:
     if facts["checked_browser"] is None:
         return None
     low, high, recorded = facts["checked_low"], facts["checked_high"], facts["checked_recorded"]
-    predicted = counted(high, "TLS connection")
+    predicted = quantity(high, "TLS connection")
     if low != high:
         predicted = f"{low:,} to {predicted}, most likely {facts['checked_likely']:,}"
     found = f"the recording has {recorded:,}"
@@ -82,7 +82,7 @@ def _note(tested: Mapping[str, Any] | None, name: str) -> str:
     if tested is None:
         return f"not back-tested: no page that counts here was recorded with {name}"
     return (
-        f"back-test: of {counted(tested['of_pages'], 'page')} {tested['within_pct']:g} % within the range predicted "
+        f"back-test: of {quantity(tested['of_pages'], 'page')} {tested['within_pct']:g} % within the range predicted "
         f"without what shared a connection, which is {tested['width']:g} wide where {tested['recorded']:g} were "
         f"recorded (means); the likeliest count was right for {tested['likely_pct']:g} %"
     )

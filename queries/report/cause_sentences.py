@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from originset.queries.report.shown_text import counted, shown
+from originset.data.quantity import quantity
+from originset.queries.report.shown_text import printable_excerpt
 
 _WHO = {
     "site": "the site's owner",
@@ -93,7 +94,7 @@ def remaining(facts: Mapping[str, Any]) -> str:
         f"{count:,}{' would remain' if first else ''} ({name})"
         for first, (count, name) in zip((True, False), known_counts, strict=False)
     )
-    measured = counted(facts["measured_tls"], "connection")
+    measured = quantity(facts["measured_tls"], "connection")
     return f"{measured}; {left}" if left else measured
 
 
@@ -113,7 +114,9 @@ def why(row: dict[str, Any], asked_live: str | None = None) -> str:
         template = _template(row["cause"], row["detail"])
     needs = ", ".join(row["needs"] or ()) or "what decides it"
     sentence = template.format(
-        host=shown(row["host"] or "the host"), held=shown(row["reusable_host"] or "the earlier host"), needs=needs
+        host=printable_excerpt(row["host"] or "the host"),
+        held=printable_excerpt(row["reusable_host"] or "the earlier host"),
+        needs=needs,
     )
     if row["cause"] == "NOT_DECIDABLE" and asked_live is None and not OBTAINABLE_LIVE.isdisjoint(row["needs"] or ()):
         sentence += _LIVE

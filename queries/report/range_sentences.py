@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from originset.queries.report.shown_text import counted
+from originset.data.quantity import quantity
 
 _NAMES = {"chromium": "Chromium", "firefox": "Firefox"}
 _LACKS = {
@@ -24,9 +24,9 @@ def range_sentence(facts: Mapping[str, Any]) -> str | None:
     low, high = facts["tls_low"], facts["tls_high"]
     if facts["predicted_browser"] is None or low == high:
         return None
-    lacks = [f"{of} {counted(facts[name], noun)}" for name, (of, noun) in _LACKS.items() if facts[name]]
+    lacks = [f"{of} {quantity(facts[name], noun)}" for name, (of, noun) in _LACKS.items() if facts[name]]
     sentence = (
         f"{_NAMES[facts['predicted_browser']]} with servers as they are needs {low:,} to "
-        f"{counted(high, 'TLS connection')}, most likely {facts['tls_likely']:,}"
+        f"{quantity(high, 'TLS connection')}, most likely {facts['tls_likely']:,}"
     )
     return f"{sentence}; what might narrow this: {', '.join(lacks)}." if lacks else f"{sentence}."

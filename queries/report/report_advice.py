@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from originset.queries.report.cause_sentences import who
-from originset.queries.report.shown_text import shown, whole
+from originset.queries.report.shown_text import printable_excerpt, without_fraction
 
 _WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 
@@ -66,5 +66,6 @@ def advice(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Advice]]:
     """The fixes by ``fixable_by``, the site's own first; of each those with most connections first."""
     by_owner: dict[str, list[Advice]] = {}
     for by, fix, *facts in connection.execute(_ADVICE).fetchall():
-        by_owner.setdefault(by, []).append(Advice(who(by) or by, shown(fix, 400), *map(whole, facts)))
+        advice = Advice(who(by) or by, printable_excerpt(fix, 400), *map(without_fraction, facts))
+        by_owner.setdefault(by, []).append(advice)
     return {by: by_owner[by] for by in sorted(by_owner, key=lambda by: _WHO_FIRST.index(by) if by in _WHO_FIRST else 9)}

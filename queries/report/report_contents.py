@@ -8,12 +8,12 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from originset.queries.catalogue import named, run
+from originset.queries.catalogue import named_query, run
 from originset.queries.ladder import Group, group_name, groups, ladder, rests_on, rows_of_group
 from originset.queries.report.backtest_sentences import rung_notes
 from originset.queries.report.cause_sentences import as_of, who, why
 from originset.queries.report.report_advice import ADVISED, Advice, advice
-from originset.queries.report.shown_text import shown
+from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.report.undecided_sharing import Undecided, undecided
 
 # Tables beneath the pages: the catalogue's query, its title, and how many rows are of use to a reader.
@@ -158,15 +158,15 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
     certificates, moved, names, began, ended = connection.execute(_LIVE).fetchall()[0]
     live = Live(as_of(began, ended), names, certificates, moved)
     return Contents(
-        title=shown(title),
+        title=printable_excerpt(title),
         facts={
             "visits": visits,
             "failed": failed,
             "sites": sites,
             "first": first,
             "last": last,
-            "vantages": [shown(one) for one in sorted(filter(None, vantages or []))],
-            "recorders": [shown(one) for one in sorted(filter(None, recorders or []))],
+            "vantages": [printable_excerpt(one) for one in sorted(filter(None, vantages or []))],
+            "recorders": [printable_excerpt(one) for one in sorted(filter(None, recorders or []))],
         },
         ladders=_ladders(rungs),
         backtest={name: rung_notes(connection, rungs, group) for group, name in _ladder_names(rungs)},
@@ -180,7 +180,7 @@ def contents(connection: duckdb.DuckDBPyConnection, title: str, most_pages: int)
         groups={by: _groups(connection, by) for by in ("vantage", "round")},
         tables=[table for table in (_table(connection, name) for name in _TABLES) if table.rows],
         rejects=[
-            (shown(source), shown(detail or reason))
+            (printable_excerpt(source), printable_excerpt(detail or reason))
             for source, reason, detail in connection.execute(
                 "SELECT source, reason, detail FROM rejects ORDER BY source LIMIT 100"
             ).fetchall()
@@ -196,25 +196,25 @@ def _ladders(rungs: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
 def _ladder_names(rungs: pl.DataFrame) -> list[tuple[Group, str | None]]:
     several = len(groups(rungs)) > 1
     measured = rungs.filter(pl.col("rung") == "measured", pl.col("total") > 0)
-    return [(group, shown(group_name(group)) if several else None) for group in groups(measured)]
+    return [(group, printable_excerpt(group_name(group)) if several else None) for group in groups(measured)]
 
 
 def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live: str | None) -> Page:
     for name in ("site", "url", "final_url", "error", "recorder", "browser", "browser_version", "vantage"):
-        row[name] = None if row[name] is None else shown(row[name])
+        row[name] = None if row[name] is None else printable_excerpt(row[name])
     rows = _dicts(connection, _CONNECTIONS, {"visit": row["visit_id"]})
     for number, entry in enumerate(rows, 1):
         entry["number"] = number
         entry["why"] = None if entry["cause"] is None else why(entry, asked_live)
         entry["who"] = who(entry["fixable_by"])
-        entry["fix"] = shown(entry["fix"], 400) if entry["advised"] else None
-        entry["hosts"] = [shown(host) for host in entry["hosts"] or [entry["first_host"] or "?"]]
+        entry["fix"] = printable_excerpt(entry["fix"], 400) if entry["advised"] else None
+        entry["hosts"] = [printable_excerpt(host) for host in entry["hosts"] or [entry["first_host"] or "?"]]
     return Page(row, rows)
 
 
 def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, list[tuple[float, float, float]]]]:
     """For each vantage and browser with five sites or more the quantiles of TLS connections: share, measured, ideal."""
-    rows = run(connection, named("connections_page_dist").sql).filter(pl.col("tls").is_not_null())
+    rows = run(connection, named_query("connections_page_dist").sql).filter(pl.col("tls").is_not_null())
     shares = [step / 50 for step in range(51)]
     distributions = []
     for group in groups(rows):
@@ -224,7 +224,7 @@ def _distributions(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, lis
                 (share, float(of_one["tls"].quantile(share) or 0), float(of_one["origin_dns_tls"].quantile(share) or 0))
                 for share in shares
             ]
-            distributions.append((shown(group_name(group)), points))
+            distributions.append((printable_excerpt(group_name(group)), points))
     return distributions
 
 
@@ -232,19 +232,23 @@ def _groups(connection: duckdb.DuckDBPyConnection, by: str) -> list[dict[str, An
     rows = _dicts(connection, _BY.format(by=by))
     several = len({row["browser"] for row in rows}) > 1
     names = [f"{row['name']}, {row['browser'] or 'unknown browser'}" if several else str(row["name"]) for row in rows]
-    return [{**row, "name": shown(name)} for row, name in zip(rows, names, strict=True)] if len(rows) > 1 else []
+    return (
+        [{**row, "name": printable_excerpt(name)} for row, name in zip(rows, names, strict=True)]
+        if len(rows) > 1
+        else []
+    )
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> Table:
     title, parameters = _TABLES[name]
-    query = named(name)
+    query = named_query(name)
     rows = run(connection, query.sql, parameters).head(_TABLE_ROWS)
     columns = [(column, query.columns.get(column, ""), kind.is_numeric()) for column, kind in rows.schema.items()]
     return Table(name, title, query.description, columns, [tuple(map(_cell, row)) for row in rows.iter_rows()])
 
 
 def _cell(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
-    return shown(value) if isinstance(value, str) else value
+    return printable_excerpt(value) if isinstance(value, str) else value
 
 
 def _dicts(

@@ -13,11 +13,12 @@ import polars as pl
 from markupsafe import Markup
 
 import originset
+from originset.data.quantity import quantity
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_contents import Contents, Page
-from originset.queries.report.shown_text import between, counted, less_or_more
+from originset.queries.report.shown_text import between, less_or_more
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
@@ -30,7 +31,7 @@ def render(contents: Contents) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, counted=counted, less_or_more=less_or_more,
+        number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, quantity=quantity, less_or_more=less_or_more,
         between=between, back_test=page_sentence, prediction=range_sentence,
         recorded=recorded, remaining=remaining, without_findings=without_findings, without_advice=without_advice,
         without_counts=without_counts,

@@ -11,7 +11,7 @@ _LONGEST = 120
 _BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
-def shown(text: str, most: int = _LONGEST) -> str:
+def printable_excerpt(text: str, most: int = _LONGEST) -> str:
     """A stranger's text in at most ``most`` characters, shortened in the middle; unsafe characters are replaced.
 
     Unsafe are characters that are not printable, and those that change the direction of text.
@@ -26,11 +26,6 @@ def _harmless(character: str) -> bool:
     return character.isprintable() and unicodedata.bidirectional(character) not in _BIDI
 
 
-def counted(number: float, noun: str, several: str | None = None) -> str:
-    """``1 visit``, ``2 visits``, ``1,000 visits``; ``several``: the plural, if it is not the noun with an s."""
-    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
-
-
 def enumerated(texts: list[str], most: int) -> str:
     """``a, b and 3 more``: the first ``most`` of the texts."""
     first_texts = ", ".join(texts[:most])
@@ -43,7 +38,7 @@ def less_or_more(saved_pct: float, digits: int = 0) -> str:
     return f"{text} % {'more' if saved_pct < 0 and float(text) else 'less'}"
 
 
-def whole(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
+def without_fraction(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
     """A number without a fraction as an integer, anything else as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import duckdb
 
+from originset.data.quantity import quantity
 from originset.queries.report.cause_sentences import OBTAINABLE_LIVE
 from originset.queries.report.report_advice import ADVISED
-from originset.queries.report.shown_text import counted, enumerated, shown, whole
+from originset.queries.report.shown_text import enumerated, printable_excerpt, without_fraction
 
 _REDUNDANT = f"""
 SELECT round(coalesce(sum(weight) FILTER (cause = 'NOT_DECIDABLE'), 0), 2),
@@ -126,7 +127,7 @@ def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
     phases = connection.execute(_PHASES).fetchall()
     uncovered = connection.execute(_UNCOVERED).fetchall()
     undecidable, unknown, other_owners, sockets, in_vain, unattributed, redundant = map(
-        whole, _single_row(connection, _REDUNDANT)
+        without_fraction, _single_row(connection, _REDUNDANT)
     )
     pages, without_connections, oversized = _single_row(connection, _PAGES)
     return Undecided(
@@ -137,14 +138,17 @@ def undecided(connection: duckdb.DuckDBPyConnection) -> Undecided:
         in_vain=in_vain,
         unattributed=unattributed,
         redundant=redundant,
-        lacking=[(what, whole(count)) for what, count in connection.execute(_LACKING).fetchall()],
+        lacking=[(what, without_fraction(count)) for what, count in connection.execute(_LACKING).fetchall()],
         pages=pages,
         without_connections=without_connections,
         oversized=oversized,
-        phases=[(shown(host or "?"), count) for host, count in phases],
+        phases=[(printable_excerpt(host or "?"), count) for host, count in phases],
         unseen=_single_row(connection, _UNSEEN),
         cleartext=_single_row(connection, _CLEARTEXT),
-        uncovered=[(shown(host), names and [shown(name) for name in names]) for host, names in uncovered],
+        uncovered=[
+            (printable_excerpt(host), names and [printable_excerpt(name) for name in names])
+            for host, names in uncovered
+        ],
     )
 
 
@@ -165,7 +169,7 @@ def without_findings(open_questions: Undecided) -> list[str]:
             f"shared. {_phases(open_questions.phases, one_page=pages == 1)}"
         )
     if open_questions.oversized:
-        pages_have = "This page has" if pages == 1 else f"{counted(open_questions.oversized, 'page')} have"
+        pages_have = "This page has" if pages == 1 else f"{quantity(open_questions.oversized, 'page')} have"
         sentences.append(
             f"{pages_have} more than 1,000 hosts or connections, so these were not compared: it is not known which "
             "connections could have been shared."
@@ -186,29 +190,29 @@ def without_advice(open_questions: Undecided, *, asked_live: bool) -> list[str]:
                 " DNS answers and certificates can be obtained from live servers: explain --live, or study enrich "
                 "--live for a study."
             )
-        of = counted(open_questions.undecidable, "connection")
+        of = quantity(open_questions.undecidable, "connection")
         sentences.append(f"{of}: the recording does not show the cause, or the first cause; it lacks {needs}.{offer}")
     if open_questions.other_owners:
         sentences.append(
-            f"{counted(open_questions.other_owners, 'connection')}: on the same network as an earlier one, but under "
+            f"{quantity(open_questions.other_owners, 'connection')}: on the same network as an earlier one, but under "
             "other registrable domains; the recording does not show whether one owner has both."
         )
     if open_questions.in_vain:
         sentences.append(
-            f"{counted(open_questions.in_vain, 'connection')}: the page's server could name the host in its "
+            f"{quantity(open_questions.in_vain, 'connection')}: the page's server could name the host in its "
             "certificate and its ORIGIN frame, but by the site's plan no browser would save a connection, or the name "
             "should not be added."
         )
     if open_questions.sockets:
-        of = counted(open_questions.sockets, "connection")
+        of = quantity(open_questions.sockets, "connection")
         sentences.append(f"{of}: a WebSocket over HTTP/1.1 needs a connection of its own.")
     if open_questions.unattributed:
         sentences.append(
-            f"{counted(open_questions.unattributed, 'connection')}: browsers kept them apart because of credentials or "
-            "because of cookies; the recording does not show which."
+            f"{quantity(open_questions.unattributed, 'connection')}: browsers kept them apart because of credentials "
+            "or because of cookies; the recording does not show which."
         )
     if open_questions.unknown:
-        sentences.append(f"{counted(open_questions.unknown, 'connection')}: no known rule forbade sharing.")
+        sentences.append(f"{quantity(open_questions.unknown, 'connection')}: no known rule forbade sharing.")
     return sentences
 
 
@@ -217,9 +221,9 @@ def without_counts(open_questions: Undecided) -> list[str]:
     sentences = []
     requests, connections, hosts = open_questions.cleartext
     if requests:
-        what = counted(connections, "connection") if connections else counted(requests, "request")
+        what = quantity(connections, "connection") if connections else quantity(requests, "request")
         sentences.append(
-            f"{what} to {counted(hosts, 'host')} carried cleartext HTTP. Without TLS no certificate shows which other "
+            f"{what} to {quantity(hosts, 'host')} carried cleartext HTTP. Without TLS no certificate shows which other "
             "hosts a connection could serve, so no count includes them."
         )
     if open_questions.uncovered:
@@ -245,7 +249,7 @@ def _phases(phases: list[tuple[str, int]], *, one_page: bool) -> str:
     several = [f"{host} ({'' if one_page else 'up to '}{count})" for host, count in most.items() if count > 1]
     on = "" if one_page else " on any page"
     repeated = f"more than one{on}: {enumerated(several, 5)}" if several else f"no host has more than one{on}"
-    opened = f"{counted(total, 'request')} opened a connection, to {counted(len(most), 'host')}"
+    opened = f"{quantity(total, 'request')} opened a connection, to {quantity(len(most), 'host')}"
     return f"By their connect phases, {opened}; {repeated}."
 
 

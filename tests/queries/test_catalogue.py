@@ -9,7 +9,7 @@ from originset.data.errors import UsageError
 from originset.data.schema.page import EXAMPLES
 from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
-from originset.queries.catalogue import catalogue, named, rows_of, run
+from originset.queries.catalogue import catalogue, named_query, rows_of, run
 
 # For each query one row of the example study, of one vantage and browser, by hand from tests/fixtures/example_study.py.
 BY_HAND = {
@@ -136,7 +136,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("name", catalogue())
 def test_a_query(study, name) -> None:
-    query = named(name)
+    query = named_query(name)
     with open_database(study) as connection:
         rows = rows_of(connection, name)
     assert rows.columns == list(query.columns), "the header names other columns than the query gives"
@@ -313,6 +313,6 @@ def test_every_parameter_is_used_and_explained() -> None:
 
 def test_an_unknown_name_is_answered_with_a_near_one() -> None:
     with pytest.raises(UsageError, match="did you mean ladder_summary"):
-        named("lader_summary")
+        named_query("lader_summary")
     with pytest.raises(UsageError, match="list them"):
-        named("'; DROP TABLE visits")
+        named_query("'; DROP TABLE visits")

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
-from originset.queries.catalogue import named, run
+from originset.queries.catalogue import named_query, run
 
 VISITED = datetime(2026, 1, 2)  # noqa: DTZ001 - the schema's timestamps are UTC without a zone
 BEFORE, AFTER = datetime(2026, 1, 1), datetime(2026, 1, 3)  # noqa: DTZ001
@@ -69,7 +69,7 @@ ROWS = {
 
 def answer(build_study, name):
     with open_database(build_study(ROWS, Parameters())) as connection:
-        return run(connection, named(name).sql).drop("vantage", "browser").rows()
+        return run(connection, named_query(name).sql).drop("vantage", "browser").rows()
 
 
 def test_issuer_of_each_host(build_study) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from originset.data.studies.database import open_database
 from originset.models.parameters import Parameters
-from originset.queries.page_budget import MEASURES, PageBudget, judged
+from originset.queries.page_budget import MEASURES, PageBudget, budget_verdicts
 
 NONE = dict.fromkeys(MEASURES, 0)
 
 
 def verdicts(study, default: PageBudget, *overrides: PageBudget) -> dict[tuple[str, str], tuple[int, int | None, str]]:
     with open_database(study) as connection:
-        rows = judged(connection, default, list(overrides))
+        rows = budget_verdicts(connection, default, list(overrides))
     return {
         (visit, measure): (budget, value, verdict)
         for visit, measure, budget, value, verdict in rows.select(

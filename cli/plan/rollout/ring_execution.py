@@ -29,7 +29,7 @@ def carry_out(file: StateFile, files: RolloutFiles) -> int:
     commands = files.forward(state.ring)
     while state.place < len(commands):
         command = commands[state.place]
-        code = _run(file, command)
+        code = _exit_code(file, command)
         if code == 0:
             state.place += 1
             file.save()
@@ -68,7 +68,7 @@ def take_back(file: StateFile, files: RolloutFiles) -> int:
     commands = files.backward(state.ring, state.reached)
     while state.place < len(commands):
         command = commands[state.place]
-        code = _run(file, command)
+        code = _exit_code(file, command)
         if code:
             problem = f"ring {state.ring} is not taken back: exit code {code}: {shlex.join(command.words)}"
             raise UsageError(problem, "mend it, then: originset plan rollout back")
@@ -80,7 +80,7 @@ def take_back(file: StateFile, files: RolloutFiles) -> int:
     return TAKEN_BACK
 
 
-def _run(file: StateFile, command: RingCommand) -> int:
+def _exit_code(file: StateFile, command: RingCommand) -> int:
     """What a command exits with."""
     note(f"ring {file.state.ring}: {shlex.join(command.words)}")
     if command.writes is not None and command.writes.exists():

@@ -88,7 +88,7 @@ def compare_ring(
     not be equally long. ``most_ratio``: connections are fewer or more than this ratio of ratios, if the whole interval
     is. ``most_points``: a share is worse if the whole interval of its rise is above so many percentage points.
     """
-    certificates, hosts = _grouped(changes, ring)
+    certificates, hosts = _names_and_hosts(changes, ring)
     periods = [_by_certificate(rows, certificates, hosts) for rows in (before, during)]
     groups = {
         group: pl.concat(
@@ -114,7 +114,7 @@ def compare_ring(
     return RingComparison(pl.DataFrame(rows, schema=COMPARED, orient="row"), instead, needed)
 
 
-def _grouped(changes: dict[int, list[RingChange]], ring: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _names_and_hosts(changes: dict[int, list[RingChange]], ring: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Names of certificates (name, certificate, group), and the hosts that are to be added (certificate, host)."""
     begun = {one.change.certificate for number in changes if number <= ring for one in changes[number]}
     own = {one.change.certificate for one in changes[ring]}
@@ -205,7 +205,7 @@ def _share(experiment: pl.DataFrame, control: pl.DataFrame | None, kind: str, mo
     shares: list[float | None] = []
     change, variance = 0.0, 0.0
     for sign, group in ((1, experiment), (-1, control)):
-        for period_sign, (part, whole) in zip((-1, 1), _parts(group, kind), strict=True):
+        for period_sign, (part, whole) in zip((-1, 1), _part_and_whole(group, kind), strict=True):
             if group is None:
                 shares.append(None)
                 continue
@@ -226,7 +226,7 @@ def _not_measured(kind: str) -> tuple[object, ...]:
     return (kind, *[None] * 7, "not measured")
 
 
-def _parts(group: pl.DataFrame | None, kind: str) -> Iterator[tuple[int, int]]:
+def _part_and_whole(group: pl.DataFrame | None, kind: str) -> Iterator[tuple[int, int]]:
     for during in (False, True):
         yield _sum(group, kind, during=during), _sum(group, SHARES[kind], during=during)
 

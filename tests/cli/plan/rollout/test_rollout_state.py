@@ -110,7 +110,7 @@ def test_what_is_not_decided_waits_and_is_measured_again(rollout: Rollout) -> No
 
 def test_a_kill_costs_the_command_that_was_run(rollout: Rollout, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each command in turn: files that it had begun are written anew, what was done is not done again."""
-    run = ring_execution._run
+    run = ring_execution._exit_code
     for place, command in enumerate(rollout.files.forward(1)):
 
         def killed(file: StateFile, one: RingCommand, doomed: RingCommand = command) -> int:
@@ -121,12 +121,12 @@ def test_a_kill_costs_the_command_that_was_run(rollout: Rollout, monkeypatch: py
                 (one.writes / "half").touch()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(ring_execution, "_run", killed)
+        monkeypatch.setattr(ring_execution, "_exit_code", killed)
         with pytest.raises(KeyboardInterrupt):
             rollout.next()
         if place:
             assert rollout.state["place"] == place
-    monkeypatch.setattr(ring_execution, "_run", run)
+    monkeypatch.setattr(ring_execution, "_exit_code", run)
     assert rollout.next() == ring_execution.DONE
     assert rollout.calls == ["certificates 1", "origins 1", "traffic 1"]
     assert not list((rollout.folder / "r").rglob("half"))
