@@ -85,7 +85,8 @@ class Comparison:
     """How much the experiment's rate differs from the control's before, during and after a change, in percent.
 
     Negative: the experiment's rate is lower. ``against_before`` and ``against_after``: the difference during the
-    change, corrected by the difference without it; None if there are no such periods, or no events of the control.
+    change, corrected by the difference without it; None if there are no such periods, if no event of the control is in
+    them, or if so few of either group are that a resample has none.
     """
 
     before: float | None
@@ -123,7 +124,7 @@ def difference_in_differences(rows: pl.DataFrame, start: datetime, end: datetime
     resampled = {name: _resampled_ratios(part, rng) for name, part in parts.items()}
 
     def against(name: str) -> Estimate | None:
-        if name not in ratios:
+        if name not in ratios or not (resampled[name] > 0).all():  # NaN, where a resample has no control, is not
             return None
         replicates = 100.0 * (resampled["during"] / resampled[name] - 1.0)
         return _estimate(100.0 * (ratios["during"] / ratios[name] - 1.0), replicates)

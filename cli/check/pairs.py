@@ -31,7 +31,9 @@ _ANSWERS = dict.fromkeys(("server", "host", "address", "result", "detail"), pl.S
     metavar="N",
     help="Draw at most N pairs of each kind of evidence and provider.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Draws other pairs.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Draws other pairs."
+)
 @click.option(
     "--rate",
     type=FiniteRange(min=0.1, max=50),

@@ -16,7 +16,7 @@ from originset.cli.main import main
 from originset.crawler.browsers.engine import DIFFERENCES, sandbox
 from originset.crawler.settings import BrowserName
 from originset.crawler.testbed.testbed import Testbed
-from originset.data.netlog import visit_log
+from originset.data.netlog import request_events
 from originset.data.studies.study import Study
 
 pytestmark = [pytest.mark.testbed, pytest.mark.browser]
@@ -80,7 +80,7 @@ def test_a_crawl_whose_connections_have_no_host_says_so(
     testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SOCKET_POOL_CONNECT_JOB_CREATED", "SOCKET_POOL_BOUND_TO_CONNECT_JOB"):
-        monkeypatch.delitem(visit_log._HANDLERS, name)
+        monkeypatch.delitem(request_events._HANDLERS, name)
     for name, value in testbed.environment.items():
         monkeypatch.setenv(name, value)
     listed = tmp_path / "sites.txt"

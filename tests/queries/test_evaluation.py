@@ -90,6 +90,14 @@ def test_without_days_outside_there_is_nothing_to_compare_with() -> None:
     assert found.during.high == pytest.approx(-30)
 
 
+@pytest.mark.parametrize("before", [(0.0, 0.0), (0.0, 0.9)])
+def test_an_experiment_without_events_in_some_resample_has_no_interval(before) -> None:
+    start = START + timedelta(days=len(before))
+    found = difference_in_differences(days(*before, 0.5), start, start)
+    assert found.before == pytest.approx(100 * (sum(before) / len(before) - 1))
+    assert found.against_before is None
+
+
 @pytest.mark.parametrize("rows", [days(), days(0.5).with_columns(Control=pl.lit(0.0))])
 def test_a_window_without_a_control_is_refused(rows) -> None:
     with pytest.raises(ValueError, match="no period"):

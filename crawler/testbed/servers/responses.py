@@ -54,6 +54,8 @@ class Answers:
     def __init__(self, scenario: Scenario, log: ServerLog) -> None:
         self._scenario = scenario
         self.log = log
+        # Never set. It holds the tasks that wait: nothing else would, once their clients have gone.
+        self._answer_to_what_hangs = asyncio.Event()
 
     def is_websocket(self, authority: str, target: str) -> bool:
         """Whether there is a WebSocket at a URL."""
@@ -88,7 +90,7 @@ class Answers:
             )
         )
         if answer.status == UNANSWERED:
-            await asyncio.get_running_loop().create_future()
+            await self._answer_to_what_hangs.wait()
         return answer if method != "HEAD" else Answer(answer.status, answer.headers)
 
     def _answer(self, arrival: Arrival, name: str, path: str, origin: str | None) -> Answer:
