@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,6 +19,7 @@ from originset.crawler.testbed.server_lab.situation_observation import prepare_f
 from originset.crawler.testbed.server_lab.situation_text import ADDRESS, DOMAIN, HOSTS, OTHER_ADDRESS, situations
 from originset.crawler.visits.visit_browsers import browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import Extension
 from originset.data.errors import MissingDependency
 from originset.data.http_status import MISDIRECTED_REQUEST
 from originset.data.studies.identity import crawl_visit_id
@@ -59,6 +61,24 @@ def browser(lab, request) -> Iterator:
         yield started
 
 
+def visited(browser: Any, name: str) -> tuple[list[tuple[int, str]], Extension]:
+    """Status and media type of each answer for ``static`` but those of 421.
+
+    After a 421 a browser asks again on a connection of its own. In some visits Firefox tells of the 421 alone, so that
+    a visit in which it tells of nothing else is made again, three times at most.
+    """
+    for number in range(1, 5):
+        har, extension = visit(
+            browser, VisitRequest(crawl_visit_id(name, "lab", number, "", 1), WWW, f"https://{WWW}/")
+        )
+        answers = [one["response"] for one in har["entries"] if urlsplit(one["request"]["url"]).hostname == STATIC]
+        seen = [(one["status"], one["content"]["mimeType"].partition(";")[0]) for one in answers]
+        others = [one for one in seen if one[0] != MISDIRECTED_REQUEST]
+        if others or not seen:
+            break
+    return others, extension
+
+
 @pytest.mark.parametrize("name", SITUATIONS if FULL else SAMPLE)
 def test_a_browser_does_what_the_verdict_says(name: str, lab, browser, tmp_path) -> None:
     situation = SITUATIONS[name]
@@ -69,17 +89,11 @@ def test_a_browser_does_what_the_verdict_says(name: str, lab, browser, tmp_path)
     prepare_folder(folder, lab.authority)
     try:
         with running(situation.server, situation.configuration.replace(*PAGES[situation.server]), folder, [ADDRESS]):
-            har, extension = visit(browser, VisitRequest(crawl_visit_id(name, "lab", 1, "", 1), WWW, f"https://{WWW}/"))
+            seen, extension = visited(browser, name)
     except MissingDependency as missing:
         if os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
             raise
         pytest.skip(str(missing))
-    answers = [each["response"] for each in har["entries"] if urlsplit(each["request"]["url"]).hostname == STATIC]
-    seen = [
-        (one["status"], one["content"]["mimeType"].partition(";")[0])
-        for one in answers
-        if one["status"] != MISDIRECTED_REQUEST
-    ]
     if found.verdict == "wrong site":
         assert set(seen) == {(200, "text/html")}  # the page has a frame with itself, too
     elif found.verdict == "client certificate bypassed" or situation.answers["static"]["static"] == "200 static":
@@ -96,6 +110,5 @@ def test_a_browser_gets_the_right_site_after_a_proposed_change(one: Change, lab,
     prepare_folder(tmp_path, lab.authority)
     text = one.applied(SITUATIONS[one.situation].configuration).replace(*PAGES["haproxy"])
     with running("haproxy", text, tmp_path, [ADDRESS]):
-        har, _ = visit(browser, VisitRequest(crawl_visit_id(str(one), "lab", 1, "", 1), WWW, f"https://{WWW}/"))
-    answers = [each["response"] for each in har["entries"] if urlsplit(each["request"]["url"]).hostname == STATIC]
-    assert (answers[-1]["status"], answers[-1]["content"]["mimeType"].partition(";")[0]) == (200, "text/plain")
+        seen, _ = visited(browser, str(one))
+    assert seen[-1] == (200, "text/plain")
