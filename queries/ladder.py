@@ -82,7 +82,7 @@ def rests_on(rows: pl.DataFrame) -> list[str]:
                 sentence += f", {visits} visits"
             sentences.append(f"{sentence}; left out: {why}" if left_out else sentence)
         elif left_out:
-            sentences.append(f"{what}: not counted, because the page was {why.removeprefix('1 ')}")
+            sentences.append(f"{what}: not counted; the page is left out: {why.removeprefix('1 ')}")
     return sentences + _recorded_cookies(rows, several=several)
 
 

@@ -28,7 +28,7 @@ def said(run, *arguments: str | Path) -> str:
 def test_without_connections_nothing_is_said_of_them(run, name: str) -> None:
     text = said(run, HARS / name)
     assert "does not show which connection each request used" in text
-    assert "TLS connections: not counted, because the page was without connection ids." in text
+    assert "TLS connections: not counted; the page is left out: without connection ids." in text
     assert "No earlier connection could have served" not in text
 
 
@@ -57,7 +57,7 @@ def test_the_prediction_is_tested_on_the_page_itself(run) -> None:
 def test_a_whole_page_of_the_web(run, shared: Path) -> None:
     path = shared / "data/hars/real/CDP__lighthouse__fixtures_artifacts_cnn_devtoolslog.san.har"
     text = said(run, path)
-    assert "TLS connections: not counted, because the page was recorded in part." in text
+    assert "TLS connections: not counted; the page is left out: recorded in part." in text
     connections: dict[str, set[str]] = defaultdict(set)
     protocols: dict[str, set[str]] = defaultdict(set)
     for entry in json.loads(path.read_text())["log"]["entries"]:
@@ -76,7 +76,7 @@ def test_a_whole_page_of_the_web(run, shared: Path) -> None:
 def test_webpagetest(run, shared: Path) -> None:
     text = said(run, shared / "data/hars/real/sitespeedio__compare__test__har__en.wikipedia.org-webpagetest-chrome.har")
     assert "recorded by webpagetest" in text
-    assert "not counted, because the page was with a connection to an unknown address" in text
+    assert "not counted; the page is left out: with a connection to an unknown address" in text
 
 
 def test_several_recordings_are_one_answer_and_each(run, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -
     assert "more than 1,000 hosts" not in said(run, write_har(tmp_path / "few.har", urls[:4]))
     har = write_har(tmp_path / "page.har", urls)
     text = said(run, har, "--out", tmp_path / "page.html")
-    assert "TLS connections: not counted, because the page was with more than 1,000 hosts or connections." in text
+    assert "TLS connections: not counted; the page is left out: with more than 1,000 hosts or connections." in text
     assert "This page has more than 1,000 hosts or connections, so these were not compared" in text
     page = (tmp_path / "page.html").read_text()
     assert "This page has more than 1,000 hosts or connections, so these were not compared" in page

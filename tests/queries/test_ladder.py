@@ -181,7 +181,7 @@ def test_where_no_page_counts_it_says_why(build_study, one_place) -> None:
     assert all(": none of 4 pages; left out: 4 recorded in part" in one for one in rests_on(rows))
     one = visits[:1]
     with open_database(build_study({**one_place, "visits": one}, Parameters())) as connection:
-        assert "TLS connections: not counted, because the page was recorded in part" in rests_on(ladder(connection))
+        assert "TLS connections: not counted; the page is left out: recorded in part" in rests_on(ladder(connection))
 
 
 def test_what_is_no_range_is_one_rung(build_study, one_place) -> None:
