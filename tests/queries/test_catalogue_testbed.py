@@ -121,11 +121,11 @@ BY_HAND = {
     "pages_rank_summary": {
         "vantage": "here", "ranks_from": 1, "visits": 13, "requests": 5.5, "requests_sites": 10, "dns_sites": 10,
     },
-    # The testbed's crawl lacks no fact: 40 connections of the ten pages that loaded, each page's predicted to the one.
+    # The testbed's crawl lacks no fact: 40 connections of the ten pages that loaded, each page's predicted to the one;
+    # or 39, where a late request over HTTP/1.1 finds a connection that is free again.
     "predictions_check_summary": {
         "vantage": "here", "part": "all", "value": None, "within_pct": 100.0, "likely_pct": 100.0,
-        "width": 0.0, "recorded": 4.0,
-        "error": 0.0, "pages": 10, "of_pages": 10,
+        "width": 0.0, "error": 0.0, "pages": 10, "of_pages": 10,
     },
     # Tag and pixels of D, and all of W.
     "protocols_summary": {
