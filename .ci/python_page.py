@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import originset
 from originset import python_api
@@ -47,8 +47,8 @@ def _entry(level: str, title: str, value: object) -> str:
     return f"{level} `{title}`\n{_markdown(inspect.getdoc(value) or '')}\n"
 
 
-def _signature(function: object) -> str:
-    text = str(inspect.signature(function))  # type: ignore[arg-type]
+def _signature(function: Callable[..., object]) -> str:
+    text = str(inspect.signature(function))
     return re.sub(r"\(self(, /)?(, )?", "(", text).replace("'", "")
 
 

@@ -57,7 +57,7 @@ class Parameters:
         return {**asdict(self), "provider_asns": list(self.provider_asns)}
 
     @classmethod
-    def of_manifest(cls, manifest: Mapping[str, Any]) -> Parameters:
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> Parameters:
         """The parameters that a study's tables were modelled with, as its manifest says, else the defaults.
 
         Raises:

@@ -94,8 +94,10 @@ class CaptureBatch:
         rows = [
             {
                 **asdict(extension.visit),
-                "url": self._kept(extension.visit.url),
-                "final_url": None if extension.visit.final_url is None else self._kept(extension.visit.final_url),
+                "url": self._without_secrets(extension.visit.url),
+                "final_url": None
+                if extension.visit.final_url is None
+                else self._without_secrets(extension.visit.final_url),
                 "started_at": None if facts.zero is None else facts.zero.replace(tzinfo=None),
                 "source": facts.source,
                 "source_sha256": facts.sha256,
@@ -106,7 +108,7 @@ class CaptureBatch:
         ]
         return _frame("visits", rows)
 
-    def _kept(self, url: str) -> str:
+    def _without_secrets(self, url: str) -> str:
         return url if self._keep_secrets else redact_url(url)
 
     def _requests(self) -> pl.DataFrame:

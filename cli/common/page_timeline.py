@@ -21,5 +21,5 @@ def times_of(study: Study, visits: list[str]) -> pl.DataFrame:
         for name, table in TABLES.items()
         if table.stage in (Stage.ROWS, Stage.RESOLVED)
     }
-    parameters = Parameters.of_manifest(study.manifest())
+    parameters = Parameters.from_manifest(study.manifest())
     return request_times(batch_rows(tables, REQUEST_TIMES_READS, parameters), parameters)

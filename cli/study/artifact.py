@@ -176,7 +176,7 @@ def _rehearse(
         UsageError: the selection leads to other visits than those ``selected``.
     """
     _write(bare.manifest_path, _json(manifest))
-    parameters = Parameters.of_manifest(manifest)
+    parameters = Parameters.from_manifest(manifest)
     with open_database(study) as connection:
         sensitivity = not run(connection, "SELECT 1 FROM model_sensitivity LIMIT 1").is_empty()
     begun = time.monotonic()

@@ -79,4 +79,4 @@ def _decoded(content: bytes) -> FlatTable:
         (row["v4_starts"][0].to_numpy(), row["v4_owners"][0].to_numpy().astype(np.int64)),
         (v6_starts.view("S16")[:, 0], row["v6_owners"][0].to_numpy().astype(np.int64)),
     ]
-    return FlatTable(Prefixes.of_families(families), row["asns"][0].cast(pl.List(pl.Int64)))
+    return FlatTable(Prefixes.from_families(families), row["asns"][0].cast(pl.List(pl.Int64)))

