@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import polars as pl
 
 from originset.cli.check.evidence_sample import drawn_pairs, precision
 from originset.cli.common.command_tree import Command, study_option
-from originset.cli.common.finite_range import FiniteRange
+from originset.cli.common.contact_options import allow_private_option, ca_file_option, max_time_option, rate_option
 from originset.cli.common.output import format_option, note, write_rows
 from originset.crawler.probe.live_lookups import LookupPolicy
 from originset.crawler.probe.pair_answers import ask_pairs
@@ -34,29 +36,10 @@ _ANSWERS = dict.fromkeys(("server", "host", "address", "result", "detail"), pl.S
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Draws other pairs."
 )
-@click.option(
-    "--rate",
-    type=FiniteRange(min=0.1, max=50),
-    default=1.0,
-    show_default=True,
-    metavar="N",
-    help="At most N connections per second.",
-)
-@click.option(
-    "--max-time",
-    type=FiniteRange(1, 86_400),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time for all contacts with servers and resolvers together.",
-)
-@click.option("--allow-private", is_flag=True, help="Also contact IP addresses that are not public.")
-@click.option(
-    "--ca-file",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="PEM",
-    help="CA certificates to trust instead of the system's.",
-)
+@rate_option(1.0)
+@max_time_option(600.0)
+@allow_private_option
+@ca_file_option
 @study_option
 @format_option
 @click.pass_obj
@@ -71,7 +54,7 @@ def command(
     rate: float,
     max_time: float,
     allow_private: bool,
-    ca_file: str | None,
+    ca_file: Path | None,
     output_format: str,
 ) -> None:
     """Ask servers for hosts that a study's evidence puts on them.
@@ -94,7 +77,7 @@ def command(
         return
     if not live:
         raise UsageError("check pairs contacts the servers of the study", "permit it with --live, or see --dry-run")
-    policy = LookupPolicy(None, rate, allow_private)
+    policy = LookupPolicy(None, rate, allow_private, ca_file)
     both_ways = pl.concat(
         [
             drawn.select(*_OF_PAIR, server="host_a", host="host_b"),
@@ -102,7 +85,7 @@ def command(
         ]
     )
     asked = both_ways.select("server", "host").unique(maintain_order=True)
-    answers = ask_pairs(asked.rows(), policy, max_time, ca_file)
+    answers = ask_pairs(asked.rows(), policy, max_time)
     answered = both_ways.join(pl.DataFrame(answers, schema=_ANSWERS), on=["server", "host"], maintain_order="left")
     write_rows(answered, output_format)
     for kind, compared, same, *shares in precision(answered).iter_rows():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from pathlib import Path
 from typing import get_args
@@ -14,8 +13,8 @@ import polars as pl
 from originset.cli.check.server_expectation import ServerExpectation, Step, by_plan, by_ring
 from originset.cli.check.server_report import CHECKED, SERVER_FORMATS, Row, write_checked
 from originset.cli.common.command_tree import Command
+from originset.cli.common.contact_options import ca_file_option, max_time_option
 from originset.cli.common.files import FILE
-from originset.cli.common.finite_range import FiniteRange
 from originset.cli.common.output import note
 from originset.cli.common.ring_options import inventory_option, ring_option
 from originset.crawler.probe.many_servers import observe_servers
@@ -26,7 +25,7 @@ from originset.crawler.probe.server_observation import (
     ServerObservation,
 )
 from originset.crawler.probe.system_lookup import LOOKUP_SECONDS, addresses_of
-from originset.data.errors import InputError, ProbeError, UsageError
+from originset.data.errors import ProbeError, UsageError
 from originset.data.host_names import address_and_port
 from originset.data.quantity import quantity
 from originset.models.plans.inventory.ring_changes import ring_changes
@@ -85,20 +84,8 @@ _HTTPS = 443
     show_default=True,
     help="Whether the server is to send an ORIGIN set; none: before a deployment, or after it was taken back.",
 )
-@click.option(
-    "--ca-file",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="PEM",
-    help="CA certificates to trust instead of the system's.",
-)
-@click.option(
-    "--max-time",
-    type=FiniteRange(1, 86_400),
-    default=DEADLINE_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time for all contacts with servers and resolvers together.",
-)
+@ca_file_option
+@max_time_option(DEADLINE_SECONDS)
 @click.option(
     "--format",
     "output_format",
@@ -122,7 +109,7 @@ def command(
     step: Step,
     sample: int,
     expect: str,
-    ca_file: str | None,
+    ca_file: Path | None,
     max_time: float,
     output_format: str,
 ) -> None:
@@ -144,7 +131,6 @@ def command(
         raise UsageError(f"--path {path!r} is no path", "it begins with / and has no spaces")
     if expect == "none" and plan_path is not None:
         raise UsageError("--expect none and --plan contradict each other", "leave one of them out")
-    _require_certificates(ca_file)
     if rollout is None:
         if not sites or ring is not None or inventory is not None:
             raise click.UsageError("Name a HOST, or a ring by --rollout, --inventory and --ring.")
@@ -219,17 +205,3 @@ def _targets(
 
     found = asyncio.run(look_up())
     return [(site, [(one, _HTTPS) for one in addresses[:1]]) for site, addresses in zip(sites, found, strict=True)]
-
-
-def _require_certificates(path: str | None) -> None:
-    """See that a file of CA certificates is one.
-
-    Raises:
-        InputError: it is none.
-    """
-    if path is None:
-        return
-    try:
-        ssl.create_default_context(cafile=path)
-    except OSError as error:  # ssl.SSLError is one
-        raise InputError(path, "not-certificates", "holds no CA certificates in PEM") from error

@@ -12,9 +12,8 @@ import click
 import polars as pl
 
 from originset.analysis.resolution.live_answers import LiveHandshake, MissingAnswers, missing_answers, store_answers
-from originset.cli.common.finite_range import FiniteRange
+from originset.cli.common.contact_options import allow_private_option, ca_file_option, max_time_option, rate_option
 from originset.cli.common.output import note, progress
-from originset.data.errors import UsageError
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
@@ -30,6 +29,7 @@ _NAMED = 5
 
 # For all hosts together, by default.
 _LIVE_SECONDS = 3600.0
+_PER_SECOND = 5.0
 
 _PLAN = {
     "host": pl.String,
@@ -52,34 +52,10 @@ def live_options(function: _F) -> _F:
             metavar="ADDRESS[:PORT]",
             help="The DNS resolver to query: its IP address, system (the first of /etc/resolv.conf), or none.",
         ),
-        click.option(
-            "--rate",
-            type=FiniteRange(min=0.1, max=50),
-            default=5.0,
-            show_default=True,
-            metavar="N",
-            help="At most N TLS handshakes per second.",
-        ),
-        click.option(
-            "--max-time",
-            type=FiniteRange(min=1),
-            default=_LIVE_SECONDS,
-            show_default=True,
-            metavar="SECONDS",
-            help="Time for all contacts with servers and resolvers together. What remains is left out.",
-        ),
-        click.option(
-            "--ca-file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE.pem",
-            help="Trust these certificate authorities too.",
-        ),
-        click.option(
-            "--allow-private",
-            is_flag=True,
-            help="Also contact IP addresses that are not public, ports other than 443 and 8443, and names of local "
-            "networks.",
-        ),
+        rate_option(_PER_SECOND),
+        max_time_option(_LIVE_SECONDS),
+        ca_file_option,
+        allow_private_option,
     )
     for option in reversed(options):
         function = option(function)
@@ -90,17 +66,12 @@ def policy(resolver: str, rate: float, *, allow_private: bool, ca_file: Path | N
     """The options as a policy of the crawler.
 
     Raises:
-        UsageError: the resolver is not valid, or the file holds no certificates.
+        UsageError: the resolver is not valid.
     """
     from originset.crawler.probe.live_lookups import LookupPolicy  # noqa: PLC0415 - explain does without
     from originset.crawler.probe.resolver import parse_resolver  # noqa: PLC0415 - likewise
 
-    how = LookupPolicy(parse_resolver(resolver), rate, allow_private, None if ca_file is None else str(ca_file))
-    try:
-        how.tls_context()
-    except OSError as error:  # ssl.SSLError is one
-        raise UsageError(f"{ca_file} holds no certificates in PEM ({error.strerror or error})") from error
-    return how
+    return LookupPolicy(parse_resolver(resolver), rate, allow_private, ca_file)
 
 
 def enrich(study: Study, how: LookupPolicy, seconds: float, *, again: bool = False) -> dict[str, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from pathlib import Path
 from typing import Any
 
 from aioquic._buffer import Buffer, BufferReadError
@@ -68,27 +70,27 @@ class _Client(QuicConnectionProtocol):
         return found
 
 
-async def read_origin_payloads(address: str, port: int, server_name: str, trust: str | None = None) -> list[bytes]:
+async def read_origin_payloads(address: str, port: int, server_name: str, ca_file: Path | None = None) -> list[bytes]:
     """The payloads of the ORIGIN frames that a server sends over HTTP/3, in order; none where it sends no frame.
 
-    ``trust``: a PEM file of authorities; None takes those that come with aioquic's default, certifi's. Takes at most
-    :data:`QUIC_SECONDS`, whatever the server does.
+    ``ca_file``: a PEM file of authorities; None takes the system's. Takes at most :data:`QUIC_SECONDS`, whatever the
+    server does.
 
     Raises:
         ProbeError: there is no QUIC connection, no trust, or no HTTP/3.
     """
     try:
         async with asyncio.timeout(QUIC_SECONDS):
-            return await _read(address, port, server_name, trust)
+            return await _read(address, port, server_name, ca_file)
     except OSError as error:  # TimeoutError is one
         problem = str(error) or f"no HTTP/3 within {QUIC_SECONDS:g} seconds"
         raise ProbeError(server_name, address, port, problem) from error
 
 
-async def _read(address: str, port: int, server_name: str, trust: str | None) -> list[bytes]:
+async def _read(address: str, port: int, server_name: str, ca_file: Path | None) -> list[bytes]:
     configuration = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, server_name=server_name)
-    if trust is not None:
-        configuration.load_verify_locations(cafile=trust)
+    system = ssl.get_default_verify_paths()
+    configuration.load_verify_locations(*((system.cafile, system.capath) if ca_file is None else (str(ca_file),)))
     sixth = ":" in address
     # aioquic's own connect() waits at its end for as long as the server's transport parameters say.
     transport, client = await asyncio.get_running_loop().create_datagram_endpoint(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from originset.crawler.probe.resolver import Resolver, query_names
 from originset.data.captures.capture import DnsQuery
@@ -67,20 +68,18 @@ class CertificateProbe:
 class LookupPolicy:
     """The resolver (None: names are not looked up), the most handshakes to begin a second, and what is allowed.
 
-    ``ca_file``: a PEM file of authorities that are trusted beside the system's.
+    ``ca_file``: a PEM file of the authorities that are trusted; None: the system's.
     """
 
     resolver: Resolver | None
     rate: float
     allow_private: bool = False
-    ca_file: str | None = None
+    ca_file: Path | None = None
     _next: float = field(default=0.0, init=False)
 
     def tls_context(self) -> ssl.SSLContext:
         """For a handshake. Raises ``OSError`` where ``ca_file`` cannot be read as certificates."""
-        context = ssl.create_default_context()
-        if self.ca_file is not None:
-            context.load_verify_locations(cafile=self.ca_file)
+        context = ssl.create_default_context(cafile=self.ca_file)
         context.set_alpn_protocols(["h2", "http/1.1"])
         return context
 

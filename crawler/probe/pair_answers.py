@@ -34,28 +34,26 @@ class PairAnswer:
     detail: str
 
 
-def ask_pairs(
-    pairs: Sequence[tuple[str, str]], policy: LookupPolicy, seconds: float, trust: str | None = None
-) -> list[PairAnswer]:
+def ask_pairs(pairs: Sequence[tuple[str, str]], policy: LookupPolicy, seconds: float) -> list[PairAnswer]:
     """Ask for each pair (server, host): the page ``/`` of the host over the server's connection, and at its own server.
 
     Two connections a pair, at the policy's rate, to public addresses unless the policy allows others. Takes at most
-    ``seconds``; pairs that this leaves no time for are not compared. ``trust``: a PEM file of authorities, None for the
-    system's. Never raises.
+    ``seconds``; pairs that this leaves no time for are not compared.
+
+    Raises:
+        OSError: the policy's ``ca_file`` cannot be read as certificates.
     """
-    return asyncio.run(_ask_all(pairs, policy, seconds, trust))
+    return asyncio.run(_ask_all(pairs, policy, seconds))
 
 
-async def _ask_all(
-    pairs: Sequence[tuple[str, str]], policy: LookupPolicy, seconds: float, trust: str | None
-) -> list[PairAnswer]:
+async def _ask_all(pairs: Sequence[tuple[str, str]], policy: LookupPolicy, seconds: float) -> list[PairAnswer]:
     slots = asyncio.Semaphore(_SIDE_BY_SIDE)
     ends = asyncio.get_running_loop().time() + seconds
 
     async def one(server: str, host: str) -> PairAnswer:
         try:
             async with asyncio.timeout_at(ends), slots:
-                return await _ask(server, host, policy, trust)
+                return await _ask(server, host, policy)
         except TimeoutError:
             return PairAnswer(server, host, None, "not compared", "no time was left")
         except ProbeError as error:
@@ -66,11 +64,11 @@ async def _ask_all(
     return await asyncio.gather(*(one(server, host) for server, host in pairs))
 
 
-async def _ask(server: str, host: str, policy: LookupPolicy, trust: str | None) -> PairAnswer:
+async def _ask(server: str, host: str, policy: LookupPolicy) -> PairAnswer:
     address = await _address(server, policy)
     own_address = await _address(host, policy)
-    over_it = await _answer(server, address, host, policy, trust)
-    own = await _answer(host, own_address, host, policy, trust)
+    over_it = await _answer(server, address, host, policy)
+    own = await _answer(host, own_address, host, policy)
     result: PairResult = "other"
     if over_it.status == MISDIRECTED_REQUEST:
         result = "refused"
@@ -89,9 +87,9 @@ async def _address(host: str, policy: LookupPolicy) -> str:
     raise ProbeError(host, found[0] if found else "", _HTTPS, (refusals and refusals[0]) or "has no address")
 
 
-async def _answer(server: str, address: str, host: str, policy: LookupPolicy, trust: str | None) -> ProbeAnswer:
+async def _answer(server: str, address: str, host: str, policy: LookupPolicy) -> ProbeAnswer:
     await policy.wait_turn()
-    async with ProbeConnection(address, _HTTPS, server, trust) as connection:
+    async with ProbeConnection(address, _HTTPS, server, policy.ca_file) as connection:
         return await connection.get(host, "/")
 
 

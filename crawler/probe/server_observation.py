@@ -7,6 +7,7 @@ import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -30,13 +31,13 @@ _HTTPS, _ALTERNATIVE = 443, 8443
 
 @dataclass(frozen=True, slots=True)
 class ProbeTarget:
-    """Whom to ask: the site's server at an address. ``trust``: a PEM file of authorities, None for the system's."""
+    """Whom to ask: the site's server at an address. ``ca_file``: a PEM file of authorities, None for the system's."""
 
     site: str
     address: str
     port: int = _HTTPS
     path: str = "/"
-    trust: str | None = None
+    ca_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ async def observe_within(target: ProbeTarget, seconds: float) -> ServerObservati
 
 async def _stages(target: ProbeTarget) -> AsyncIterator[ServerObservation]:
     """What has been seen so far: of the server alone, then with one host more each time."""
-    async with ProbeConnection(target.address, target.port, target.site, target.trust) as connection:
+    async with ProbeConnection(target.address, target.port, target.site, target.ca_file) as connection:
         page = await _response_or_problem(connection, target.site, target.path)
         security = await _security(target, connection)
     payloads = tuple(connection.origin_frames.payloads)
@@ -208,7 +209,7 @@ async def _host_seen(
 async def _answers_in_turn(target: ProbeTarget, host: str, other: str) -> tuple[ProbeResponse, ProbeResponse]:
     """The answers for two hosts over one new connection of the site's, one after the other."""
     try:
-        async with ProbeConnection(target.address, target.port, target.site, target.trust) as connection:
+        async with ProbeConnection(target.address, target.port, target.site, target.ca_file) as connection:
             return await _response_or_problem(connection, host, target.path), await _response_or_problem(
                 connection, other, target.path
             )
@@ -229,9 +230,9 @@ async def _own_answer(
     if not allowed:
         return None, None, f"its address {addresses[0]} is not a public one"
     address = min(allowed, key=lambda one: (":" in one) != (":" in target.address))
-    own = ProbeTarget(host, address, port, target.path, target.trust)
+    own = ProbeTarget(host, address, port, target.path, target.ca_file)
     try:
-        async with ProbeConnection(address, port, host, target.trust) as connection:
+        async with ProbeConnection(address, port, host, target.ca_file) as connection:
             return await _response_or_problem(connection, host, target.path), await _security(own, connection), None
     except ProbeError as error:
         return None, None, f"its own server at {address} cannot be asked ({error.problem})"
@@ -249,7 +250,7 @@ async def _security(target: ProbeTarget, connection: ProbeConnection) -> Securit
     if not takes_tls_1_2:
         try:
             older = ssl.TLSVersion.TLSv1_2
-            async with ProbeConnection(target.address, target.port, target.site, target.trust, latest=older):
+            async with ProbeConnection(target.address, target.port, target.site, target.ca_file, latest=older):
                 takes_tls_1_2 = True
         except ProbeError:
             takes_tls_1_2 = False
@@ -258,7 +259,7 @@ async def _security(target: ProbeTarget, connection: ProbeConnection) -> Securit
 
 async def _over_http3(target: ProbeTarget) -> tuple[tuple[bytes, ...] | None, str | None]:
     try:
-        return tuple(await read_origin_payloads(target.address, target.port, target.site, target.trust)), None
+        return tuple(await read_origin_payloads(target.address, target.port, target.site, target.ca_file)), None
     except ProbeError as error:
         return None, error.problem
 

@@ -8,6 +8,7 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -99,7 +100,7 @@ class ProbeConnection:
         address: str,
         port: int,
         server_name: str,
-        trust: str | None = None,
+        ca_file: Path | None = None,
         latest: ssl.TLSVersion | None = None,
     ) -> None:
         self.address, self.port, self.server_name = address, port, server_name
@@ -107,7 +108,7 @@ class ProbeConnection:
         self.origin_frames = OriginFrames()
         self.protocol = self.tls_version = ""
         self.certificate = b""
-        self._context = _context(trust, latest)
+        self._context = _context(ca_file, latest)
         # The one way in which Python's ssl tells of a CertificateRequest; private, but there since 3.8.
         self._context._msg_callback = self._message  # type: ignore[attr-defined]  # noqa: SLF001 - see above
         self._h1 = h11.Connection(h11.CLIENT)
@@ -247,8 +248,8 @@ class ProbeConnection:
         return ProbeError(self.server_name, self.address, self.port, _reason(error))
 
 
-def _context(trust: str | None, latest: ssl.TLSVersion | None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=trust)
+def _context(ca_file: Path | None, latest: ssl.TLSVersion | None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=ca_file)
     context.set_alpn_protocols(["h2", "http/1.1"])
     if latest is not None:
         context.maximum_version = latest

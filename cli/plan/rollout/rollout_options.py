@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from originset.cli.common.contact_options import ca_file_option
 from originset.cli.common.files import FILE
 from originset.cli.plan.requests_command import REQUEST_FORMATS
 from originset.cli.plan.rollout.ring_commands import RolloutFiles
@@ -48,12 +49,7 @@ _OPTIONS = (
         show_default=True,
         help="The server that reads the configurations.",
     ),
-    click.option(
-        "--ca-file",
-        type=FILE,
-        metavar="PEM",
-        help="CA certificates to trust in checks of servers, instead of the system's.",
-    ),
+    ca_file_option,
     click.option(
         "--out",
         type=click.Path(file_okay=False, path_type=Path),

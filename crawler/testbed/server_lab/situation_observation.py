@@ -65,18 +65,18 @@ def observe(situation: Situation, folder: Path) -> Situation:
     authority = prepare_folder(folder)
     addresses = sorted({situation.address_of(host) for host in HOSTS})
     with running(situation.server, situation.configuration, folder, addresses):
-        answers = {host: asyncio.run(_answers(situation, host, str(authority.root))) for host in HOSTS}
+        answers = {host: asyncio.run(_answers(situation, host, authority.root)) for host in HOSTS}
     return msgspec.structs.replace(situation, version=version_of(situation.server), answers=answers)
 
 
-async def _answers(situation: Situation, opened_for: str, trust: str) -> dict[str, str]:
+async def _answers(situation: Situation, opened_for: str, ca_file: Path) -> dict[str, str]:
     """Each host gets a connection of its own, since a server may close it with its answer."""
-    return {host: await _answer(situation.address_of(opened_for), opened_for, host, trust) for host in HOSTS}
+    return {host: await _answer(situation.address_of(opened_for), opened_for, host, ca_file) for host in HOSTS}
 
 
-async def _answer(address: str, opened_for: str, host: str, trust: str) -> str:
+async def _answer(address: str, opened_for: str, host: str, ca_file: Path) -> str:
     try:
-        async with ProbeConnection(address, 443, f"{opened_for}.{DOMAIN}", trust) as connection:
+        async with ProbeConnection(address, 443, f"{opened_for}.{DOMAIN}", ca_file) as connection:
             return _text(await connection.get(f"{host}.{DOMAIN}", "/"))
     except ProbeError:
         return "none"

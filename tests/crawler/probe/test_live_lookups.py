@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -191,3 +192,11 @@ def test_the_deadline_holds_whatever_the_resolver_does() -> None:
         resolver = Resolver("127.0.0.1", silent.getsockname()[1])
         found = probe_live([LookupRequest("a.test"), LookupRequest("b.test")], LookupPolicy(resolver, 50), 0.3)
     assert (found.queries, found.handshakes, found.unfinished) == ([], [], {"a.test", "b.test"})
+
+
+@pytest.mark.usefixtures("authority")
+def test_a_file_of_authorities_is_trusted_instead_of_the_system_s(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authority(tmp_path / "other")
+    (trusted,) = LookupPolicy(None, 50, ca_file=other.root).tls_context().get_ca_certs(binary_form=True)
+    assert trusted == ssl.PEM_cert_to_DER_cert(other.root.read_text())

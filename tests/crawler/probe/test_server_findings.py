@@ -84,7 +84,7 @@ def serve(lab: Testbed) -> Serve:
 
 
 def found_at(lab: Testbed, planned: tuple[str, ...] | None = None) -> list[ServerFinding]:
-    return findings(observe_server(ProbeTarget(SITE, SERVER, trust=str(lab.authority.root))), planned)
+    return findings(observe_server(ProbeTarget(SITE, SERVER, ca_file=lab.authority.root)), planned)
 
 
 def faults(lab: Testbed, planned: tuple[str, ...] | None = None) -> list[tuple[str, str]]:

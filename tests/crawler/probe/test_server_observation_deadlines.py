@@ -42,7 +42,7 @@ class Site:
     issued: Issued
 
     def target(self, server: HoldingServer) -> ProbeTarget:
-        return ProbeTarget(SITE, "127.0.0.1", server.port, trust=str(self.authority.root))
+        return ProbeTarget(SITE, "127.0.0.1", server.port, ca_file=self.authority.root)
 
 
 @pytest.fixture
@@ -156,21 +156,28 @@ class EndlessStream(QuicConnectionProtocol):
 def test_quic_without_an_end(site: Site, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(http3_origin_frames, "QUIC_SECONDS", 1.0)
     monkeypatch.setattr(http3_origin_frames, "_MOST_STREAM_BYTES", most)
-    configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"])
-    configuration.load_cert_chain(str(site.issued.chain), str(site.issued.key))
-
-    async def read() -> list[bytes]:
-        server = await serve("127.0.0.1", 0, configuration=configuration, create_protocol=EndlessStream)
-        port = server._transport.get_extra_info("sockname")[1]
-        try:
-            return await http3_origin_frames.read_origin_payloads("127.0.0.1", port, SITE, str(site.authority.root))
-        finally:
-            server.close()
-            server._transport.close()
-
     problem = "no HTTP/3 within 1 seconds" if most == 1 << 30 else "no SETTINGS in .* bytes over HTTP/3"
     with pytest.raises(ProbeError, match=problem):
-        asyncio.run(read())
+        asyncio.run(_read_endless(site, site.authority.root))
+
+
+def test_over_quic_the_system_authorities_are_trusted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http3_origin_frames, "_MOST_STREAM_BYTES", 1 << 14)
+    monkeypatch.setenv("SSL_CERT_FILE", str(site.authority.root))
+    with pytest.raises(ProbeError, match=r"no SETTINGS in \d+ bytes over HTTP/3"):
+        asyncio.run(_read_endless(site, None))
+
+
+async def _read_endless(site: Site, ca_file: Path | None) -> list[bytes]:
+    configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"])
+    configuration.load_cert_chain(str(site.issued.chain), str(site.issued.key))
+    server = await serve("127.0.0.1", 0, configuration=configuration, create_protocol=EndlessStream)
+    port = server._transport.get_extra_info("sockname")[1]
+    try:
+        return await http3_origin_frames.read_origin_payloads("127.0.0.1", port, SITE, ca_file)
+    finally:
+        server.close()
+        server._transport.close()
 
 
 @pytest.mark.promise("check-ends")
@@ -178,6 +185,6 @@ def test_quic_that_never_completes(site: Site, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(http3_origin_frames, "QUIC_SECONDS", 0.5)
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
         silent.bind(("127.0.0.1", 0))
-        target = ProbeTarget(SITE, "127.0.0.1", silent.getsockname()[1], trust=str(site.authority.root))
+        target = ProbeTarget(SITE, "127.0.0.1", silent.getsockname()[1], ca_file=site.authority.root)
         payloads, problem = asyncio.run(server_observation._over_http3(target))
     assert (payloads, problem) == (None, "no HTTP/3 within 0.5 seconds")

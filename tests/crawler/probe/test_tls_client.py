@@ -44,10 +44,10 @@ def test_frames_of_other_streams_and_with_flags_are_ignored() -> None:
 
 
 def test_the_set_is_read_back_as_it_was_given(testbed: Testbed) -> None:
-    host, trust = testbed.scenario.hosts["www.gazette.example"], str(testbed.authority.root)
+    host, ca_file = testbed.scenario.hosts["www.gazette.example"], testbed.authority.root
 
     async def announced(address: str, name: str) -> list[bytes]:
-        async with ProbeConnection(address, 443, name, trust) as connection:
+        async with ProbeConnection(address, 443, name, ca_file) as connection:
             return connection.origin_frames.payloads
 
     found = origins_in(asyncio.run(announced(host.addresses[0], host.name)))
@@ -61,7 +61,7 @@ def test_the_set_is_read_back_as_it_was_given(testbed: Testbed) -> None:
 )
 def test_why_a_server_could_not_be_asked(testbed: Testbed, name: str, problem: str) -> None:
     async def ask(address: str) -> None:
-        async with ProbeConnection(address, 443, name, str(testbed.authority.root)):
+        async with ProbeConnection(address, 443, name, testbed.authority.root):
             pass
 
     address = testbed.scenario.hosts[name].addresses[0]
@@ -75,7 +75,7 @@ def test_a_server_of_http1_answers_too(testbed: Testbed) -> None:
     host = testbed.scenario.hosts["tags.adnet.test"]
 
     async def ask_twice() -> tuple[str, ProbeAnswer, ProbeAnswer]:
-        async with ProbeConnection(host.addresses[0], 443, host.name, str(testbed.authority.root)) as connection:
+        async with ProbeConnection(host.addresses[0], 443, host.name, testbed.authority.root) as connection:
             return connection.protocol, await connection.get(host.name, "/"), await connection.get(host.name, "/")
 
     protocol, first, again = asyncio.run(ask_twice())
