@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from originset.data.errors import OriginsetError
-from originset.data.files.nofollow import NotRegularError, open_folder, read_regular
+from originset.data.files.nofollow import NotRegularError, descriptor_path, open_folder, read_regular
 
 _ADVICE = {
     errno.ENOSPC: "make room",
@@ -62,6 +62,7 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
     """
     top = path.parent if below is None else below
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    written = ""
     names = path.parent.relative_to(top).parts
     with open_folder(top, *names, make_mode=0o700 if private else 0o777) as folder:
         try:
@@ -71,7 +72,8 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
             descriptor = os.open(temporary.name, flags, 0o600 if private else 0o666, dir_fd=folder)
             try:
                 # Not by its name, which others with access to the folder can replace by a link.
-                yield Path(f"/proc/self/fd/{descriptor}")
+                written = descriptor_path(descriptor)
+                yield Path(written)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -81,7 +83,7 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
                 os.unlink(temporary.name, dir_fd=folder)
             # A write to a full disk names no file, and a call that takes a descriptor names only the last part.
             if isinstance(error, OSError) and (
-                error.filename in (None, temporary.name) or str(error.filename).startswith("/proc/self/fd/")
+                error.filename is None or str(error.filename) in {temporary.name, written}
             ):
                 error.filename, error.filename2 = str(path), None
             raise

@@ -8,9 +8,11 @@ nothing waits for a pipe, reads a device, or reaches a file outside the folder.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAXPATHLEN = 1024  # of macOS' sys/param.h
 
 
 class NotRegularError(OSError):
@@ -182,6 +185,16 @@ def _not_regular(folder: int, name: str, path: Path, otherwise: str) -> NotRegul
     return NotRegularError(errno.EINVAL, otherwise, str(path))
 
 
+def descriptor_path(descriptor: int) -> str:
+    """A path to what a descriptor stands for, whatever has its name meanwhile.
+
+    macOS has no such path: there it is the present one, and who may write to the folder above can still exchange it.
+    """
+    if sys.platform == "darwin":
+        return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(_MAXPATHLEN)).rstrip(b"\0"))
+    return f"/proc/self/fd/{descriptor}"
+
+
 @contextmanager
 def _with_path(path: Path) -> Iterator[None]:
     """Add the whole path to errors of calls that take a descriptor."""
@@ -197,7 +210,7 @@ def private_folder(below: Path, name: str) -> Iterator[int]:
     """A descriptor of a new folder ``below/name`` that is ours alone, removed in the end with all that is in it.
 
     What another process left under that name is removed first. Who may write to ``below`` can give the name to
-    something else meanwhile, but not what the descriptor stands for: ``/proc/self/fd/N`` leads there.
+    something else meanwhile, but not what the descriptor stands for: :func:`descriptor_path` leads there.
 
     Raises:
         NotRegularError: something else than a folder has the name.

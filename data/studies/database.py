@@ -21,7 +21,7 @@ import polars as pl
 
 from originset.data.errors import StudyError
 from originset.data.files.atomic_files import disk_fault
-from originset.data.files.nofollow import open_folder, private_folder
+from originset.data.files.nofollow import descriptor_path, open_folder, private_folder
 from originset.data.schema.sql_macros import macro_statements
 from originset.data.schema.study_tables import TABLES, Table
 from originset.data.studies.database_file import (
@@ -79,7 +79,7 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
     """
     with open_folder(study.root) as root, private_folder(study.root, BUILDING) as folder:
         # Its write-ahead log and temporary files are in the same folder.
-        temporary = f"/proc/self/fd/{folder}/study.duckdb"
+        temporary = f"{descriptor_path(folder)}/study.duckdb"
         config = {**SHUT_IN, "storage_compatibility_version": STORAGE_VERSION}
         with duckdb.connect(temporary, config=config) as connection:
             if views:

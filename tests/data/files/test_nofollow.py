@@ -9,6 +9,7 @@ from originset.data.files.atomic_files import disk_fault, read_whole, replacing
 from originset.data.files.nofollow import (
     Listing,
     NotRegularError,
+    descriptor_path,
     list_folder,
     open_folder,
     open_regular,
@@ -32,6 +33,13 @@ def below(tmp_path: Path) -> Path:
     (folder / "a" / "b" / "link").symlink_to(tmp_path / "other" / "b" / "file")
     os.mkfifo(folder / "a" / "b" / "pipe")
     return folder
+
+
+def test_a_descriptor_s_path_leads_to_what_was_opened(below: Path) -> None:
+    with open_folder(below, "a", "b") as folder:
+        (below / "a").rename(below / "elsewhere")
+        (below / "a" / "b").mkdir(parents=True)
+        assert Path(descriptor_path(folder), "file").read_bytes() == b"ours"
 
 
 LINKS = [("link", "b", "file"), ("a", "link", "file"), ("a", "b", "link")]
