@@ -67,13 +67,15 @@ class _Head(msgspec.Struct):
 class Constants:
     """What a browser's NetLog means: the names of net errors by number, and what makes its times Unix ms.
 
-    ``without_credentials`` is the load flag of requests that neither send nor keep cookies; 0 if it has none.
+    Load flags, 0 where the browser has none: ``without_credentials`` of requests that neither send nor keep cookies,
+    ``main_frame`` of a page's document, which old versions (88 and 92, not 103) say by that alone.
     ``features`` are those that the browser was started with, and the field trials that it is in; ``version``: its own.
     """
 
     errors: dict[int, str]
     time_offset_ms: int
     without_credentials: int = 0
+    main_frame: int = 0
     features: Features = field(default_factory=Features)
     version: str | None = None
 
@@ -115,7 +117,6 @@ class Parser:
         self._wanted = {number: name for name, number in constants.log_event_types.items() if name in self._names}
         self._sources = {number: name for name, number in constants.log_source_type.items()}
         errors = {number: f"net::{name}" for name, number in constants.net_error.items()}
-        without_credentials = constants.load_flag.get("DO_NOT_SAVE_COOKIES", 0)
         client, trials = constants.client_info, constants.active_field_trial_groups
         features = Features(field_trials=None if trials is None else sorted(trials))
         if client is not None and client.command_line is not None:
@@ -125,7 +126,8 @@ class Parser:
         self.constants = Constants(
             errors,
             constants.time_tick_offset,
-            without_credentials,
+            constants.load_flag.get("DO_NOT_SAVE_COOKIES", 0),
+            constants.load_flag.get("MAIN_FRAME_DEPRECATED", 0),
             features,
             None if client is None else client.version,
         )

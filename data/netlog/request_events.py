@@ -26,12 +26,15 @@ class _StreamJob:
     session: int | None = None
 
 
+_HTTP2_HEADERS_SENT = "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS"
+
+
 class RequestLog:
     """Collects the sockets and requests of a sequence of events."""
 
     def __init__(self, constants: Constants) -> None:
         self.errors = constants.errors
-        self._without_credentials = constants.without_credentials
+        self._without_credentials, self._main_frame = constants.without_credentials, constants.main_frame
         self.sockets: dict[int, Socket] = {}
         self.requests: list[SentRequest] = []
         self._current: dict[int, SentRequest] = {}
@@ -39,6 +42,8 @@ class RequestLog:
         self._connect_jobs: dict[int, int] = {}  # socket -> connect job
         self._streams: dict[int, _StreamJob] = {}
         self._request_streams: dict[int, int] = {}
+        # By stream job: Chromium 131 names a session that the job waited for only when it sends the headers.
+        self._without_session: dict[int, SentRequest] = {}
         self._session_sockets: dict[int, int] = {}
         self._misdirected: set[tuple[int, str]] = set()  # socket, host
         self.quic = QuicLog(self.sockets, self._session_sockets)
@@ -130,10 +135,13 @@ class RequestLog:
 
     def session_headers(self, event: Event) -> None:
         socket = self.sockets.get(self._session_sockets.get(event.source, -1))
+        stream = dependency(parameters(event))
+        if stream is not None and (request := self._without_session.pop(stream, None)) is not None:
+            self._carry(request, socket)
         if socket is None:
             return
         socket.used = True
-        if (stream := dependency(parameters(event))) is not None:
+        if stream is not None:
             self._streams.setdefault(stream, _StreamJob()).session = event.source
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -148,12 +156,18 @@ class RequestLog:
             str(values.get("method", "")),
             event.time,
             key,
-            values.get("request_type") == "main frame",
+            self._is_main_frame(values),
             self._credentials(values.get("load_flags")),
             source=event.source,
         )
         self._current[event.source] = request
         self.requests.append(request)
+
+    def _is_main_frame(self, values: dict[str, Any]) -> bool:
+        if (kind := values.get("request_type")) is not None:
+            return bool(kind == "main frame")
+        flags = values.get("load_flags")
+        return isinstance(flags, int) and bool(flags & self._main_frame)
 
     def stream_bound(self, event: Event) -> None:
         if (stream := dependency(parameters(event))) is not None:
@@ -177,14 +191,24 @@ class RequestLog:
     def headers_sent(self, event: Event) -> None:
         """The request's headers went out: what its stream job is bound to now is what carries it."""
         request = self._current.get(event.source)
-        stream = self._streams.get(self._request_streams.get(event.source, -1))
-        if request is None or stream is None:
+        stream_job = self._request_streams.get(event.source)
+        if request is None or stream_job is None:
+            return
+        stream = self._streams.get(stream_job, _StreamJob())
+        if event.name == _HTTP2_HEADERS_SENT and stream.session is None:
+            self._without_session[stream_job] = request
             return
         number = stream.socket if stream.session is None else self._session_sockets.get(stream.session)
-        if (socket := self.sockets.get(number if number is not None else -1)) is not None:
+        if number is not None or stream.session is not None:
+            self._carry(request, self.sockets.get(-1 if number is None else number))
+
+    @staticmethod
+    def _carry(request: SentRequest, socket: Socket | None) -> None:
+        """A socket carries the request; None: one that was open before the log began."""
+        request.open_before_log = socket is None
+        if socket is not None:
             socket.used = True
             request.socket = socket.id
-        request.open_before_log = socket is None and (number is not None or stream.session is not None)
 
     def misdirected(self, event: Event) -> None:
         """The answer was 421 (RFC 9110 section 15.5.20). The browser retries elsewhere; only its NetLog says so."""
@@ -222,7 +246,7 @@ _HANDLERS: dict[str, Callable[[RequestLog, Event], None]] = {
     "HTTP_STREAM_POOL_ATTEMPT_MANAGER_JOB_BOUND": RequestLog.stream_bound,
     "HTTP_STREAM_POOL_ATTEMPT_MANAGER_EXISTING_SPDY_SESSION_MATCHED": RequestLog.stream_session,
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": RequestLog.headers_sent,
-    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": RequestLog.headers_sent,
+    _HTTP2_HEADERS_SENT: RequestLog.headers_sent,
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": RequestLog.headers_sent,
     "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": RequestLog.misdirected,
 }

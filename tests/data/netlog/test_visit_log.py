@@ -161,3 +161,19 @@ def test_endpoint(text: str | None, expected: tuple[str, int] | None) -> None:
 def test_pem_that_is_none() -> None:
     assert pem_to_der("-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----") == []
     assert pem_to_der("") == []
+
+
+# 88 says that a request is the main frame's by a load flag alone. 131 does not say that a job that waited for another's
+# session got it, until the session sends the job's headers.
+@pytest.mark.parametrize("version", [88, 131])
+def test_older_versions_say_it_otherwise(version: int) -> None:
+    parser, events = events_of((RECORDED / f"netlog_chromium_{version}.json").read_bytes().splitlines())
+    assert parser.constants is not None
+    page, shared = "https://www.address-different.test/", "https://static.address-different.test/"
+    log = read_visit(events, parser.constants, {page}, frozenset())
+    assert [request.url for request in log.requests if request.main_frame] == [page]
+    carried = {request.url: request.socket for request in log.requests}
+    assert carried[page] == carried[f"{page}b.svg"]
+    assert carried[f"{shared}a.css"] == carried[f"{shared}a.js"] == carried[f"{shared}a.svg"]
+    assert None not in carried.values()
+    assert len(set(carried.values())) == 2
