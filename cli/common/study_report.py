@@ -9,7 +9,7 @@ import polars as pl
 from originset.cli.common.page_timeline import times_of
 from originset.cli.common.selection import apply_selection
 from originset.data.studies.database import open_database
-from originset.data.studies.shards import scan
+from originset.data.studies.shards import require_unchanged, scan
 from originset.data.studies.study import Study
 from originset.queries.report.report_contents import Contents, contents
 from originset.queries.report.report_page import request_rows
@@ -24,9 +24,10 @@ def report_contents(study: Study, title: str, pages: int, selection: Selection |
     """The contents of the report; ``selection``: of these visits, by default landing pages.
 
     Raises:
-        StudyError: there is no study, or no database yet.
+        StudyError: there is no study, or no database yet; or a shard of requests is damaged.
         UsageError: no visit is selected.
     """
+    require_unchanged(study, "requests")  # read last, for the waterfalls
     with open_database(study) as connection:
         selected = apply_selection(connection, selection or Selection())
         report = contents(connection, title, pages)

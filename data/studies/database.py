@@ -84,9 +84,13 @@ def build_database(study: Study, modelled: Mapping[str, Sequence[Path]], *, view
         with duckdb.connect(temporary, config=config) as connection:
             if views:
                 _resolve_paths_below(study, connection)
-            _define(connection, macro_statements())
+            viewed = {name: _shards_select(study, name, viewed=True) for name in LARGE if views}
+            _define(
+                connection, (*macro_statements(), *(s for t in TABLES.values() for s in ddl(t, viewed.get(t.name))))
+            )
             for table in TABLES.values():
-                _add(study, connection, table, modelled.get(table.name, ()), views=views)
+                if viewed.get(table.name) is None:
+                    _fill(study, connection, table, modelled.get(table.name, ()))
             connection.execute("CHECKPOINT")
             counts = {name: connection.table(name).shape[0] for name in modelled}
         # A stale write-ahead log beside a new file makes it unopenable.
@@ -103,23 +107,22 @@ def _define(connection: duckdb.DuckDBPyConnection, statements: Iterable[str]) ->
     connection.commit()
 
 
-def _add(
-    study: Study, connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path], *, views: bool
-) -> None:
-    shards = shard_paths(study, table.name)
-    viewed = views and bool(shards) and table.name in LARGE
-    paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
-    select = _select(table, paths, columns_missing(study, table.name, shards)) if shards else None
-    _define(connection, ddl(table, select if viewed else None))
+def _fill(study: Study, connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path]) -> None:
+    """Insert a table's rows: of ``files`` if there are any, else of its shards."""
     if table.name == "runs":
         connection.register("_runs", _runs(study))
-        connection.execute(f"INSERT INTO {identifier(table.name)} FROM _runs")
-        connection.unregister("_runs")
-        return
-    if files:
-        select = select_sql(table, files, ())
-    if select is not None and not viewed:
+        select: str | None = "FROM _runs"
+    else:
+        select = select_sql(table, files, ()) if files else _shards_select(study, table.name, viewed=False)
+    if select is not None:
         connection.execute(f"INSERT INTO {identifier(table.name)} {select}")
+
+
+def _shards_select(study: Study, name: str, *, viewed: bool) -> str | None:
+    """A SELECT of a table's rows from its shards, for views by paths relative to the study's; None without shards."""
+    shards = shard_paths(study, name)
+    paths = [path.relative_to(study.root) if viewed else path.absolute() for path in shards]
+    return _select(TABLES[name], paths, columns_missing(study, name, shards)) if shards else None
 
 
 def _select(table: Table, paths: list[Path], lacking: set[str]) -> str:

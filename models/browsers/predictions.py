@@ -11,7 +11,7 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules
 from originset.models.browsers.batch import Ints, Part, group_numbers
 from originset.models.browsers.replay import unknown_modes
-from originset.models.browsers.sharing_rules import MAYBE, NO, YES, joins
+from originset.models.browsers.sharing_rules import MAYBE, NO, YES, with_joins
 
 # Before the first request: TCP and TLS 1.3 (RFC 8446) take two, TLS 1.2 (RFC 5246) one more, QUIC (RFC 9001) one.
 _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
@@ -33,13 +33,16 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
 
     All are connections; ``likely`` is the likeliest count from low to high.
     """
-    return opens.with_columns(_low_and_high(rules)).with_columns(_likely(rules))
+    # Columns, not expressions: Polars works an expression out again wherever it stands.
+    counted = opens.with_columns(_carriers_of_one_mode(rules).alias("carriers_of_one_mode")).with_columns(
+        pl.min_horizontal(unknown_modes(rules), "carriers_of_one_mode").alias("modes")
+    )
+    return opens.hstack(counted.select(_low_and_high(rules))).with_columns(_likely(rules))
 
 
 @cache
 def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
-    carriers = _carriers_of_one_mode(rules)
-    modes = pl.min_horizontal(unknown_modes(rules), carriers)
+    carriers, modes = pl.col("carriers_of_one_mode"), pl.col("modes")
     plain = pl.col("protocol") == "h1"
     ordinary = pl.when(pl.col("opens") == NO).then(0).otherwise(pl.col("requests") - pl.col("sockets"))
     least = pl.when(pl.col("opens") == YES).then(ordinary).otherwise(0)
@@ -134,10 +137,8 @@ def lacking(opens: pl.DataFrame, found: pl.DataFrame, rules: BrowserRules) -> pl
     ``opens``: of :func:`connections`; ``found``: the pairs that it rests on.
     """
     ranges = opens.filter((pl.col("low") < pl.col("high")) | pl.col("as_recorded"))
-    recorded = joins(rules, recorded=True)
-    doubtful = found.filter((recorded == MAYBE) | (joins(rules, recorded=False) < recorded)).join(
-        ranges.select("group"), on="group", how="semi"
-    )
+    undecided = (pl.col("may") == MAYBE) | (pl.col("may_by_facts") < pl.col("may"))
+    doubtful = with_joins(found.join(ranges.select("group"), on="group", how="semi"), rules).filter(undecided)
     groups = pl.concat([ranges["group"], doubtful["group_held"]]).unique()
     unsent = opens.filter(pl.col("group").is_in(groups.implode()), pl.col("credentialed").is_null())
     counts = (

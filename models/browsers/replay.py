@@ -18,11 +18,11 @@ from originset.models.browsers.sharing_rules import (
     asked_ms,
     differs_in_credentials_only,
     hides_spare,
-    joins,
     left_out_since,
     looked_up,
     shares_host,
     shares_host_if_joined,
+    with_joins,
 )
 
 _Outcomes = np.ndarray[tuple[int], np.dtype[np.int8]]
@@ -43,10 +43,9 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     that decides nothing). Pairs that come to nothing are left out.
     """
     taken = (
-        found.select(
-            *("group", "group_held", "same_host"),
-            joins(rules, recorded=True).alias("may"),
-            joins(rules, recorded=False).alias("may_by_facts"),
+        with_joins(found, rules)
+        .select(
+            *("group", "group_held", "same_host", "may", "may_by_facts"),
             shares_host(rules).alias("shares"),
             shares_host_if_joined(rules).alias("shares_if_joined"),
             asked_at_once().alias("at_once"),

@@ -19,13 +19,25 @@ NO, MAYBE, YES = 0, 1, 2
 _SLACK_MS = 200.0
 
 
-@cache
-def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
-    """Whether a browser with ``rules`` would use the earlier connection, as an expression over rows of :func:`pairs`.
+def with_joins(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
+    """The pairs ``found``, and whether a browser with ``rules`` would use the earlier connection.
 
-    That its server may answer 421 is not asked. ``recorded``: a connection that carried both counts as evidence of what
-    nothing else decides; without it, what is said does not rest on what the recording's own browser did.
+    ``may``: a connection that carried both counts as evidence of what nothing else decides; ``may_by_facts``: nothing
+    rests on what the recording's own browser did. That the earlier connection's server may answer 421 is not asked.
     """
+    # Columns, not expressions: Polars works an expression out again wherever it stands.
+    together, by_facts, shown_apart = _joins(rules)
+    asked = found.with_columns(together.alias("may"), by_facts.alias("may_by_facts"))
+    apart = (pl.col("may") == MAYBE) & shown_apart
+    return asked.with_columns(pl.when(apart).then(pl.lit(NO, pl.Int8)).otherwise("may").alias("may"))
+
+
+@cache
+def _joins(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    return _joins_by(rules, recorded=True), _joins_by(rules, recorded=False), _shown_apart(rules)
+
+
+def _joins_by(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     listed = lists_origin() & is_over(rules.origin_permits)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
@@ -37,10 +49,7 @@ def joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
         pl.when((alike | others) & ~pl.col("untrusted_held")).then(YES).otherwise(NO).cast(pl.Int8),
     )
     here = pl.min_horizontal(same_pool(rules.pool), pl.when(alike).then(YES).otherwise(NO).cast(pl.Int8))
-    found = pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
-    if not recorded:
-        return found
-    return pl.when((found == MAYBE) & _shown_apart(rules)).then(pl.lit(NO, pl.Int8)).otherwise(found)
+    return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
 
 
 def _shown_apart(rules: BrowserRules) -> pl.Expr:
@@ -85,8 +94,8 @@ def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     # Which of two that are under way at once carries the requests is a race; a frame, too, may be in time for it.
     maybe = pl.lit(MAYBE, pl.Int8)
     leads = pl.min_horizontal(leads, pl.when(asked_at_once()).then(maybe).otherwise(pl.max_horizontal(there, maybe)))
-    perhaps = pl.max_horizontal(leads, maybe)
-    return pl.when(listed_while_connecting() & permits).then(perhaps).otherwise(leads)
+    perhaps = pl.when(listed_while_connecting() & permits).then(maybe).otherwise(pl.lit(NO, pl.Int8))
+    return pl.max_horizontal(leads, perhaps)
 
 
 @cache
@@ -230,7 +239,7 @@ def _pool_aspect_shared(aspect: str, known: pl.Expr, *, recorded: bool) -> pl.Ex
 
 def three(known: pl.Expr) -> pl.Expr:
     """NO, MAYBE or YES for false, NULL and true."""
-    return pl.when(known).then(YES).when(~known).then(NO).otherwise(MAYBE).cast(pl.Int8)
+    return (known.cast(pl.Int8) * YES).fill_null(MAYBE)
 
 
 @cache

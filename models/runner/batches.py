@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import duckdb
+import polars as pl
 
 from originset.data.errors import StudyError
-from originset.data.studies.database_file import SHUT_IN
-from originset.data.studies.shards import LIVE, RESOLVED, literal, read_shards_sql, shard_path, shard_paths
+from originset.data.studies.shards import (
+    LIVE,
+    RESOLVED,
+    read_shard,
+    read_shards_sql,
+    scan,
+    shard_path,
+    shard_paths,
+)
 from originset.data.studies.study import Study
 from originset.models.runner.definitions import PAGE_INPUTS, STUDY_INPUTS
 from originset.models.runner.inputs import FOLDER_SQL, Inputs, Select
@@ -46,23 +53,15 @@ def _resolved(paths: list[Path]) -> list[Path]:
 
 
 def _require_each_visit_once(study: Study) -> None:
-    paths = shard_paths(study, "visits")
-    if not paths:
-        return
-    files = ", ".join(literal(str(path.absolute())) for path in paths)
-    query = f"""
-        SELECT visit_id, list_sort(list(DISTINCT parse_filename(filename)))
-        FROM read_parquet([{files}], filename = true, hive_partitioning = false)
-        GROUP BY visit_id
-        HAVING count(*) > 1
-        ORDER BY visit_id
-        LIMIT 1
-    """  # noqa: S608 - paths are literals
-    with duckdb.connect(config=SHUT_IN) as connection:
-        first_repeated = connection.execute(query).fetchone()
-    if first_repeated is not None:
-        visit, names = first_repeated
-        problem = f"visit {visit} occurs more than once, in {' and '.join(names)} of tables/visits"
+    rows_of_visit = scan(study, "visits").group_by("visit_id").len()
+    visit = rows_of_visit.filter(pl.col("len") > 1).select(pl.col("visit_id").min()).collect(engine="streaming").item()
+    if visit is not None:
+        shards = (
+            path for path in shard_paths(study, "visits") if visit in read_shard(study, "visits", path)["visit_id"]
+        )
+        problem = (
+            f"visit {visit} occurs more than once, in {' and '.join(path.name for path in shards)} of tables/visits"
+        )
         raise StudyError(
             study.root, problem, "remove what was copied there, or join studies with: originset study merge"
         )

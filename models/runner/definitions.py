@@ -8,7 +8,6 @@ does not fit into memory.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
@@ -16,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import duckdb
+import msgspec
 
 from originset.data.schema.sql_header import read_header
 from originset.data.schema.sql_views import view_sql
@@ -136,7 +136,7 @@ def tables_read(name: str, sql: str) -> frozenset[str]:
         ModelDefinitionError: it is no query that DuckDB can parse.
     """
     (text,) = _parser().execute("SELECT CAST(json_serialize_sql(?) AS VARCHAR)", [sql]).fetchall()[0]
-    tree = json.loads(text)
+    tree = msgspec.json.decode(text)
     if tree["error"]:
         raise ModelDefinitionError(name, tree["error_message"])
     read: set[str] = set()

@@ -319,13 +319,10 @@ def test_browsers_are_replaced(command: Command) -> None:
                     if process.name.isdecimal() and _is_browser(int(process.name)):
                         seen.add(int(process.name))
 
-        crawl(
-            study,
-            listed,
-            CrawlSettings(jobs=1, visit=VisitSettings(allow_private=True, profile_per_visit=number == 4), **bound),
-            look,
-            lambda _plan: None,
-        )
+        own_profiles = number == 4
+        browser = "chromium" if own_profiles else "headless-shell"
+        visits = VisitSettings(browser=browser, quiet_s=0.2, allow_private=True, profile_per_visit=own_profiles)
+        crawl(study, listed, CrawlSettings(jobs=1, visit=visits, **bound), look, lambda _plan: None)
         browsers.append(len(seen))
     assert browsers == [3, 3, 1, 2, 3]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules, rules_of_version
+from originset.data.schema.study_tables import PREDICTIONS_CHECK
 from originset.models.browsers.backtest.error_causes import missing_causes, surplus_causes
 from originset.models.browsers.backtest.fact_predictions import FactPrediction
 from originset.models.browsers.backtest.recorded_facts import compared_requests
@@ -14,6 +15,8 @@ from originset.models.browsers.batch import Part
 
 _ORIGIN = ["visit_id", "host", "port", "protocol"]
 _ROW = ["visit_id", "protocol"]
+
+_COLUMNS = pl.Schema({**PREDICTIONS_CHECK.polars_schema, "visit_id": pl.UInt32()})
 
 #: What a protocol is called that the recording does not say.
 UNKNOWN_PROTOCOL = "unknown"
@@ -34,7 +37,7 @@ def predictions_check(part: Part, groups: pl.DataFrame, found: pl.DataFrame, red
         _checked_visits(part, FactPrediction.by(rules, groups, found), own, redundant, recorded)
         for rules, own in made_by.items()
     )
-    return pl.concat(checked)
+    return pl.concat([_COLUMNS.to_frame(), *(rows.cast(_COLUMNS) for rows in checked)])
 
 
 def recorded_connections(part: Part) -> pl.DataFrame:
@@ -84,14 +87,11 @@ def _checked_visits(
 
 
 def _visits_by_rules(part: Part) -> dict[BrowserRules, pl.DataFrame]:
-    """The visits whose browsers follow the same rules: visit_id, and the version that was observed, ``rules_version``.
-
-    The rules of today are among them even if no visit has them, so that there is always something to put together.
-    """
+    """The visits whose browsers follow the same rules: visit_id, and ``rules_version``, the version observed."""
     # Builds of a browser follow its rules under names of their own, such as chromium-headless-shell.
     named = pl.col("browser").str.split("-").list.first()
     visits = part.visits.select(named, "browser_version", visit_id=pl.int_range(pl.len(), dtype=pl.UInt32))
-    found: dict[BrowserRules, list[pl.DataFrame]] = {_unversioned(rules): [] for rules in browser_rules().values()}
+    found: dict[BrowserRules, list[pl.DataFrame]] = {}
     for (browser, version), own in visits.filter(pl.col("browser").is_in(list(browser_rules()))).group_by(
         "browser", "browser_version"
     ):
@@ -99,8 +99,7 @@ def _visits_by_rules(part: Part) -> dict[BrowserRules, pl.DataFrame]:
         found.setdefault(_unversioned(rules), []).append(
             own.select("visit_id", pl.lit(rules.version).alias("rules_version"))
         )
-    none = pl.DataFrame(schema={"visit_id": pl.UInt32, "rules_version": pl.String})
-    return {rules: pl.concat([none, *frames]) for rules, frames in found.items()}
+    return {rules: pl.concat(frames) for rules, frames in found.items()}
 
 
 def _unversioned(rules: BrowserRules) -> BrowserRules:

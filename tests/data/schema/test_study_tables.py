@@ -48,15 +48,10 @@ def test_keys_name_columns() -> None:
 
 
 def test_polars_schema_survives_duckdb(study: Study) -> None:
-    for table in TABLES.values():
-        with database.open_database(study) if study.database_path.exists() else _built(study) as connection:
-            got = connection.table(table.name).pl().schema
-        assert dict(got) == dict(table.polars_schema), table.name
-
-
-def _built(study: Study):
     database.build_database(study, {})
-    return database.open_database(study)
+    with database.open_database(study) as connection:
+        for table in TABLES.values():
+            assert dict(connection.table(table.name).pl().schema) == dict(table.polars_schema), table.name
 
 
 def test_page_shows_every_column() -> None:
