@@ -114,6 +114,16 @@ def test_packed_certificates(algorithm: int, expected: list[bytes] | None) -> No
     assert certificates(b"\x19" + len(message).to_bytes(3) + message) == expected
 
 
+def test_parts_without_content_are_not_copied_over_and_over() -> None:
+    """A list of a million empty certificates, packed into 5 KB: quadratic time would be the test's limit."""
+    body = bytes(1) + (5_000_000).to_bytes(3) + bytes(5_000_000)
+    packed = zlib.compress(body)
+    message = (1).to_bytes(2) + len(body).to_bytes(3) + len(packed).to_bytes(3) + packed
+    found = certificates(b"\x19" + len(message).to_bytes(3) + message)
+    assert found is not None
+    assert len(found) == 1_000_000
+
+
 @given(st.data())
 def test_what_is_cut_off_is_not_known(data: st.DataObject) -> None:
     hello, rest = FULL
