@@ -14,7 +14,7 @@ _CERTIFICATE = 11
 _COMPRESSED_CERTIFICATE = 25
 _PRE_SHARED_KEY = 41
 _ZLIB = 1
-_MOST_BYTES = 1 << 24  # what three bytes of length can say
+_MOST_UNPACKED = 100 << 10  # BoringSSL's SSL_MAX_CERT_LIST_DEFAULT: Chromium takes no longer list of certificates
 # The random of a ServerHello that only asks for another ClientHello.
 _RETRY = hashlib.sha256(b"HelloRetryRequest").digest()
 
@@ -63,7 +63,7 @@ def _unpacked(body: memoryview) -> memoryview:
     if int.from_bytes(_take(body, 0, 2)) != _ZLIB:
         raise IndexError
     packed = _take(body, 8, int.from_bytes(_take(body, 5, 3)))
-    return memoryview(zlib.decompressobj().decompress(packed, _MOST_BYTES))
+    return memoryview(zlib.decompressobj().decompress(packed, _MOST_UNPACKED))
 
 
 def _messages(stream: memoryview) -> Iterator[tuple[int, memoryview]]:
