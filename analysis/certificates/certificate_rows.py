@@ -12,19 +12,17 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, rsa
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from originset.analysis.certificates.alternative_names import alternative_names
 from originset.analysis.certificates.chain_order import chain_problem
+from originset.data.certificate_errors import CERTIFICATE_ERRORS
 from originset.data.host_names import normalise_host
 from originset.data.schema.study_tables import TABLES
 
 _T = TypeVar("_T")
-
-# The library's exceptions for certificates with invalid syntax or unknown content.
-_REFUSALS = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 _SIGNATURES = {
     "1.2.840.113549.1.1.4": "md5WithRSAEncryption",
@@ -72,7 +70,7 @@ def certificate_from_der(der: bytes, chain: tuple[str, ...] | None = None) -> Ce
     def tried(what: str, read: Callable[[], _T]) -> _T | None:
         try:
             return read()
-        except _REFUSALS as error:
+        except CERTIFICATE_ERRORS as error:
             problems.append(f"{what}: {error}".splitlines()[0])
             return None
 

@@ -13,13 +13,13 @@ from originset.analysis.netlog import exchanges as exchange_events
 from originset.analysis.netlog import http1_sockets
 from originset.analysis.netlog.exchanges import Exchange, ExchangeLog
 from originset.analysis.netlog.http1_sockets import Http1Sockets
-from originset.analysis.netlog.netlog_file import UNEXPECTED, NetLogFile
+from originset.analysis.netlog.netlog_file import NetLogFile
 from originset.analysis.netlog.page_visits import PageVisit, page_visits
 from originset.analysis.netlog.recording_limits import recording_limits
 from originset.data.captures.capture import Extension, Visit
 from originset.data.errors import InputError
 from originset.data.netlog import records, visit_log
-from originset.data.netlog.events import Constants
+from originset.data.netlog.events import UNEXPECTED, Constants
 from originset.data.netlog.visit_log import NetLogReader, VisitLog
 from originset.data.studies.identity import import_visit_id
 

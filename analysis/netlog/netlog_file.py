@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from originset.data.errors import InputError
-from originset.data.netlog.events import Constants, Event, Parser
+from originset.data.netlog.events import UNEXPECTED, Constants, Event, Parser
 
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"constants"\s*:')
 _BOM = b"\xef\xbb\xbf"
@@ -20,10 +20,6 @@ _MAX_RECORDING_MS = 1_000_000_000
 _MAX_SOURCE = 1 << 31
 # After the last event, on its line.
 _LIST_ENDS = (b"}],", b"}]}")
-
-#: What the handlers of events raise for values that Chromium does not write.
-UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, msgspec.MsgspecError)
-
 
 class _Whole(msgspec.Struct):
     constants: msgspec.Raw

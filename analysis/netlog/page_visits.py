@@ -71,7 +71,8 @@ def page_visits(log: VisitLog, exchanges: Iterable[Exchange]) -> list[PageVisit]
     carriers: dict[int, list[PageVisit]] = {}
     for exchange in exchanges:
         sent = exchange.sent
-        owner = visits.get(sent.source or -1) if sent.main_frame else loads.at(sent.partition_key, sent.started)
+        own = None if sent.source is None else visits.get(sent.source)
+        owner = own if sent.main_frame else loads.at(sent.partition_key, sent.started)
         if owner is None:
             continue
         owner.exchanges.append(exchange)

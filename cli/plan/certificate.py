@@ -17,6 +17,7 @@ from originset.cli.plan.plan_source import chosen_plan, plan_options
 from originset.cli.writers import cert_manager, certbot, lego, names_json, signing_request
 from originset.cli.writers.name_list import USUAL_LIMIT, NameList, choose
 from originset.cli.writers.origin_set import quoted
+from originset.data.certificate_errors import CERTIFICATE_ERRORS
 from originset.data.errors import InputError, UsageError
 from originset.data.host_names import covers
 from originset.data.quantity import quantity
@@ -158,7 +159,7 @@ def _certificate(path: Path) -> tuple[x509.Certificate, list[str]]:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except OSError as error:
         raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
-    except (ValueError, IndexError) as error:
+    except (*CERTIFICATE_ERRORS, IndexError) as error:
         raise InputError(str(path), "not-a-certificate", "holds no certificate in PEM") from error
     except x509.ExtensionNotFound as error:
         raise InputError(str(path), "no-names", "is a certificate without subject alternative names") from error

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from originset.crawler.probe.server_findings import answer_text
 from originset.crawler.probe.server_observation import HostObservation, ServerObservation, origins_in
+from originset.data.certificate_errors import CERTIFICATE_ERRORS
 from originset.data.host_names import covers
 
 
@@ -42,7 +43,7 @@ def _certificate(seen: ServerObservation) -> str:
     try:
         certificate = x509.load_der_x509_certificate(seen.certificate)
         key, issuer = certificate.public_key(), certificate.issuer.rfc4514_string()
-    except ValueError:
+    except CERTIFICATE_ERRORS:
         return names
     kind = type(key).__name__.removeprefix("_").removesuffix("PublicKey")
     if isinstance(key, rsa.RSAPublicKey):

@@ -16,6 +16,7 @@ from originset.crawler.probe import origin_frame
 from originset.crawler.probe.http3_origin_frames import read_origin_payloads
 from originset.crawler.probe.system_lookup import addresses_of
 from originset.crawler.probe.tls_client import ProbeAnswer, ProbeConnection
+from originset.data.certificate_errors import CERTIFICATE_ERRORS
 from originset.data.errors import ProbeError
 from originset.data.host_names import covers
 from originset.data.reference.special_purpose import is_public
@@ -276,7 +277,7 @@ def _names(certificate: bytes) -> tuple[str, ...]:
     try:
         extension = x509.load_der_x509_certificate(certificate).extensions
         names = extension.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound):
+    except (*CERTIFICATE_ERRORS, x509.ExtensionNotFound):
         return ()
     return tuple(name.lower() for name in names.get_values_for_type(x509.DNSName))
 

@@ -19,6 +19,9 @@ from originset.data.captures.capture import Features
 _LONGEST_LINE = 8 << 20
 _ENABLED, _DISABLED = (re.compile(rf"--{word}-features=(\S+)") for word in ("enable", "disable"))
 
+#: What the handlers of events raise for values that Chromium does not write.
+UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, msgspec.MsgspecError)
+
 
 class Event(msgspec.Struct, gc=False):
     """One event: ``time`` in ms of the browser's monotonic clock, as DevTools; ``phase`` 0 none, 1 begin, 2 end."""

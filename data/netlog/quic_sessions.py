@@ -90,7 +90,8 @@ class QuicLog:
         """An ORIGIN frame (RFC 9412) arrives."""
         if (socket := self._sockets.get(event.source)) is not None:
             origins = [str(origin) for origin in parameters(event).get("origins", [])]
-            socket.origin_set = [*(socket.origin_set or []), *origins]
+            socket.origin_set = socket.origin_set or []
+            socket.origin_set += origins
             socket.origin_received = event.time if socket.origin_received is None else socket.origin_received
 
     def pooled_by_ip(self, event: Event) -> None:

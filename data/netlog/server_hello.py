@@ -14,7 +14,7 @@ _CERTIFICATE = 11
 _COMPRESSED_CERTIFICATE = 25
 _PRE_SHARED_KEY = 41
 _ZLIB = 1
-_MOST_BYTES = 1 << 24  # what three bytes of length can say
+_MOST_UNPACKED = 100 << 10  # BoringSSL's SSL_MAX_CERT_LIST_DEFAULT: Chromium takes no longer list of certificates
 # The random of a ServerHello that only asks for another ClientHello.
 _RETRY = hashlib.sha256(b"HelloRetryRequest").digest()
 
@@ -22,7 +22,7 @@ _RETRY = hashlib.sha256(b"HelloRetryRequest").digest()
 def is_resumed(stream: bytes) -> bool | None:
     """Section 4.2.11. ``stream``: the server's first bytes, from offset 0. None if its ServerHello is not whole."""
     try:
-        for kind, body in _messages(stream):
+        for kind, body in _messages(memoryview(stream)):
             if kind == _SERVER_HELLO and body[2:34] != _RETRY:
                 return _PRE_SHARED_KEY in _extensions(body)
     except IndexError:
@@ -37,7 +37,7 @@ def certificates(stream: bytes) -> list[bytes] | None:
     session has none, and what is packed (RFC 8879) otherwise than with zlib cannot be read.
     """
     try:
-        for kind, body in _messages(stream):
+        for kind, body in _messages(memoryview(stream)):
             if kind == _CERTIFICATE:
                 return _certificate_list(body)
             if kind == _COMPRESSED_CERTIFICATE:
@@ -47,32 +47,33 @@ def certificates(stream: bytes) -> list[bytes] | None:
     return None
 
 
-def _certificate_list(body: bytes) -> list[bytes]:
+def _certificate_list(body: memoryview) -> list[bytes]:
     place = 1 + body[0]  # the request's context
     rest = _take(body, place + 3, int.from_bytes(_take(body, place, 3)))
     found = []
     while rest:
         length = int.from_bytes(_take(rest, 0, 3))
-        found.append(_take(rest, 3, length))
+        found.append(bytes(_take(rest, 3, length)))
         rest = rest[3 + length :]
         rest = rest[2 + int.from_bytes(_take(rest, 0, 2)) :]  # its extensions
     return found
 
 
-def _unpacked(body: bytes) -> bytes:
+def _unpacked(body: memoryview) -> memoryview:
     if int.from_bytes(_take(body, 0, 2)) != _ZLIB:
         raise IndexError
-    return zlib.decompressobj().decompress(_take(body, 8, int.from_bytes(_take(body, 5, 3))), _MOST_BYTES)
+    packed = _take(body, 8, int.from_bytes(_take(body, 5, 3)))
+    return memoryview(zlib.decompressobj().decompress(packed, _MOST_UNPACKED))
 
 
-def _messages(stream: bytes) -> Iterator[tuple[int, bytes]]:
+def _messages(stream: memoryview) -> Iterator[tuple[int, memoryview]]:
     while stream:
         length = int.from_bytes(_take(stream, 1, 3))
         yield stream[0], _take(stream, 4, length)
         stream = stream[4 + length :]
 
 
-def _extensions(hello: bytes) -> set[int]:
+def _extensions(hello: memoryview) -> set[int]:
     place = 2 + 32
     place += 1 + hello[place] + 2 + 1  # session id, cipher suite, compression method
     rest = _take(hello, place + 2, int.from_bytes(_take(hello, place, 2)))
@@ -83,8 +84,12 @@ def _extensions(hello: bytes) -> set[int]:
     return found
 
 
-def _take(data: bytes, start: int, length: int) -> bytes:
-    """``length`` bytes. Raises ``IndexError`` where there are fewer."""
+def _take(data: memoryview, start: int, length: int) -> memoryview:
+    """``length`` bytes, not copied, so that many short parts take no longer than few long ones.
+
+    Raises:
+        IndexError: there are fewer.
+    """
     taken = data[start : start + length]
     if len(taken) != length:
         raise IndexError

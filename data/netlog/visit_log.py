@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from originset.data.netlog import certificate_events, quic_sessions, request_events, resolver_jobs
 from originset.data.netlog.certificate_events import ChainLog
-from originset.data.netlog.events import Constants, Event
+from originset.data.netlog.events import UNEXPECTED, Constants, Event
 from originset.data.netlog.request_events import RequestLog
 from originset.data.netlog.resolver_jobs import Lookup, LookupLog
 from originset.data.netlog.sockets import SentRequest, Socket, note_pooled_hosts, top_site
@@ -74,7 +75,8 @@ def read_visit(
     """
     reader = NetLogReader(constants)
     for event in events:
-        reader.add(event)
+        with suppress(*UNEXPECTED):  # an event that Chromium would not write costs itself
+            reader.add(event)
     log = reader.contents()
     top_sites = {
         request.partition_key for request in log.requests if request.main_frame and request.url in main_frame_urls

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography import x509
 
+from originset.data.certificate_errors import CERTIFICATE_ERRORS
 from originset.data.errors import InputError
 
 _MAX_BYTES = 4 << 20
@@ -17,9 +18,6 @@ _MAX_FILES = 10_000
 #: How many entries of folders all includes together look at.
 _MAX_ENTRIES = 100_000
 _WILDCARDS = "*?["
-_NO_CERTIFICATE = (
-    ValueError, x509.ExtensionNotFound, x509.UnsupportedGeneralNameType, x509.DuplicateExtension, x509.InvalidVersion,
-)  # fmt: skip
 #: How deep includes may lie in one another.
 MAX_DEPTH = 20
 
@@ -144,6 +142,6 @@ def names_of_certificate(pem: bytes) -> frozenset[str] | None:
     try:
         leaf = x509.load_pem_x509_certificates(pem)[0]
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except _NO_CERTIFICATE:
+    except (*CERTIFICATE_ERRORS, x509.ExtensionNotFound):
         return None
     return frozenset(one.lower() for one in names.get_values_for_type(x509.DNSName))

@@ -171,6 +171,12 @@ def test_garbage_is_kept_with_its_problem():
     assert certificate_tables([found])["certificates"]["san_count"].to_list() == [None]
 
 
+def test_a_version_that_does_not_exist():
+    version_3 = bytes.fromhex("a003020102")
+    der = made(ec.generate_private_key(ec.SECP256R1())).replace(version_3, version_3[:-1] + b"\x03", 1)
+    assert "version" in (certificate_from_der(der).problem or "")
+
+
 def test_details_of_a_har_make_an_id_of_their_own():
     details = SecurityDetails(subject="a.test", issuer="CA", names=["a.test"], valid_from=0.0, valid_to=1e300)
     found = certificate_from_details(details)

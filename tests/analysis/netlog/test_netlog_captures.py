@@ -63,6 +63,13 @@ def test_two_tabs_have_what_is_theirs() -> None:
     assert [len(har.entries) for har, _ in (first, second)] == [3, 2]
 
 
+def test_a_page_of_source_0() -> None:
+    log = HandwrittenNetLog()
+    log.request(0, f"{SITE}/", 1000, None, main=True)
+    (extension,) = extensions(log.text())
+    assert extension.visit.url == f"{SITE}/"
+
+
 def test_a_page_loaded_again_shares_what_was_open() -> None:
     log = one_page()
     log.request(6, f"{SITE}/", 9000, 11, main=True)

@@ -1,5 +1,6 @@
 """``originset certificate``: every file parses as what it is, holds the names as data, and no key leaves unasked."""
 
+import base64
 import ipaddress
 import json
 import shlex
@@ -165,10 +166,14 @@ def test_names_that_are_not_known_are_not_guessed(run, tmp_path: Path, certifica
     done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", certificate_file)
     assert (done.returncode, done.stdout) == (2, "")
     assert 'does not cover "elsewhere.test"' in done.stderr
-    (tmp_path / "bad.pem").write_text("no")
-    done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", tmp_path / "bad.pem")
-    assert done.returncode == 2
-    assert "no certificate in PEM" in done.stderr
+    der = x509.load_pem_x509_certificate(certificate_file.read_bytes()).public_bytes(serialization.Encoding.DER)
+    version_3 = bytes.fromhex("a003020102")
+    of_no_version = base64.encodebytes(der.replace(version_3, version_3[:-1] + b"\x03", 1)).decode()
+    for bad in ("no", f"-----BEGIN CERTIFICATE-----\n{of_no_version}-----END CERTIFICATE-----\n"):
+        (tmp_path / "bad.pem").write_text(bad)
+        done = run("plan", "certificate", "--for", "json", "--plan", path, "--current", tmp_path / "bad.pem")
+        assert done.returncode == 2
+        assert "no certificate in PEM" in done.stderr
 
 
 def test_a_certificate_that_has_expired_is_not_todays(run, tmp_path: Path) -> None:

@@ -114,6 +114,23 @@ def test_packed_certificates(algorithm: int, expected: list[bytes] | None) -> No
     assert certificates(b"\x19" + len(message).to_bytes(3) + message) == expected
 
 
+def test_parts_without_content_are_not_copied_over_and_over() -> None:
+    """A list of a million empty certificates: in time that grows as its square this test would not end."""
+    body = bytes(1) + (5_000_000).to_bytes(3) + bytes(5_000_000)
+    found = certificates(b"\x0b" + len(body).to_bytes(3) + body)
+    assert found is not None
+    assert len(found) == 1_000_000
+
+
+@pytest.mark.parametrize(("count", "expected"), [(20_000, 20_000), (21_000, None)])
+def test_a_list_that_unpacks_to_more_than_chromium_takes_is_not_read(count: int, expected: int | None) -> None:
+    body = bytes(1) + (5 * count).to_bytes(3) + bytes(5 * count)
+    packed = zlib.compress(body)
+    message = (1).to_bytes(2) + len(body).to_bytes(3) + len(packed).to_bytes(3) + packed
+    found = certificates(b"\x19" + len(message).to_bytes(3) + message)
+    assert found == (None if expected is None else [b""] * expected)
+
+
 @given(st.data())
 def test_what_is_cut_off_is_not_known(data: st.DataObject) -> None:
     hello, rest = FULL
