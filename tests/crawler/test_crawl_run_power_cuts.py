@@ -4,15 +4,13 @@ tests/fixtures/crash_states.py enumerates what the disk may hold. A crawl of 20 
 """
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import crashed_crawl
 import pytest
-from crash_states import Files, PowerCuts, files_below, power_cuts, traced_operations, write_files
+from crash_states import Files, PowerCuts, files_below, power_cuts, run_traced, write_files
 from crashed_crawl import crawl
-from faulted_study import build_shim, faults
 
 from originset.data.errors import StudyError
 from originset.data.ledger.crawl_ledger import Ledger
@@ -34,10 +32,8 @@ def _cuts(world: Path, tmp_path: Path, *arguments: str) -> PowerCuts:
     """A traced crawl in a process of its own, and the states that it may leave."""
     world.mkdir()
     command = [sys.executable, crashed_crawl.__file__, str(world), str(_SITES), *arguments]
-    trace = tmp_path / "trace"
-    env = faults(build_shim(tmp_path), world, "none", FAULT_UNDER=str(world), FAULT_TRACE=str(trace))
-    subprocess.run(command, check=True, env={**os.environ, **env})
-    cuts = power_cuts({}, traced_operations(trace, world), exhaustive=6 if _FULL else 0, drawn=8 if _FULL else 0)
+    operations = run_traced(command, world, tmp_path)
+    cuts = power_cuts({}, operations, exhaustive=6 if _FULL else 0, drawn=8 if _FULL else 0)
     assert cuts.end == files_below(world)
     return cuts
 
