@@ -17,7 +17,15 @@ from originset.analysis.importing.netlog_join import join_netlogs
 from originset.analysis.processes import ProcessEnded, run_in_own_process, run_in_processes
 from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
-from originset.data.studies.shards import IMPORT, is_usable, read_shard, shard_path, shard_paths, write_shard
+from originset.data.studies.shards import (
+    IMPORT,
+    is_usable,
+    read_shard,
+    remove_shard,
+    shard_path,
+    shard_paths,
+    write_shard,
+)
 from originset.data.studies.study import Study
 
 _REJECTS = "imports"
@@ -101,7 +109,7 @@ def _import_in_halves(
     for path in shard_paths(study, "visits"):
         new = {source: sha256 for source, sha256 in _sources(path).items() if known.get(source) != sha256}
         if path.stem.startswith(IMPORT) and any(_known_by_file(new, files)):
-            path.unlink()  # that process wrote it
+            remove_shard(study, "visits", path.stem)  # that process wrote it
     _remove_left_over(study)
     if len(files) == 1:
         detail = "the process that read it ended, perhaps as memory ran out"
@@ -170,7 +178,7 @@ def _settle(study: Study, damaged: dict[str, dict[str, str]], known: dict[str, s
         if not missing:
             # visits first: if the process ends here, the other shards are known to be left over.
             for table in reversed(TABLES_WRITTEN):
-                shard_path(study, table, shard).unlink(missing_ok=True)
+                remove_shard(study, table, shard)
     return lost
 
 
@@ -220,7 +228,7 @@ def _remove_left_over(study: Study) -> None:
     for table in TABLES_WRITTEN:
         for path in shard_paths(study, table):
             if path.stem.startswith(IMPORT) and path.name not in visit_shards:
-                path.unlink()
+                remove_shard(study, table, path.stem)
 
 
 def _write_rejects(study: Study, summary: ImportSummary) -> None:

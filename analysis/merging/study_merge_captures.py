@@ -22,6 +22,7 @@ from originset.data.files.nofollow import (
     open_regular,
     read_regular,
     stat_regular,
+    sync_names,
 )
 from originset.data.studies.study import Study
 
@@ -38,6 +39,7 @@ class _Folder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._linked_into: set[str] = set()
 
     def has(self, name: str) -> bool:
         try:
@@ -71,7 +73,15 @@ class _Folder:
                 os.link(file, file, src_dir_fd=of, dst_dir_fd=into, follow_symlinks=False)
             except OSError:
                 return False
+        self._linked_into.add(folder)
         return True
+
+    def sync(self) -> None:
+        """Return once the captures that were added are on the disk."""
+        for name in self._linked_into:
+            with open_folder(self._folder, name) as folder:
+                sync_names(folder)
+        self._linked_into.clear()
 
     def _copy(self, name: str, file: BinaryIO, source: Path) -> None:
         with (
@@ -114,6 +124,9 @@ class _Bucket:
             return self._put(visit_id, read_regular(source, *name.split("/"), limit=MAX_BYTES))
         except OverflowError:
             raise _too_large(source, name) from None
+
+    def sync(self) -> None:
+        """Nothing: the storage has what it acknowledged."""
 
     def _put(self, visit_id: str, packed: bytes) -> bool:
         self._store.write(visit_id, packed)
@@ -163,7 +176,9 @@ def merge_captures(target: Target, source: Study, done: Callable[[int], None]) -
                 else:
                     yield partial(target.take, name, captures)
 
-    return _added(new(), done), already_there, links
+    added = _added(new(), done)
+    target.sync()
+    return added, already_there, links
 
 
 def _added(calls: Iterator[Callable[[], bool]], done: Callable[[int], None]) -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from originset.data.errors import UsageError
+from originset.data.files import nofollow
 from originset.data.files.atomic_files import replacing
 
 #: The type of options and arguments that name an existing file.
@@ -30,7 +31,7 @@ def make_folder(path: Path) -> None:
         UsageError: it cannot be made.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        nofollow.make_folder(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be made ({error.strerror})", "name another folder with --out") from error
 

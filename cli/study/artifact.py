@@ -31,7 +31,7 @@ from originset.cli.modelling.rebuild import rebuild
 from originset.cli.pages.schema_page import page as schema_page
 from originset.cli.study.published_selection import require_published_columns
 from originset.data.errors import StudyError, UsageError
-from originset.data.files.atomic_files import disk_fault
+from originset.data.files.atomic_files import disk_fault, replacing
 from originset.data.sanitising.manifest_publication import sanitised_manifest
 from originset.data.sanitising.publication import StudySanitiser
 from originset.data.schema.study_tables import TABLES, Stage
@@ -255,15 +255,14 @@ def _pack(top: Path, out: Path) -> None:
         entry.mode = 0o755 if entry.isdir() else 0o644
         return entry
 
-    beside = top.parent / f"{NAME}.tar.gz"
     with (
+        replacing(out) as beside,
         beside.open("wb") as file,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as archive,
     ):
         for path in _files(top):
             archive.add(path, f"{NAME}/{path.relative_to(top)}", filter=anonymous)
-    beside.replace(out)
 
 
 def _files(folder: Path) -> list[Path]:

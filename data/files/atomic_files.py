@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from originset.data.errors import OriginsetError
-from originset.data.files.nofollow import NotRegularError, descriptor_path, open_folder, read_regular
+from originset.data.files.nofollow import NotRegularError, descriptor_path, open_folder, read_regular, sync_names
 
 _ADVICE = {
     errno.ENOSPC: "make room",
@@ -52,7 +52,8 @@ _OF_A_THREAD = re.compile(r'\{"exception_type":.*\}$')
 def replacing(path: Path, *, private: bool = False, below: Path | None = None) -> Iterator[Path]:
     """A path to write to, whose file takes the place of ``path``, or is removed if something goes wrong.
 
-    It is on the disk before it is in its place, so that not even a power cut leaves half of it. ``private``: for its
+    It is on the disk before it is in its place, so that not even a power cut leaves half of it, and in its place on the
+    disk when this ends. ``private``: for its
     owner alone, as are the folders that are made for it. ``below``: the folder under which no link is followed on the
     way to ``path``; its own folder by default. A link in the place of ``path`` itself is replaced, not followed.
 
@@ -78,6 +79,7 @@ def replacing(path: Path, *, private: bool = False, below: Path | None = None) -
             finally:
                 os.close(descriptor)
             os.rename(temporary.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            sync_names(folder)
         except BaseException as error:
             with suppress(OSError):
                 os.unlink(temporary.name, dir_fd=folder)

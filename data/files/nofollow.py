@@ -40,12 +40,14 @@ class Listing:
 def open_folder(below: Path, *names: str, make_mode: int | None = None) -> Iterator[int]:
     """A descriptor of the folder ``below/names...``; ``make_mode``: make those that are missing, with these rights.
 
+    The name of a folder that was made is on the disk.
+
     Raises:
         NotRegularError: one of ``names`` is a link or no folder.
         OSError: it is not there, or cannot be opened or made.
     """
     if make_mode is not None:
-        below.mkdir(make_mode, parents=True, exist_ok=True)
+        make_folder(below, make_mode)
     opened = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     path = below
     try:
@@ -63,6 +65,7 @@ def _open_inner(folder: int, name: str, path: Path, make_mode: int | None) -> in
     if make_mode is not None:
         with suppress(FileExistsError), _with_path(path):
             os.mkdir(name, make_mode, dir_fd=folder)
+            sync_names(folder)
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except OSError as error:
@@ -70,6 +73,40 @@ def _open_inner(folder: int, name: str, path: Path, make_mode: int | None) -> in
             raise _not_regular(folder, name, path, "is not a folder") from error
         error.filename = str(path)
         raise
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it, unless it exists; the names of those that were made are on the disk.
+
+    Raises:
+        OSError: one cannot be made, or something else has its name.
+    """
+    try:
+        path.mkdir(mode)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        path.mkdir(mode, exist_ok=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return
+    with open_folder(path.parent) as above:
+        sync_names(above)
+
+
+def sync_names(folder: int) -> None:
+    """Return once the names in an open folder are on the disk: of files that were created, renamed or removed in it.
+
+    POSIX does not promise that of the fsync of a file. A file system that has no such call for folders is left alone.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:
+            raise
 
 
 def open_regular(below: Path, *names: str, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
@@ -155,17 +192,18 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def remove_file(below: Path, *names: str) -> None:
-    """Remove the file or link ``below/names...``, if it is there.
+    """Remove the file or link ``below/names...``, if it is there; not even a power cut brings it back.
 
     Raises:
         OSError: as :func:`open_folder`, or it cannot be removed.
     """
     with suppress(FileNotFoundError), open_folder(below, *names[:-1]) as folder, _with_path(below.joinpath(*names)):
         os.unlink(names[-1], dir_fd=folder)
+        sync_names(folder)
 
 
 def rename_file(below: Path, source: tuple[str, ...], target: tuple[str, ...], *, folder_mode: int) -> None:
-    """Move a file within a folder, in one step; what was in its new place is replaced.
+    """Move a file within a folder, in one step, which is on the disk then; what was in its new place is replaced.
 
     Raises:
         OSError: as :func:`open_folder`, or it cannot be moved.
@@ -176,6 +214,7 @@ def rename_file(below: Path, source: tuple[str, ...], target: tuple[str, ...], *
         _with_path(below.joinpath(*source)),
     ):
         os.rename(source[-1], target[-1], src_dir_fd=leaves, dst_dir_fd=enters)
+        sync_names(enters)
 
 
 def _not_regular(folder: int, name: str, path: Path, otherwise: str) -> NotRegularError:

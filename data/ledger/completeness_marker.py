@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 from originset.data.files.atomic_files import read_whole, replacing
+from originset.data.files.nofollow import remove_file
 
 # A ledger's mark and the count, of a fixed width, so that a count is overwritten in place.
 _CONTENT = re.compile(rb"([0-9a-f]{16}) ([0-9]{20})\n")
@@ -49,9 +50,9 @@ class CompletenessMarker:
         self._mark, self._count = mark, count
 
     def clear(self) -> None:
-        """Remove the file."""
+        """Remove the file, before captures come that the ledger may lack."""
         self._mark = None
-        self._path.unlink(missing_ok=True)
+        remove_file(self._path.parent, self._path.name)
 
     def note(self, count: int) -> None:
         """Write the count of leases, if the marker is set and the count grew."""

@@ -16,7 +16,7 @@ import polars as pl
 
 from originset.data.errors import StudyError
 from originset.data.files.atomic_files import NOT_REGULAR, replacing
-from originset.data.files.nofollow import NotRegularError, list_folder, open_regular
+from originset.data.files.nofollow import NotRegularError, list_folder, open_regular, remove_file
 from originset.data.schema.study_tables import TABLES, Stage, Table
 from originset.data.studies.shard_checksum import KEY, UNKNOWN, is_unchanged, seal
 from originset.data.studies.study import Study
@@ -66,6 +66,15 @@ def write_shard(study: Study, table: str, shard: str, rows: pl.DataFrame) -> Pat
     with replacing(path, below=study.root) as temporary:
         temporary.write_bytes(buffer.getbuffer())
     return path
+
+
+def remove_shard(study: Study, table: str, shard: str) -> None:
+    """Remove one shard, if it exists; what is done after it is on the disk after it.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    remove_file(study.root, *shard_path(study, table, shard).relative_to(study.root).parts)
 
 
 def columns_missing(study: Study, table: str, paths: Iterable[Path]) -> set[str]:

@@ -29,7 +29,7 @@ from typing import Any
 import originset
 from originset.data.errors import StudyError
 from originset.data.files.atomic_files import NOT_REGULAR, disk_fault, replacing
-from originset.data.files.nofollow import NotRegularError, list_folder, open_regular, read_regular
+from originset.data.files.nofollow import NotRegularError, list_folder, make_folder, open_regular, read_regular
 from originset.data.studies.manifest import MAX_BYTES, check_manifest, decode_manifest
 from originset.data.studies.study_sweep import BUILDING, MODELS_BUILDING, is_half_written, sweep
 
@@ -89,7 +89,7 @@ class Study:
             raise StudyError(self.root, "the folder is not empty and not a study", "name another with --study")
         try:
             # The requests of pages can identify their visitor: only the owner can read them, unless they change that.
-            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            make_folder(self.root, 0o700)
             self._write({"format": FORMAT, "created_at": _now(), "originset": originset.__version__, "runs": []})
         except OSError as error:
             raise StudyError(self.root, f"cannot be made ({error.strerror})", "name another with --study") from error
