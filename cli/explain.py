@@ -21,7 +21,7 @@ from originset.cli.modelling.scratch_study import study_of
 from originset.data.errors import InputError
 from originset.data.quantity import quantity
 from originset.data.reference.snapshot import current_reference
-from originset.data.sanitising.printable import printable_json
+from originset.data.sanitising.printable import path_text, printable_json
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.explanation import explanation
@@ -91,7 +91,7 @@ def command(
             how = policy(resolver, rate, allow_private=allow_private, ca_file=ca_file)
             remark(enrich(study, how, max_time), handshake_problems(study))
             analyze(study, current_reference())
-        title = files[0].name if len(files) == 1 else f"{len(files)} recordings"
+        title = path_text(Path(files[0].name)) if len(files) == 1 else f"{len(files)} recordings"
         contents = report_contents(study, title, pages=_MOST_PAGES)
     if output_format == "json":
         click.echo(printable_json(msgspec.json.encode(explanation(contents)).decode()))

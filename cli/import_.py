@@ -12,6 +12,7 @@ from originset.analysis.importing.import_run import import_hars
 from originset.analysis.importing.verification import verify_import
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import byte_progress, note
+from originset.data.sanitising.printable import path_text
 from originset.data.studies.study import Study
 
 # Messages of one kind that are listed: a hundred bad files should not hide the summary.
@@ -75,7 +76,7 @@ def command(
     """
     study: Study = ctx.obj
     settings = ImportSettings(keep_secrets=keep_secrets, keep_files=keep_files)
-    parameters = {"files": [str(file) for file in files], "keep_secrets": keep_secrets, "keep_files": keep_files}
+    parameters = {"files": [path_text(file) for file in files], "keep_secrets": keep_secrets, "keep_files": keep_files}
     with study.changing("import", parameters) as counts, byte_progress() as display:
         summary = import_hars(study, files, display, settings, jobs)
         counts.update(

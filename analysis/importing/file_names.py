@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from originset.analysis.importing.har_files import HarFile
+from originset.data.sanitising.printable import path_text
 
 
 def named_by_folder(files: Sequence[HarFile]) -> list[HarFile]:
@@ -20,7 +21,7 @@ def named_by_folder(files: Sequence[HarFile]) -> list[HarFile]:
         if len(alike) > 1
     }
     return [
-        replace(file, source=file.path.relative_to(shared_folders[file.source]).as_posix())
+        replace(file, source=path_text(file.path.relative_to(shared_folders[file.source])))
         if file.source in shared_folders
         else file
         for file in files

@@ -23,6 +23,7 @@ import zstandard
 
 from originset.analysis.netlog.netlog_file import is_netlog
 from originset.data.errors import InputError, UsageError
+from originset.data.sanitising.printable import path_text
 
 # The largest known HAR is some 300 MB; this limits the memory that one file can take.
 MAX_BYTES = 1 << 30
@@ -86,7 +87,7 @@ def find_files(paths: Sequence[Path]) -> list[HarFile]:
         for path_or_match in [path] if path.exists() else _matches(path):
             real_path = Path(os.path.realpath(path_or_match))  # unlike resolve, it takes a link that leads to itself
             if not path_or_match.is_dir():
-                files_by_path.setdefault(real_path, HarFile(real_path, path_or_match.name))
+                files_by_path.setdefault(real_path, HarFile(real_path, path_text(Path(path_or_match.name))))
                 continue
             within = _files_within(real_path)
             if not within:
@@ -102,7 +103,7 @@ def _files_within(folder: Path) -> list[HarFile]:
     for path in sorted(folder.rglob("*")):
         name = path.name.lower()
         if not name.startswith(".") and name.endswith(_NAMES + _MAYBE_NAMES) and (path.is_file() or not path.exists()):
-            source = path.relative_to(folder.parent).as_posix()
+            source = path_text(path.relative_to(folder.parent))
             files.append(HarFile(path, source, maybe=not name.endswith(_NAMES)))
     return files
 

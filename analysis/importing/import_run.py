@@ -17,6 +17,7 @@ from originset.analysis.importing.netlog_join import join_netlogs
 from originset.analysis.processes import ProcessEnded, run_in_own_process, run_in_processes
 from originset.analysis.rejects import reject_rows
 from originset.data.errors import InputError
+from originset.data.sanitising.printable import path_text
 from originset.data.studies.shards import (
     IMPORT,
     is_usable,
@@ -204,7 +205,9 @@ def _one_per_source(files: list[HarFile], summary: ImportSummary) -> list[HarFil
     for file in files:
         if first.setdefault(file.source, file) is not file:
             summary.files += 1
-            detail = f"{file.path} has the name of another file of this import; name the folders that hold them"
+            detail = (
+                f"{path_text(file.path)} has the name of another file of this import; name the folders that hold them"
+            )
             summary.refused.append(InputError(file.source, "path-taken", detail))
     return list(first.values())
 

@@ -10,10 +10,12 @@ their parameters stay undecoded, because most are not looked at.
 from __future__ import annotations
 
 import os
+import re
 import select
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -65,6 +67,20 @@ class _Message(msgspec.Struct, rename="camel"):
 
 _decoder = msgspec.json.Decoder(_Message)
 _encoder = msgspec.json.Encoder()
+
+# An escape in a JSON string: a pair of surrogates, one half of a pair (the group), or any other.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
+
+
+def without_lone_surrogates(text: bytes) -> bytes:
+    """JSON in which each escape of half a surrogate pair is one of U+FFFD.
+
+    JSON can hold halves of pairs (RFC 8259 section 8.2), and a page can have its browser send them: in a title, in the
+    name of a function, in a header. No other encoding has them.
+    """
+    return _ESCAPE.sub(lambda found: found[0] if found[1] is None else rb"\ufffd", text)
 
 
 class DevTools:
@@ -128,24 +144,26 @@ class DevTools:
             del self._results[number]
         if message.error is not None:
             raise DevToolsError(method, message.error.message)
-        result: dict[str, Any] = msgspec.json.decode(message.result)
+        with _refusing_unreadable():
+            result: dict[str, Any] = msgspec.json.decode(message.result)
         return result
 
     def pump(self, timeout_s: float) -> bool:
         """Handle one message, waiting for it up to ``timeout_s``; False if none came.
 
         Raises:
-            DevToolsLost: the connection is gone.
+            DevToolsLost: the connection is gone, or the message cannot be read.
             DevToolsOversized: a message is too long; the connection cannot be used again.
         """
         if not self._messages and not self._read(timeout_s):
             return False
-        message = _decoder.decode(self._messages.popleft())
-        if message.id is not None:
-            if message.id in self._results:
-                self._results[message.id] = message
-        elif message.method is not None and self.on_event is not None:
-            self.on_event(message.session_id, message.method, message.params)
+        with _refusing_unreadable():
+            message = _decoded(self._messages.popleft())
+            if message.id is not None:
+                if message.id in self._results:
+                    self._results[message.id] = message
+            elif message.method is not None and self.on_event is not None:
+                self.on_event(message.session_id, message.method, message.params)
         return True
 
     def _read(self, timeout_s: float) -> bool:
@@ -171,3 +189,18 @@ class DevTools:
             self._messages += others[:-1]
             self._unfinished = [others[-1]]
             self._unfinished_bytes = len(others[-1])
+
+
+def _decoded(text: bytes) -> _Message:
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:
+        return _decoder.decode(without_lone_surrogates(text))
+
+
+@contextmanager
+def _refusing_unreadable() -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DevToolsLost(f"the browser sent a message that cannot be read ({error})") from error

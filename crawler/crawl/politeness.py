@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 # The name that a robots.txt calls us by.
 PRODUCT = "originset"
 
+# For each step that waits for a server, and for all of them together, wherever redirects lead.
 _TIMEOUT_S = 10.0
+_ALL_S = 30.0
 _LARGEST = 500 << 10  # RFC 9309 section 2.5
 _NOTHING = "User-agent: *\nDisallow: /"
 _MINUTE_S = 60.0
@@ -60,7 +62,6 @@ class Politeness:
         self._settings = settings
         # A site's visits come close to one another, or a fresh look does no harm.
         self._rules = lru_cache(maxsize=_MOST_RULES)(self._fetch)
-        self._opener = url_opener(allow_private=settings.visit.allow_private)
 
     @cached_property
     def _reference(self) -> Reference:
@@ -113,8 +114,9 @@ class Politeness:
         contact = self._settings.visit.contact
         agent = PRODUCT if contact is None else f"{PRODUCT} ({contact})"
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 - http and https alone are sites
+        opener = url_opener(allow_private=self._settings.visit.allow_private, seconds=_ALL_S)
         try:
-            with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
+            with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 return Protego.parse(answer.read(_LARGEST).decode("utf-8-sig", "replace"))
         except urllib.error.HTTPError as error:
             error.close()

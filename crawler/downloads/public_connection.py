@@ -1,28 +1,40 @@
-"""HTTP for what strangers' names and redirects lead to: it connects to public addresses alone."""
+"""HTTP for what strangers' names and redirects lead to: public addresses alone, within bounds of time and bytes."""
 
 from __future__ import annotations
 
 import errno
 import http.client
+import io
 import socket
+import time
 import urllib.request
+from functools import partial
+from typing import Any
 
 from originset.data.reference.special_purpose import is_public
 
+# Of one answer, with its header. Whoever wants more of a body, or less, reads so much of it.
+_MOST_BYTES = 1 << 20
 
-def connect_to_public(place: tuple[str, int], timeout: float | None) -> socket.socket:
+
+def connect_to_public(
+    place: tuple[str, int], timeout: float, *, ends: float = float("inf"), allow_private: bool = False
+) -> socket.socket:
     """A connection to the first public address of a host, at a port, that takes it; no other is tried.
+
+    ``timeout``: seconds for each address; ``ends``: when to give up all of them, of ``time.monotonic``.
+    ``allow_private``: addresses that are not public are tried too.
 
     Raises:
         OSError: none does, or the host has none.
     """
     problem = OSError(errno.EACCES, "not a public address")
     for family, kind, protocol, _, address in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
-        if not is_public(str(address[0])):
+        if not (allow_private or is_public(str(address[0]))):
             continue
         connection = socket.socket(family, kind, protocol)
         try:
-            connection.settimeout(timeout)
+            connection.settimeout(_seconds_left(ends, timeout))
             connection.connect(address)
         except OSError as error:
             connection.close()
@@ -32,23 +44,90 @@ def connect_to_public(place: tuple[str, int], timeout: float | None) -> socket.s
     raise problem
 
 
-class _PublicHttp(http.client.HTTPConnection):
-    def connect(self) -> None:
-        self.sock = connect_to_public((self.host, self.port), self.timeout)
+def url_opener(*, allow_private: bool, seconds: float) -> urllib.request.OpenerDirector:
+    """What opens http and https URLs for so many seconds from now, redirects and the reading of the answer included.
 
-
-class _PublicHttps(http.client.HTTPSConnection, _PublicHttp):
-    """HTTPS connects as the class after it does, and then shakes hands."""
+    Redirects to other schemes are not followed: each would need a handler that knows what is public.
+    ``allow_private``: addresses that are not public are contacted too.
+    """
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _Handler(time.monotonic() + seconds, allow_private=allow_private),
+    ):
+        opener.add_handler(handler)
+    return opener
 
 
 class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    def __init__(self, ends: float, *, allow_private: bool) -> None:
+        super().__init__()
+        self._bounds: dict[str, Any] = {"ends": ends, "allow_private": allow_private}
+
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_PublicHttp, request)
+        return self.do_open(partial(_Http, **self._bounds), request)
 
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_PublicHttps, request)
+        return self.do_open(partial(_Https, **self._bounds), request)
 
 
-def url_opener(*, allow_private: bool) -> urllib.request.OpenerDirector:
-    """What opens URLs, redirects included; to addresses that are not public only with ``allow_private``."""
-    return urllib.request.build_opener(*([] if allow_private else [_Handler()]))
+class _Http(http.client.HTTPConnection):
+    def __init__(self, host: str, *, ends: float, allow_private: bool, **named: Any) -> None:  # noqa: ANN401 - the base's
+        super().__init__(host, **named)
+        _bound(self, ends, allow_private=allow_private)
+
+
+class _Https(http.client.HTTPSConnection):
+    def __init__(self, host: str, *, ends: float, allow_private: bool, **named: Any) -> None:  # noqa: ANN401 - the base's
+        super().__init__(host, **named)
+        _bound(self, ends, allow_private=allow_private)
+
+
+def _bound(connection: http.client.HTTPConnection, ends: float, *, allow_private: bool) -> None:
+    def connect(place: tuple[str, int], timeout: float, _source: object) -> socket.socket:
+        return connect_to_public(place, timeout, ends=ends, allow_private=allow_private)
+
+    # With these it connects, also where it then asks a proxy for a tunnel, and reads answers.
+    vars(connection).update(_create_connection=connect, response_class=partial(_Response, ends))
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, ends: float, connection: socket.socket, *rest: Any, **named: Any) -> None:  # noqa: ANN401 - the base's
+        super().__init__(connection, *rest, **named)
+        self.fp = io.BufferedReader(_BoundedReader(self.fp.detach(), connection, ends))
+
+
+class _BoundedReader(io.RawIOBase):
+    """What comes over a connection until its time or its bytes are used up, which is an ``OSError``."""
+
+    def __init__(self, reader: io.RawIOBase, connection: socket.socket, ends: float) -> None:
+        self._reader = reader
+        self._connection = connection
+        self._step_s = connection.gettimeout()
+        self._ends = ends
+        self._rest = _MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - the base's
+        if self._rest <= 0:
+            raise OSError(errno.EFBIG, f"an answer of more than {_MOST_BYTES} bytes")
+        self._connection.settimeout(_seconds_left(self._ends, self._step_s or float("inf")))
+        count: int | None = self._reader.readinto(buffer)
+        self._rest -= count or 0
+        return count
+
+    def close(self) -> None:
+        self._reader.close()
+        super().close()
+
+
+def _seconds_left(ends: float, most: float) -> float:
+    if (left := ends - time.monotonic()) <= 0:
+        raise TimeoutError("no time is left")
+    return min(left, most)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from originset.crawler.browsers.devtools import DevTools
+from originset.crawler.browsers.devtools import DevTools, without_lone_surrogates
 from originset.crawler.visits.consent import PLATFORMS
 
 _TIMEOUT_S = 5.0
@@ -82,8 +82,8 @@ def read_page_facts(devtools: DevTools, session: str, frame: str) -> PageFacts |
 
 
 def decode_page_facts(text: str) -> PageFacts:
-    """What a page answered to ``PAGE_FACTS_EXPRESSION``."""
-    return _decoder.decode(text)
+    """What a page answered to ``PAGE_FACTS_EXPRESSION``. The end of a title may be half a character."""
+    return _decoder.decode(without_lone_surrogates(text.encode()))
 
 
 def is_challenge(status: int, headers: Mapping[str, str], facts: PageFacts | None) -> bool:

@@ -6,8 +6,10 @@ character for are written as they are in a Python program: as a backslash with t
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
+from pathlib import PurePath
 
 _BEYOND_ASCII = re.compile(r"[^\n -~]")
 
@@ -22,6 +24,11 @@ def printable(text: str) -> str:
 def printable_json(text: str) -> str:
     """JSON with the same value, in which characters that a terminal interprets are JSON escapes."""
     return _BEYOND_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _json_escape(found[0]), text)
+
+
+def path_text(path: PurePath) -> str:
+    """A path as text that can be written anywhere: bytes of a name that are not UTF-8 are escapes."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _is_harmless(character: str) -> bool:

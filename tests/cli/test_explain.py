@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -101,6 +102,19 @@ def test_strangers_texts_stay_texts(run, tmp_path: Path) -> None:
     assert all(character.isprintable() or character == "\n" for character in text)
     assert "\u202e" not in text
     assert "\x1b" not in (tmp_path / "page.html").read_text()
+
+
+def test_a_name_that_is_no_utf_8(run, tmp_path: Path) -> None:
+    """Of one recording, and of two whose folders tell them apart."""
+    paths = [write_har(tmp_path / f"{name}.har", [("https://www.site.test/", HOME, "1")]) for name in ("a", "b")]
+    for path, folder in zip(paths, (b"one", b"two\xfe"), strict=True):
+        place = tmp_path / os.fsdecode(folder)
+        place.mkdir()
+        path.rename(place / os.fsdecode(b"\xff.har"))
+    names = sorted(tmp_path.glob("*/*.har"))
+    run("explain", names[0], "--out", tmp_path / "page.html")
+    assert r"\xff.har" in (tmp_path / "page.html").read_text()
+    assert run("explain", *names).returncode == 0
 
 
 def test_what_is_too_much_to_compare_is_not_called_shared(run, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from originset.crawler.browsers.devtools import (
     DevToolsLost,
     DevToolsOversized,
     DevToolsSilent,
+    without_lone_surrogates,
 )
 
 
@@ -146,3 +147,37 @@ def test_a_browser_that_leaves(browser: Browser, devtools: DevTools) -> None:
         devtools.pump(10)
     with pytest.raises(DevToolsLost, match="closed its DevTools"):
         devtools.send("Page.navigate")
+
+
+@pytest.mark.parametrize(
+    ("escaped", "expected"),
+    [
+        (rb"\ud800", "\ufffd"),
+        (rb"\uDFFF\uDFFF", "\ufffd\ufffd"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\\\ud800", "\\\ufffd"),
+        (rb"\\ud800", "\\ud800"),
+        (rb"\n\"\ud7ff", '\n"\ud7ff'),
+    ],
+)
+def test_halves_of_characters(escaped: bytes, expected: str) -> None:
+    assert msgspec.json.decode(without_lone_surrogates(b'"%b"' % escaped)) == expected
+
+
+@pytest.mark.promise("messages-cost-their-visit")
+def test_a_message_with_half_a_character(browser: Browser, devtools: DevTools) -> None:
+    events = []
+    devtools.on_event = lambda _, method, params: events.append((method, msgspec.json.decode(params)))
+    browser.say({"method": "Page.a", "params": {"name": "\ud800"}}, {"id": 1, "result": {"value": "a\udc00"}})
+    assert devtools.call("Runtime.evaluate") == {"value": "a\ufffd"}
+    assert events == [("Page.a", {"name": "\ufffd"})]
+
+
+@pytest.mark.promise("messages-cost-their-visit")
+@pytest.mark.parametrize("message", [b"{", b'{"id": "x"}', b'{"method": "Page.a", "params": {"n": "\xff"}}'])
+def test_a_message_that_cannot_be_read(browser: Browser, devtools: DevTools, message: bytes) -> None:
+    devtools.on_event = lambda _, _method, params: msgspec.json.decode(params)
+    browser.write(message + b"\0")
+    with pytest.raises(DevToolsLost, match="cannot be read"):
+        devtools.pump(10)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -12,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from web_server import Quiet, serving
 
+from originset.crawler.crawl import politeness as politeness_module
 from originset.crawler.crawl.frontier import RateLimit
 from originset.crawler.crawl.politeness import Politeness, is_excluded, site_of
 from originset.crawler.settings import CrawlSettings, VisitSettings
@@ -122,14 +126,17 @@ class Stranger(Quiet, BaseHTTPRequestHandler):
 @pytest.mark.promise("crawls-stay-public")
 @pytest.mark.testbed
 def test_robots_lead_to_no_private_address(server: str) -> None:
-    """Neither a stranger's redirect nor a name that leads here: nothing is asked for."""
+    """Neither a stranger's redirect nor a name that leads here: nothing is asked for, over FTP neither."""
     Robots.rules = 200, "User-agent: *\nDisallow: /\n"
     Stranger.place = server
     public = "104.24.7.1"
     place = [f"{public}/32", "dev", "lo"]
     subprocess.run(["ip", "addr", "add", *place], check=True)
     try:
-        with ThreadingHTTPServer((public, 80), Stranger) as stranger:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as inside,
+            ThreadingHTTPServer((public, 80), Stranger) as stranger,
+        ):
             threading.Thread(target=stranger.serve_forever, args=(0.05,), daemon=True).start()
             careful = Politeness(CrawlSettings(respect_robots=True))
             assert careful.permits(f"http://{public}/")
@@ -138,9 +145,39 @@ def test_robots_lead_to_no_private_address(server: str) -> None:
             allowed = CrawlSettings(visit=VisitSettings(allow_private=True), respect_robots=True)
             assert not Politeness(allowed).permits(f"http://{public}/")
             assert len(Robots.agents) == 1
+            # The standard library's own opener follows redirects there.
+            Stranger.place = f"ftp://127.0.0.1:{inside.getsockname()[1]}"
+            assert Politeness(CrawlSettings(respect_robots=True)).permits(f"http://{public}/")
+            inside.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                inside.accept()
             stranger.shutdown()
     finally:
         subprocess.run(["ip", "addr", "del", *place], check=True)
+
+
+class Endless(Quiet, BaseHTTPRequestHandler):
+    """It goes on with a header, a body or the body of a redirect, slowly or as fast as it can."""
+
+    def do_GET(self) -> None:
+        part, pace, _ = self.path.strip("/").split("/")
+        status = "302 Found" if part == "redirect" else "200 OK"
+        head = f"HTTP/1.0 {status}\r\nLocation: /redirect/fast/robots.txt\r\n"
+        self.wfile.write(head.encode() + (b"X: " if part == "header" else b"\r\n"))
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"#" if pace == "slow" else b"#" * (1 << 16))
+                time.sleep(0.05 if pace == "slow" else 0)
+
+
+@pytest.mark.promise("robots-end")
+@pytest.mark.parametrize("path", ["header/slow", "body/slow", "redirect/slow", "redirect/fast"])
+def test_an_answer_without_an_end(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of its single steps takes long. Whose rules do not come is not visited."""
+    monkeypatch.setattr(politeness_module, "_ALL_S", 60.0 if path.endswith("fast") else 0.5)
+    settings = CrawlSettings(visit=VisitSettings(allow_private=True), respect_robots=True)
+    with serving(Endless) as address:
+        assert not Politeness(settings)._fetch(f"{address}/{path}/robots.txt").can_fetch(f"{address}/", "originset")
 
 
 def test_exclusions() -> None:

@@ -17,6 +17,7 @@ from originset.crawler.visits import page_log
 from originset.crawler.visits.event_limits import EventBudget
 from originset.crawler.visits.visit_browsers import browser_for, visit
 from originset.crawler.visits.visit_record import VisitRequest
+from originset.data.captures.capture import pack_capture
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed]
 
@@ -34,9 +35,20 @@ PAGES = {
 MOST_MEMORY = 1 << 30
 
 
+HALF_A_CHARACTER = b"\xed\xa0\x80"  # as UTF-8 would have U+D800, if it had
+
+
 class Pages(Quiet, BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         script = PAGES.get(self.path)
+        if self.path == "/halves":
+            # The browser is asked for the first 200 UTF-16 units of a title.
+            title = "a" * 199 + "\N{GRINNING FACE}"
+            script = "const part = {'\\ud800'() { fetch('/missing') }}; part['\\ud800']()"
+            body = f"<!doctype html><meta charset=utf-8><title>{title}</title><script>{script}</script>".encode()
+            head = (b"HTTP/1.0 200 %b", b"X-Half: %b", b"Content-Type: text/html; charset=%b")
+            self.wfile.write(b"\r\n".join(line % HALF_A_CHARACTER for line in head) + b"\r\n\r\n" + body)
+            return
         self.answer(404, b"") if script is None else self.answer(200, f"<p>page<script>{script}</script>".encode())
 
 
@@ -126,3 +138,15 @@ def test_more_requests_than_are_recorded(pages: str, browser: BrowserName, monke
         har_log, extension = visit(running, request(f"{pages}/requests"))
         assert (extension.visit.status, extension.visit.quality) == ("ok", [])
         assert len(har_log["entries"]) > 200
+
+
+@pytest.mark.promise("messages-cost-their-visit")
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_halves_of_characters(pages: str, browser: BrowserName) -> None:
+    """In a title, a function's name, a header and a reason phrase."""
+    with browser_for(VisitSettings(browser=browser, timeout_s=20, allow_private=True)) as running:
+        har_log, extension = visit(running, request(f"{pages}/halves"))
+        assert not running.killed
+    assert (extension.visit.status, extension.visit.viewport) == ("ok", "1280x800")
+    assert f"{pages}/missing" in {entry["request"]["url"] for entry in har_log["entries"]}
+    assert pack_capture(har_log, extension)
