@@ -10,18 +10,25 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from originset.data.host_names import canonical_ip, normalise_host
+from originset.data.host_names import canonical_ip
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.listeners import (
     Answer,
     Configuration,
     Endpoint,
     Handshake,
-    NotUnderstood,
     Place,
     best_match,
 )
-from originset.models.servers.yaml_tables import Table, read_documents, table_at, tables_at, text_of, values_at
+from originset.models.servers.yaml_tables import (
+    Table,
+    YamlReader,
+    read_documents,
+    table_at,
+    tables_at,
+    text_of,
+    values_at,
+)
 
 _OF_CONNECTION = re.compile(r"REQUESTED_SERVER_NAME|DOWNSTREAM_(TLS|PEER|LOCAL)|%CONNECTION_|tls_context")
 _LISTENER = {
@@ -99,35 +106,28 @@ class _EnvoyListener:
         return Answer(status=site.status) if site.status not in (None, 200) else Answer(site=site.key, title=site.title)
 
 
-class _Reader:
+class _Reader(YamlReader):
     def __init__(self, file: str, folder: ConfigurationFolder) -> None:
-        self._file, self._folder = file, folder
+        super().__init__(file)
+        self._folder = folder
         self.listeners: list[_EnvoyListener] = []
-        self.not_understood: list[NotUnderstood] = []
-
-    def _miss(self, path: str, text: str) -> None:
-        self.not_understood.append(NotUnderstood(Place(self._file, path), text))
-
-    def _keys(self, table: Table, known: set[str], path: str) -> None:
-        for key in table.keys() - known:
-            self._miss(f"{path}.{key}", f"{key} is not known here")
 
     def read(self, document: Table) -> None:
         for key in ("dynamic_resources", "layered_runtime", "hds_config"):
             if key in document:
-                self._miss(key, f"{key} comes from elsewhere")
+                self.miss(key, f"{key} comes from elsewhere")
         for number, table in enumerate(tables_at(table_at(document, "static_resources"), "listeners")):
             self._listener(table, f"static_resources.listeners[{number}]")
 
     def _listener(self, table: Table, path: str) -> None:
-        self._keys(table, _LISTENER, path)
+        self.check_keys(table, _LISTENER, path)
         for one in tables_at(table, "listener_filters"):
             if _kind(one) not in _LISTENER_FILTERS:
-                self._miss(f"{path}.listener_filters", "a filter is not known here")
+                self.miss(f"{path}.listener_filters", "a filter is not known here")
         socket = table_at(table_at(table, "address"), "socket_address")
         address, port = canonical_ip(str(socket.get("address", ""))), socket.get("port_value")
         if address is None or not isinstance(port, int):
-            self._miss(f"{path}.address", "is no IP address and port")
+            self.miss(f"{path}.address", "is no IP address and port")
             return
         chains = [
             self._chain(one, f"{path}.filter_chains[{number}]")
@@ -137,33 +137,34 @@ class _Reader:
             chains.append(self._chain(table_at(table, "default_filter_chain"), f"{path}.default_filter_chain"))
         endpoint = Endpoint(None if address == "0.0.0.0" else address, port)  # noqa: S104 - a text that is compared
         of_tls = [one for one in chains if one is not None]
-        self.listeners.append(_EnvoyListener(endpoint, self._folder, of_tls, Place(self._file, path)))
+        self.listeners.append(_EnvoyListener(endpoint, self._folder, of_tls, Place(self.file, path)))
 
     def _chain(self, table: Table, path: str) -> _Chain | None:
-        self._keys(table, _CHAIN, path)
+        self.check_keys(table, _CHAIN, path)
         match = table_at(table, "filter_chain_match")
-        self._keys(match, {"server_names", "transport_protocol"}, f"{path}.filter_chain_match")
+        self.check_keys(match, {"server_names", "transport_protocol"}, f"{path}.filter_chain_match")
         names = tuple(str(name).lower() for name in values_at(match, "server_names"))
         tls = table_at(table_at(table, "transport_socket"), "typed_config")
         if not tls:
             return None
         common = table_at(tls, "common_tls_context")
         if _kind({"typed_config": tls}) != "DownstreamTlsContext":
-            self._miss(f"{path}.transport_socket", "is not known here")
-        self._keys(tls, _TLS, f"{path}.transport_socket")
-        self._keys(common, _COMMON_TLS, f"{path}.transport_socket.common_tls_context")
+            self.miss(f"{path}.transport_socket", "is not known here")
+        self.check_keys(tls, _TLS, f"{path}.transport_socket")
+        self.check_keys(common, _COMMON_TLS, f"{path}.transport_socket.common_tls_context")
         files = [table_at(one, "certificate_chain").get("filename") for one in tables_at(common, "tls_certificates")]
         asked = {key: common[key] for key in common if "validation" in key}
         if tls.get("require_client_certificate") not in (None, False):
             asked["require_client_certificate"] = tls["require_client_certificate"]
         protocols = values_at(common, "alpn_protocols")
         chain = _Chain(names, [str(one) for one in files], text_of(asked) if asked else None, "h2" in protocols)
-        self._check_names(names, path)
+        for name in names:
+            self.check_name(name, path)
         if not names and self._folder.certificate(chain.certificates) is None:
-            self._miss(path, "is for any server name, and its certificate cannot be read")
+            self.miss(path, "is for any server name, and its certificate cannot be read")
         filters = tables_at(table, "filters")
         if len(filters) != 1 or _kind(filters[0]) != "HttpConnectionManager":
-            self._miss(f"{path}.filters", "are not one HttpConnectionManager")
+            self.miss(f"{path}.filters", "are not one HttpConnectionManager")
             return chain
         self._manager(chain, table_at(filters[0], "typed_config"), f"{path}.filters[0]")
         return chain
@@ -172,26 +173,22 @@ class _Reader:
         routes = table_at(manager, "route_config")
         rest = {key: value for key, value in manager.items() if key not in _NOT_OF_SITES}
         if not routes:
-            self._miss(path, "its routes come from elsewhere")
+            self.miss(path, "its routes come from elsewhere")
         if any(_kind(one) not in _HTTP_FILTERS for one in tables_at(manager, "http_filters")):
-            self._miss(f"{path}.http_filters", "a filter is not known here")
+            self.miss(f"{path}.http_filters", "a filter is not known here")
         if _OF_CONNECTION.search(text_of({**rest, "route_config": routes})):
-            self._miss(path, "something depends on the connection")
+            self.miss(path, "something depends on the connection")
         rest |= {key: value for key, value in routes.items() if key not in ("virtual_hosts", "name")}
         for one in tables_at(routes, "virtual_hosts"):
             domains = tuple(str(name).lower() for name in values_at(one, "domains"))
-            self._check_names([name for name in domains if name != "*"], path)
             content = {key: value for key, value in one.items() if key not in ("name", "domains")}
             found = _VirtualHost(
                 f"virtual host {one.get('name')}", text_of({"site": content, "filters": rest}), _status(one)
             )
             for name in domains:
+                if name != "*":
+                    self.check_name(name, path)
                 chain.virtual_hosts.setdefault(name, found)
-
-    def _check_names(self, names: tuple[str, ...] | list[str], path: str) -> None:
-        for name in names:
-            if normalise_host(name.removeprefix("*.")) != name.removeprefix("*."):
-                self._miss(path, f"{name} names hosts in a way that is not understood here")
 
 
 def read_envoy(path: Path, folder: ConfigurationFolder) -> Configuration:

@@ -12,18 +12,25 @@ from base64 import b64decode
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from originset.data.host_names import canonical_ip, normalise_host
+from originset.data.host_names import canonical_ip
 from originset.models.servers.configuration_files import ConfigurationFolder, names_of_certificate
 from originset.models.servers.listeners import (
     Answer,
     Configuration,
     Endpoint,
     Handshake,
-    NotUnderstood,
     Place,
     best_match,
 )
-from originset.models.servers.yaml_tables import Table, read_documents, table_at, tables_at, text_of, values_at
+from originset.models.servers.yaml_tables import (
+    Table,
+    YamlReader,
+    read_documents,
+    table_at,
+    tables_at,
+    text_of,
+    values_at,
+)
 
 _ANY = "*"
 _LISTENER = {"name", "hostname", "port", "protocol", "tls", "allowedRoutes"}
@@ -93,20 +100,12 @@ class _GatewayListener:
         return Answer(site=f"{opened.place} {host}")
 
 
-class _Reader:
+class _Reader(YamlReader):
     def __init__(self, file: str) -> None:
-        self._file = file
+        super().__init__(file)
         self.listeners: list[_GatewayListener] = []
         self.routes: list[_Route] = []
         self.secrets: dict[tuple[str, str], frozenset[str] | None] = {}
-        self.not_understood: list[NotUnderstood] = []
-
-    def _miss(self, place: str, text: str) -> None:
-        self.not_understood.append(NotUnderstood(Place(self._file, place), text))
-
-    def _keys(self, table: Table, known: set[str], place: str) -> None:
-        for key in table.keys() - known:
-            self._miss(f"{place}.{key}", f"{key} is not known here")
 
     def resource(self, one: Table) -> None:
         kind, metadata = one.get("kind"), table_at(one, "metadata")
@@ -128,14 +127,14 @@ class _Reader:
             if "tls.crt" in table_at(one, "data"):
                 self.secrets[namespace, name] = names_of_certificate(b64decode(str(table_at(one, "data")["tls.crt"])))
         elif kind not in _BESIDE:
-            self._miss(place, f"{kind} is not known here")
+            self.miss(place, f"{kind} is not known here")
 
     def _gateway(self, gateway: tuple[str, str], spec: Table, status: Table, place: str) -> None:
-        self._keys(spec, _GATEWAY, f"{place}.spec")
+        self.check_keys(spec, _GATEWAY, f"{place}.spec")
         texts = [str(each.get("value", "")) for each in tables_at(spec, "addresses") or tables_at(status, "addresses")]
         addresses = [canonical_ip(text) for text in texts] or [None]
         if (texts and None in addresses) or (not texts and self.listeners):
-            self._miss(place, "is at an address that is not named, perhaps that of another Gateway")
+            self.miss(place, "is at an address that is not named, perhaps that of another Gateway")
         ports: dict[int, list[_Entry]] = {}
         for number, one in enumerate(tables_at(spec, "listeners")):
             where = f"{place}.spec.listeners[{number}]"
@@ -143,47 +142,44 @@ class _Reader:
                 continue
             port = one.get("port")
             if not isinstance(port, int):
-                self._miss(where, "has no port")
+                self.miss(where, "has no port")
                 continue
             ports.setdefault(port, []).append(self._entry(gateway[0], one, table_at(spec, "tls"), where))
         for port, entries in ports.items():
             if len({one.hostname for one in entries}) < len(entries):
-                self._miss(place, f"has two listeners of one hostname at port {port}")
+                self.miss(place, f"has two listeners of one hostname at port {port}")
             for endpoint in {Endpoint(address, port) for address in addresses}:
                 if any(one.endpoint == endpoint for one in self.listeners):
-                    self._miss(place, "is at the address and port of another Gateway")
+                    self.miss(place, "is at the address and port of another Gateway")
                 self.listeners.append(_GatewayListener(endpoint, gateway, entries, self.secrets))
 
     def _entry(self, namespace: str, one: Table, of_gateway: Table, place: str) -> _Entry:
-        self._keys(one, _LISTENER, place)
+        self.check_keys(one, _LISTENER, place)
         tls = table_at(one, "tls")
-        self._keys(tls, _TLS, f"{place}.tls")
+        self.check_keys(tls, _TLS, f"{place}.tls")
         if table_at(tls, "options"):
-            self._miss(f"{place}.tls.options", "means what its implementation makes of it")
+            self.miss(f"{place}.tls.options", "means what its implementation makes of it")
         secrets = [
             (str(each.get("namespace", namespace)), str(each.get("name", "")))
             for each in tables_at(tls, "certificateRefs")
         ]
         demanded = [each for each in (table_at(tls, "frontendValidation"), of_gateway) if each]
         hostname = str(one.get("hostname") or _ANY).lower()
-        self._check_name(hostname, place)
+        if hostname != _ANY:
+            self.check_name(hostname, place)
         passes_tls = one["protocol"] == "TLS" or tls.get("mode") == "Passthrough"
         demand = text_of(demanded) if demanded else None
-        return _Entry(str(one.get("name", "")), Place(self._file, place), hostname, secrets, demand, passes_tls)
+        return _Entry(str(one.get("name", "")), Place(self.file, place), hostname, secrets, demand, passes_tls)
 
     def _route(self, namespace: str, spec: Table, place: str) -> None:
-        self._keys(spec, _ROUTE, f"{place}.spec")
+        self.check_keys(spec, _ROUTE, f"{place}.spec")
         hostnames = [str(each).lower() for each in values_at(spec, "hostnames")]
         for name in hostnames:
-            self._check_name(name, place)
+            if name != _ANY:
+                self.check_name(name, place)
         if "ExtensionRef" in text_of(values_at(spec, "rules")):
-            self._miss(place, "has a filter that means what its implementation makes of it")
-        self.routes.append(_Route(Place(self._file, place), namespace, tables_at(spec, "parentRefs"), hostnames))
-
-    def _check_name(self, name: str, place: str) -> None:
-        plain = name.removeprefix("*.")
-        if name != _ANY and normalise_host(plain) != plain:
-            self._miss(place, f"{name} names hosts in a way that is not understood here")
+            self.miss(place, "has a filter that means what its implementation makes of it")
+        self.routes.append(_Route(Place(self.file, place), namespace, tables_at(spec, "parentRefs"), hostnames))
 
     def attach(self) -> None:
         """Give each route's hosts to the listeners that it names."""

@@ -14,12 +14,37 @@ from typing import Any
 import msgspec
 
 from originset.data.errors import InputError
+from originset.data.host_names import normalise_host
 from originset.models.servers.configuration_files import ConfigurationFolder
+from originset.models.servers.listeners import NotUnderstood, Place
 
 Table = dict[str, Any]
 
 _ALIAS = re.compile(r"(?:^|[\s\[{,])[&*]\w", re.MULTILINE)
 _NEXT_DOCUMENT = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
+
+
+class YamlReader:
+    """What readers of YAML have in common: ``not_understood``, whose places are paths of keys in ``file``."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.not_understood: list[NotUnderstood] = []
+
+    def miss(self, path: str, text: str) -> None:
+        """Note what is not understood."""
+        self.not_understood.append(NotUnderstood(Place(self.file, path), text))
+
+    def check_keys(self, table: Table, known: set[str], path: str) -> None:
+        """Note the keys of a table that are not among those known."""
+        for key in table.keys() - known:
+            self.miss(f"{path}.{key}", f"{key} is not known here")
+
+    def check_name(self, name: str, path: str) -> None:
+        """Note a name that is neither a host's nor ``*.`` and a host's."""
+        plain = name.removeprefix("*.")
+        if normalise_host(plain) != plain:
+            self.miss(path, f"{name} names hosts in a way that is not understood here")
 
 
 def read_documents(path: Path, folder: ConfigurationFolder, of: str, read: Callable[[Table], None]) -> None:

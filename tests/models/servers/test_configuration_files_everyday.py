@@ -173,6 +173,25 @@ def test_haproxys_folders_of_certificates(folder) -> None:
     assert "safe" not in verdicts("haproxy", by_name, folder)[1]
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_certificate_of_a_folder_that_cannot_be_read_may_cover_any_host(is_link: bool, folder, tmp_path) -> None:
+    separate = tmp_path / "one-each"
+    separate.mkdir()
+    for name in ("www.pem", "static.pem"):
+        (separate / name).write_bytes((folder / name).read_bytes())
+    text = (
+        "frontend all\n    mode http\n    bind :443 ssl crt one-each/\n"
+        "    use_backend www if { ssl_fc_sni www.lab.test }\n    use_backend static if { ssl_fc_sni static.lab.test }\n"
+        "backend www\n    mode http\nbackend static\n    mode http\n"
+    )
+    assert verdicts("haproxy", text, tmp_path) == ([], {"separate"})
+    if is_link:
+        (separate / "another.pem").symlink_to(folder / "all.pem")  # which is outside
+    else:
+        (separate / "another.pem").write_text("no certificate")
+    assert verdicts("haproxy", text, tmp_path)[1] == {"wrong site"}
+
+
 def test_caddys_snippets_and_imported_sites(folder) -> None:
     assert verdicts("caddy", CADDY, folder) == ([], {"safe"})
     one = CADDY.replace("    log\n}", "    tls {\n        client_auth {\n            mode require\n        }\n    }\n}")
