@@ -1,22 +1,19 @@
-"""A study's report, with its pages' requests as measured and as the timeline model has them."""
+"""A study's report, with what its pages' owners can change, and their requests before and after that."""
 
 from __future__ import annotations
 
 import dataclasses
 
-import polars as pl
-
-from originset.cli.common.page_timeline import times_of
+from originset.cli.common.page_changes import with_changes
 from originset.cli.common.selection import apply_selection
 from originset.data.studies.database import open_database
-from originset.data.studies.shards import require_unchanged, scan
+from originset.data.studies.shards import require_unchanged
 from originset.data.studies.study import Study
 from originset.queries.report.report_contents import Contents, contents
-from originset.queries.report.report_page import request_rows
 from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.visit_selection import Selection
 
-# The most requests that are drawn, over all pages: some 60 bytes each. Further pages have only their connections.
+# The most requests that are drawn, over all pages: some 80 bytes each. Further pages have only their connections.
 _MOST_REQUESTS = 30_000
 
 
@@ -37,23 +34,16 @@ def report_contents(study: Study, title: str, pages: int, selection: Selection |
 
 
 def _with_requests(study: Study, made: Contents) -> Contents:
-    with_waterfall: list[str] = []
+    drawn: list[str] = []
     room = _MOST_REQUESTS
     for page in made.pages:
         room -= page.facts["requests"] or 0
         if room >= 0:
-            with_waterfall.append(page.facts["visit_id"])
-    if not with_waterfall:
+            drawn.append(page.facts["visit_id"])
+    if not drawn:
         return made
-    times = times_of(study, with_waterfall)
-    connections = scan(study, "requests").filter(pl.col("visit_id").is_in(with_waterfall))
-    keys = ["visit_id", "request_id"]
-    rows = times.join(connections.select(*keys, "connection_id").collect(), on=keys, how="left", maintain_order="left")
-    of_visit = {str(name[0]): part for name, part in rows.partition_by("visit_id", as_dict=True).items()}
-    pages = [
-        dataclasses.replace(page, requests=request_rows(of_visit[page.facts["visit_id"]]))
-        if page.facts["visit_id"] in of_visit
-        else page
-        for page in made.pages
-    ]
-    return dataclasses.replace(made, pages=pages)
+    changed = {
+        page.facts["visit_id"]: page
+        for page in with_changes(study, [page for page in made.pages if page.facts["visit_id"] in drawn])
+    }
+    return dataclasses.replace(made, pages=[changed.get(page.facts["visit_id"], page) for page in made.pages])

@@ -48,7 +48,8 @@ REQUEST_TIMES_READS = ("pages", "numbered_pairs", "timeline_requests", "network_
 # About how many requests are processed at a time, so that their columns fit into the processor's cache.
 _REQUESTS = 1 << 18
 
-_PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
+#: The phases of a request, in their order.
+PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
 
 MODELLED_LOAD_TIMES = pl.Schema(
     {
@@ -67,7 +68,7 @@ MODELLED_LOAD_TIMES = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class PairColumns:
     """Columns of numbered_pairs, indexed by ``pair``; ``NONE`` for NULL.
 
     ``server``: for each column of the causal timeline the server that a pair's requests go to over TLS.
@@ -87,7 +88,7 @@ def modelled_load_times(rows: Rows, parameters: Parameters) -> Rows:
     ``origin_ms``: hosts with one server key; ``provider_ms``: those in one of ``parameters.provider_asns``, NULL
     without any; ``paper_``: the same by the paper's timeline. [ms]
     """
-    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
+    requests, pairs = requests_in_order(rows["timeline_requests"]), pair_columns(rows["numbered_pairs"], parameters)
     loaded = rows["pages"].sort("page")["load_ms"].fill_null(np.nan).to_numpy()
     pages = [_modelled_pages(part, pairs, loaded, parameters) for part in _whole_pages(requests)]
     return {"modelled_load_times": pl.concat([MODELLED_LOAD_TIMES.to_frame(), *pages])}
@@ -104,9 +105,9 @@ def _whole_pages(requests: pl.DataFrame) -> Iterator[pl.DataFrame]:
         first = end
 
 
-def _modelled_pages(requests: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Parameters) -> pl.DataFrame:
-    """Rows of MODELLED_LOAD_TIMES, from requests sorted by :func:`_in_order`; ``loaded``: load events by page."""
-    measured = _requests(requests, pairs, loaded, parameters)
+def _modelled_pages(requests: pl.DataFrame, pairs: PairColumns, loaded: Floats, parameters: Parameters) -> pl.DataFrame:
+    """Rows of MODELLED_LOAD_TIMES, from :func:`requests_in_order`; ``loaded``: load events by page."""
+    measured = timeline_columns(requests, pairs, loaded, parameters)
     times = measured_timeline(measured, parameters.predecessor)
     first, pair = measured.starts[:-1], requests["pair"].to_numpy()
     columns = {
@@ -130,12 +131,12 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
     uses another request's connection), and started, blocked, dns, connect, send, wait and receive in ms, each also with
     ``_after``; sorted by page and start.
     """
-    requests, pairs = _in_order(rows["timeline_requests"]), _pairs(rows["numbered_pairs"], parameters)
-    measured = _requests(requests, pairs, np.full(rows["pages"].height, np.nan), parameters)
+    requests, pairs = requests_in_order(rows["timeline_requests"]), pair_columns(rows["numbered_pairs"], parameters)
+    measured = timeline_columns(requests, pairs, np.full(rows["pages"].height, np.nan), parameters)
     times = measured_timeline(measured, parameters.predecessor)
     server = pairs.server["origin_ms"][requests["pair"].to_numpy()]
     changes = causal_timeline(measured, times, server, parameters)
-    before = {"started": measured.started, **{name: np.fmax(getattr(measured, name), 0.0) for name in _PHASES}}
+    before = {"started": measured.started, **{name: np.fmax(getattr(measured, name), 0.0) for name in PHASES}}
     saved = {"started": changes.shift, "blocked": changes.blocked, "dns": changes.dns, "connect": changes.connect}
     hosts = rows["network_requests"].select("visit_id", "request_id", "host")
     return (
@@ -151,7 +152,8 @@ def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
     )
 
 
-def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
+def pair_columns(rows: pl.DataFrame, parameters: Parameters) -> PairColumns:
+    """The rows of numbered_pairs as columns."""
     rows = rows.sort("pair")
     over_tls = {"ip_ms": ("address", pl.col("secure")), "origin_ms": ("server", pl.col("secure"))}
     first_request = {"paper_ip_ms": "first_to_address", "paper_origin_ms": "first_to_server"}
@@ -162,7 +164,7 @@ def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
     def column_numbers(column: pl.Expr) -> Ints:
         return rows.select(column.fill_null(NONE).cast(pl.Int64)).to_series().to_numpy()
 
-    return _Pairs(
+    return PairColumns(
         column_numbers(pl.col("lane")),
         rows["address"].is_not_null().to_numpy(),
         {column: column_numbers(pl.when(condition).then(name)) for column, (name, condition) in over_tls.items()},
@@ -170,7 +172,7 @@ def _pairs(rows: pl.DataFrame, parameters: Parameters) -> _Pairs:
     )
 
 
-def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
+def requests_in_order(requests: pl.DataFrame) -> pl.DataFrame:
     """The requests sorted by page, start and number, each column in one piece of memory."""
     requests = requests.rechunk()
     # Rows are mostly in order, and to check this takes a tenth of the time of sorting.
@@ -179,9 +181,9 @@ def _in_order(requests: pl.DataFrame) -> pl.DataFrame:
     return requests if later.all() else requests.sort("page", "started_ms", "request_id")
 
 
-def _requests(rows: pl.DataFrame, pairs: _Pairs, loaded: Floats, parameters: Parameters) -> Requests:
+def timeline_columns(rows: pl.DataFrame, pairs: PairColumns, loaded: Floats, parameters: Parameters) -> Requests:
     """The rows as columns; ``loaded``: the load event of each page by its number."""
-    phases = {name: rows[f"{name}_ms"].to_numpy() for name in _PHASES}
+    phases = {name: rows[f"{name}_ms"].to_numpy() for name in PHASES}
     if parameters.ssl == "beside":
         phases["connect"] = np.fmax(phases["connect"], 0.0) + np.fmax(rows["ssl_ms"].to_numpy(), 0.0)
     page = rows["page"].to_numpy()

@@ -12,6 +12,9 @@ from originset.queries.catalogue import named_query, run
 from originset.queries.ladder import Group, group_name, groups, ladder, rests_on, rows_of_group
 from originset.queries.report.backtest_sentences import rung_notes
 from originset.queries.report.cause_sentences import as_of, who, why
+from originset.queries.report.connection_reasons import seen_sentences, short_reason
+from originset.queries.report.page_changes import PageChange, Preconnect
+from originset.queries.report.page_timeline import PageTimeline
 from originset.queries.report.report_advice import ADVISED, Advice, advice
 from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.report.undecided_sharing import Undecided, undecided
@@ -121,11 +124,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One visit: its counts, its connections with a sentence on each, and the requests of its waterfall."""
+    """One visit: its counts, and its connections with a sentence on each.
+
+    ``changes``: what its owner can change, ``together``: all of that; None: nothing. ``timeline``: None: not drawn.
+    """
 
     facts: dict[str, Any]
     connections: list[dict[str, Any]]
-    requests: list[list[Any]] = field(default_factory=list)
+    changes: list[PageChange] = field(default_factory=list)
+    together: PageChange | None = None
+    preconnects: list[Preconnect] = field(default_factory=list)
+    timeline: PageTimeline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,12 @@ def _page(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], asked_live
         entry["who"] = who(entry["fixable_by"])
         entry["fix"] = printable_excerpt(entry["fix"], 400) if entry["advised"] else None
         entry["hosts"] = [printable_excerpt(host) for host in entry["hosts"] or [entry["first_host"] or "?"]]
+    earlier_ones = {entry["connection_id"]: entry for entry in rows}
+    for entry in rows:
+        earlier = earlier_ones.get(entry["reusable_connection_id"])
+        entry["could_be"] = None if earlier is None else earlier["number"]
+        entry["short_reason"] = None if entry["cause"] is None else short_reason(entry)
+        entry["seen"] = [] if entry["cause"] is None else seen_sentences(entry, earlier)
     return Page(row, rows)
 
 

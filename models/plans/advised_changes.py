@@ -1,0 +1,154 @@
+"""Pages as their owners' changes would leave them: the same requests, to servers that are set up as advised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from originset.models.browsers.batch import PROTOCOLS, Part
+from originset.models.browsers.sharing_rules import origin_of
+
+#: What is asked of a change, a row for each connection that it is advised for: ``change`` is its number within the
+#: visit; the other columns are those of the table redundant_connections.
+ADVISED_CHANGES = pl.Schema(
+    {
+        "visit_id": pl.String,
+        "change": pl.Int64,
+        "connection_id": pl.Int64,
+        "reusable_connection_id": pl.Int64,
+        "host": pl.String,
+        "reusable_host": pl.String,
+        "cause": pl.String,
+    }
+)
+
+_CONNECTION = ["visit_id", "connection_id"]
+_NAME = ["visit_id", "host"]
+
+# What is asked of the earlier host instead, over its port.
+_MOVED = ("IP", "RACE", "PORT_SCHEME")
+_NAMED = ("CERT", "CERT+IP")
+_ANNOUNCED = ("CERT+IP", "ORIGIN_EXCLUDED")
+
+
+def changed_part(part: Part, changes: pl.DataFrame, modes: pl.DataFrame) -> tuple[Part, pl.DataFrame]:
+    """``part`` after ``changes``, and the names that certificates get (host, certificate_id).
+
+    ``changes``: rows of ADVISED_CHANGES whose visit_id is a row of ``part.visits``; ``modes``: of
+    :func:`originset.models.browsers.request_groups.modes_of`, before them. Of several ways to make a change it is the
+    first that the advice names. An ORIGIN frame that is changed, or new, lists besides what its connection carries.
+    """
+    rows = _with_connections(part, changes)
+    requests = _asked_in_one_way(part.requests, rows, modes)
+    requests = _over_other_protocols(requests, rows)
+    requests = _asked_elsewhere(requests, rows)
+    refused = rows.filter(cause="MISDIRECTED").select("visit_id", "host").unique()
+    requests = requests.join(refused.with_columns(answered=True), on=_NAME, how="left", maintain_order="left")
+    requests = requests.with_columns(
+        pl.when(pl.col("answered") & (pl.col("status") == 421)).then(200).otherwise("status").alias("status")
+    ).drop("answered")
+    connections = _announcing(_answering(part.connections, refused), rows, part.requests)
+    lasting = rows.filter(cause="LIFETIME").select("visit_id", first_host="reusable_host", lasts=True).unique()
+    connections = connections.join(lasting, on=["visit_id", "first_host"], how="left", maintain_order="left")
+    connections = connections.with_columns(closed_ms=pl.when(pl.col("lasts").is_null()).then("closed_ms")).drop("lasts")
+    named = rows.filter(pl.col("cause").is_in(_NAMED)).select("host", certificate_id="certificate_id_held")
+    return replace(part, requests=requests, connections=connections), named.drop_nulls().unique()
+
+
+def _with_connections(part: Part, changes: pl.DataFrame) -> pl.DataFrame:
+    """``changes`` with port, protocol and certificate_id of the earlier connection (``_held``)."""
+    held = part.connections.select(
+        "visit_id",
+        pl.col("connection_id").alias("reusable_connection_id"),
+        *(pl.col(name).alias(f"{name}_held") for name in ("port", "protocol", "certificate_id", "first_host")),
+    ).unique(["visit_id", "reusable_connection_id"], keep="first", maintain_order=True)
+    return changes.with_columns(pl.col("host", "reusable_host").cast(part.facts.hosts)).join(
+        held, on=["visit_id", "reusable_connection_id"], how="left", maintain_order="left"
+    )
+
+
+def _asked_in_one_way(requests: pl.DataFrame, rows: pl.DataFrame, modes: pl.DataFrame) -> pl.DataFrame:
+    """All that is asked of a host in the mode of credentials that the earlier connection is of."""
+    held = modes.filter(pl.col("connection") >= 0).unique(_CONNECTION, keep="first", maintain_order=True)
+    wanted = (
+        rows.filter(cause="CRED")
+        .join(
+            held.select("visit_id", "credentialed", reusable_connection_id="connection_id"),
+            on=["visit_id", "reusable_connection_id"],
+        )
+        .select(*_NAME, pl.when("credentialed").then(pl.lit("include")).otherwise(pl.lit("omit")).alias("wanted"))
+        .unique(_NAME, keep="first", maintain_order=True)
+    )
+    return (
+        requests.join(wanted, on=_NAME, how="left", maintain_order="left")
+        .with_columns(pl.coalesce("wanted", "credentials").alias("credentials"))
+        .drop("wanted")
+    )
+
+
+def _over_other_protocols(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    both = pl.concat([rows.select("cause", *_NAME), rows.select("cause", "visit_id", host="reusable_host")])
+    plain = both.filter(cause="H1").select(*_NAME, http2=True).unique()
+    late = both.filter(cause="PROTO_MIX").select(*_NAME, http3=True).unique()
+    joined = requests.join(plain, on=_NAME, how="left", maintain_order="left")
+    joined = joined.join(late, on=_NAME, how="left", maintain_order="left")
+    protocol = (
+        pl.when(pl.col("http2") & (pl.col("protocol") == "h1") & ~pl.col("socket"))
+        .then(pl.lit("h2", PROTOCOLS))
+        .when(pl.col("http3") & (pl.col("protocol") == "h2"))
+        .then(pl.lit("h3", PROTOCOLS))
+        .otherwise("protocol")
+    )
+    return joined.with_columns(protocol.alias("protocol")).drop("http2", "http3")
+
+
+def _asked_elsewhere(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    moved = (
+        rows.filter(
+            pl.col("cause").is_in(_MOVED),
+            (pl.col("cause") == "PORT_SCHEME") | (pl.col("host") != pl.col("reusable_host")),
+        )
+        .select(*_NAME, host_held="reusable_host", port_held="port_held")
+        .unique(_NAME, keep="first", maintain_order=True)
+    )
+    return (
+        requests.join(moved, on=_NAME, how="left", maintain_order="left")
+        .with_columns(pl.coalesce("host_held", "host").alias("host"), pl.coalesce("port_held", "port").alias("port"))
+        .drop("host_held", "port_held")
+    )
+
+
+def _answering(connections: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
+    hosts = refused.group_by("visit_id").agg(pl.col("host").alias("answered"))
+    left = pl.col("misdirected").list.set_difference(pl.col("answered"))
+    return (
+        connections.join(hosts, on="visit_id", how="left", maintain_order="left")
+        .with_columns(pl.when(pl.col("answered").is_null()).then("misdirected").otherwise(left).alias("misdirected"))
+        .drop("answered")
+    )
+
+
+def _announcing(connections: pl.DataFrame, rows: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame:
+    """The connections of servers that announce more hosts, with all that they carry; the frame comes with SETTINGS."""
+    added = rows.filter(pl.col("cause").is_in(_ANNOUNCED)).select(
+        "visit_id", "host", first_host="first_host_held", port="port_held"
+    )
+    servers = added.select("visit_id", "first_host").unique()
+    carried = (
+        requests.join(connections.select(*_CONNECTION, "first_host"), on=_CONNECTION)
+        .join(servers, on=["visit_id", "first_host"], how="semi")
+        .select(added.columns)
+    )
+    sets = (
+        pl.concat([added, carried])
+        .with_columns(origin_of().alias("origin"))
+        .group_by("visit_id", "first_host")
+        .agg(pl.col("origin").unique())
+    )
+    joined = connections.join(sets, on=["visit_id", "first_host"], how="left", maintain_order="left")
+    union = pl.col("origin_set").fill_null([]).list.set_union(pl.col("origin"))
+    return joined.with_columns(
+        pl.when(pl.col("origin").is_null()).then("origin_set").otherwise(union).alias("origin_set"),
+        pl.when(pl.col("origin").is_null()).then("origin_ms").alias("origin_ms"),
+    ).drop("origin")

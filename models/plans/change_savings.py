@@ -1,0 +1,178 @@
+"""What the changes that a page's owner can make save in the browser that was recorded: connections, lookups, bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from originset.data.reference.browser_rules import BrowserRules, browser_rules
+from originset.models.browsers.batch import Part
+from originset.models.browsers.candidate_pairs import pairs
+from originset.models.browsers.causes.used_connections import used_connections
+from originset.models.browsers.predictions import connections, of_pages, without_tls
+from originset.models.browsers.replay import replayed, ways
+from originset.models.browsers.request_groups import modes_of
+from originset.models.browsers.tables import groups_of
+from originset.models.plans.advised_changes import changed_part
+
+#: Stands in place of a change's number for all changes of a page together.
+ALL_CHANGES = -1
+
+#: The columns of ``ChangeSavings.changes`` and ``ChangeSavings.instead``.
+SAVED = pl.Schema(
+    {
+        "visit_id": pl.String,
+        **dict.fromkeys(("change", "connections_low", "connections_high", "lookups"), pl.Int64),
+        **dict.fromkeys(("handshake_bytes_low", "handshake_bytes_high"), pl.Int64),
+    }
+)
+INSTEAD = pl.Schema(
+    {"visit_id": pl.String, **dict.fromkeys(("change", "connection_id", "carrier_id"), pl.Int64), "certain": pl.Boolean}
+)
+
+_ORIGIN = ["visit_id", "host", "port"]
+_CHANGE = ["visit_id", "change"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSavings:
+    """What each change of each page saves by itself, and all of a page together (``change`` is ALL_CHANGES).
+
+    ``changes``: visit_id, change, connections_low, connections_high, lookups and handshake_bytes_low and _high (of the
+    certificates that servers send in these connections' handshakes); NULL: not known. ``instead``: visit_id, change,
+    connection_id, carrier_id and certain: the connections that go, and which would carry their requests; certain ones
+    are gone even if as few go as may be.
+    """
+
+    changes: pl.DataFrame
+    instead: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """``origins``: visit_id, host, port, low and high (connections), chain_bytes; ``lookups``: visit_id and dns."""
+
+    origins: pl.DataFrame
+    lookups: pl.DataFrame
+
+
+def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
+    """What ``advised`` (rows of ADVISED_CHANGES) saves, by the rules of the browser of each visit.
+
+    Of a browser that no rules are known of, by Chromium's. What is saved is the difference between what was recorded
+    and what the rules say of the page after the change. A host of which they say the same before and after keeps its
+    connections, whatever else may be uncertain about it.
+    """
+    number = pl.col("visit_id").cast(pl.Enum(part.visits["visit_id"]), strict=False).to_physical().cast(pl.UInt32)
+    rows = advised.with_columns(number).filter(pl.col("visit_id").is_not_null())
+    modes = modes_of(part)
+    used = used_connections(part, modes)
+    others = without_tls(part, groups_of(part, modes))
+    of_browser = part.visits["browser"].str.split("-").list.first().replace_strict(
+        {name: name for name in browser_rules()}, default="chromium"
+    )  # fmt: skip
+    visits = pl.DataFrame({"visit_id": pl.Series(range(part.visits.height), dtype=pl.UInt32), "rules": of_browser})
+    changes, instead = [], []
+    for name, rules in browser_rules().items():
+        own = rows.join(visits.filter(rules=name), on="visit_id", how="semi")
+        if own.is_empty():
+            continue
+        today = _replay(part, rules, others)
+        together = own.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
+        for one in (together, *own.partition_by("change")):
+            then = _replay(part, rules, others, one, modes)
+            fewer = _fewer_connections(today, then, used, one)
+            changes.append(_of_changes(fewer, today, then, one))
+            instead.append(_carried_instead(fewer, used, one))
+    return ChangeSavings(_with_ids(part, changes, SAVED), _with_ids(part, instead, INSTEAD))
+
+
+def _with_ids(part: Part, frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
+    if not frames:
+        return schema.to_frame()
+    rows = pl.concat(frames)
+    return rows.with_columns(part.visits["visit_id"].gather(rows["visit_id"])).cast(schema).select(schema.names())
+
+
+def _replay(
+    part: Part,
+    rules: BrowserRules,
+    others: pl.DataFrame,
+    changes: pl.DataFrame | None = None,
+    modes: pl.DataFrame | None = None,
+) -> _Replay:
+    """What a browser needs of each host of the pages, as they are or after changes.
+
+    ``others``: what is asked for besides, before and after.
+    """
+    then, names = (part, None) if changes is None or modes is None else changed_part(part, changes, modes)
+    groups = groups_of(then, modes_of(then))
+    if changes is not None:
+        # That the recording has a connection of its own for such a host says nothing of what is changed about it.
+        hosts = changes.select("visit_id", pl.col("host").cast(part.facts.hosts), changed=True).unique()
+        groups = groups.join(hosts, on=["visit_id", "host"], how="left", maintain_order="left")
+        groups = groups.with_columns(opened=pl.col("opened") & pl.col("changed").is_null()).drop("changed")
+    opens = connections(replayed(groups, ways(pairs(part.facts, groups, names), rules)), rules)
+    origins = opens.group_by(_ORIGIN).agg(
+        pl.col("low").sum(),
+        (pl.col("high") + pl.col("as_recorded").cast(pl.Int64)).sum().alias("high"),
+        pl.col("chain_bytes").first(),
+    )
+    return _Replay(origins, of_pages(then, opens, others, rules).select("visit_id", "dns"))
+
+
+def _fewer_connections(today: _Replay, then: _Replay, used: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """visit_id, host, port, recorded, saved_low, saved_high and chain_bytes of each host that a change concerns."""
+    recorded = used.group_by(_ORIGIN).agg(pl.len().cast(pl.Int64).alias("recorded"))
+    both = today.origins.join(
+        then.origins.select(*_ORIGIN, low_then="low", high_then="high"), on=_ORIGIN, how="full", coalesce=True
+    ).with_columns(pl.col("low", "high", "low_then", "high_then").fill_null(0))
+    concerned = both.join(changes.select("visit_id").unique(), on="visit_id", how="semi").filter(
+        (pl.col("low") != pl.col("low_then")) | (pl.col("high") != pl.col("high_then"))
+    )
+    counted = concerned.join(recorded, on=_ORIGIN, how="left").with_columns(pl.col("recorded").fill_null(0))
+    return counted.select(
+        *_ORIGIN,
+        "recorded",
+        (pl.col("recorded") - pl.col("high_then")).alias("saved_low"),
+        (pl.col("recorded") - pl.col("low_then")).alias("saved_high"),
+        "chain_bytes",
+    )
+
+
+def _of_changes(fewer: pl.DataFrame, today: _Replay, then: _Replay, changes: pl.DataFrame) -> pl.DataFrame:
+    pages = changes.select(_CHANGE).unique()
+    unknown = (pl.col("chain_bytes").is_null() & (pl.col("saved_high") != 0)).any()
+    sizes = {end: (pl.col(f"saved_{end}") * pl.col("chain_bytes")).sum() for end in ("low", "high")}
+    sums = fewer.group_by("visit_id").agg(
+        pl.col("saved_low").sum().alias("connections_low"),
+        pl.col("saved_high").sum().alias("connections_high"),
+        *(pl.when(~unknown).then(sent).alias(f"handshake_bytes_{end}") for end, sent in sizes.items()),
+    )
+    lookups = today.lookups.join(then.lookups, on="visit_id", suffix="_then").select(
+        "visit_id", (pl.col("dns").cast(pl.Int64) - pl.col("dns_then").cast(pl.Int64)).alias("lookups")
+    )
+    numbers = ("connections_low", "connections_high", "handshake_bytes_low", "handshake_bytes_high")
+    touched = pages.join(sums.with_columns(touched=True), on="visit_id", how="left")
+    return (
+        touched.with_columns(
+            pl.when(pl.col("touched").is_null()).then(0).otherwise(name).cast(pl.Int64).alias(name) for name in numbers
+        )
+        .join(lookups, on="visit_id", how="left")
+        .select(*_CHANGE, *numbers[:2], "lookups", *numbers[2:])
+    )
+
+
+def _carried_instead(fewer: pl.DataFrame, used: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Which of the connections that a change is for go: of each host the latest, as many as are saved of it."""
+    key = ["visit_id", "connection_id"]
+    hosts = used.select("number", *key, "host", "port")
+    ranked = (
+        changes.select(*_CHANGE, "connection_id", carrier_id="reusable_connection_id")
+        .join(hosts, on=key)
+        .join(fewer, on=_ORIGIN)
+        .with_columns(place=pl.col("number").rank("ordinal", descending=True).over(_ORIGIN).cast(pl.Int64))
+        .filter(pl.col("place") <= pl.col("saved_high"))
+    )
+    return ranked.select(*_CHANGE, "connection_id", "carrier_id", certain=pl.col("place") <= pl.col("saved_low"))

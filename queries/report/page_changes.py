@@ -1,0 +1,72 @@
+"""What a page's owner can change, and what each change brings: numbers from the models, and sentences on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from originset.data.quantity import quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageChange:
+    """One change, or all of a page (``fix`` is None); pairs are the least and the most of what it saves.
+
+    ``connections``: numbers of the connections that it is advised for. ``lookups``, ``handshake_bytes`` (certificates
+    sent in the handshakes) and ``load_ms`` (of the load event, by the causal timeline) are None where not known.
+    """
+
+    fix: str | None
+    connections: Sequence[int]
+    saved: tuple[int, int]
+    lookups: int | None
+    handshake_bytes: tuple[int, int] | None
+    load_ms: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preconnect:
+    """A connection that the document could have announced; times in ms from the page's first request."""
+
+    host: str
+    number: int | None
+    opened_ms: float
+    announced_ms: float
+    handshake_ms: float
+    saved_ms: float
+
+
+def between_numbers(low: float, high: float, noun: str = "") -> str:
+    """``3``, ``3 to 5``, each with the noun: ``1 connection``, ``0 to 2 connections``."""
+    first, last = sorted((round(low), round(high)))
+    if not noun:
+        return f"{last:,}" if first == last else f"{first:,} to {last:,}"
+    return quantity(last, noun) if first == last else f"{first:,} to {quantity(last, noun)}"
+
+
+def saved_sentence(change: PageChange, unknown_time: str | None) -> str:
+    """``2 connections, 1 lookup, 4,000 to 8,000 bytes of certificates, 90 to 120 ms``; what is not known is said.
+
+    ``unknown_time``: why no load time is modelled.
+    """
+    parts = [between_numbers(*change.saved, "connection")]
+    lookups = change.lookups
+    parts.append("lookups not known" if lookups is None else quantity(lookups, "lookup"))
+    if change.handshake_bytes is None:
+        parts.append("bytes: the file does not say")
+    else:
+        parts.append(f"{between_numbers(*change.handshake_bytes)} bytes of certificates in handshakes")
+    if change.load_ms is not None:
+        parts.append(f"{between_numbers(*change.load_ms)} ms until the load event, by the causal timeline")
+    else:
+        parts.append(f"ms: {unknown_time}" if unknown_time else "ms: the file does not say")
+    return "; ".join(parts)
+
+
+def preconnect_sentence(hint: Preconnect) -> str:
+    """What was seen, and what announcing the connection in the document would bring."""
+    return (
+        f"the connection to {hint.host} was opened at {hint.opened_ms:,.0f} ms, the document's answer began at "
+        f"{hint.announced_ms:,.0f} ms, and the load event waited for what came over it: with a preconnect in the "
+        f"document up to {hint.saved_ms:,.0f} ms less"
+    )

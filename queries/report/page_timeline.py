@@ -1,0 +1,178 @@
+"""A page's connections as lanes on one time axis: as recorded, after what the owner can do, and at best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any
+
+import polars as pl
+
+#: The width of a lane's drawing in units; its height is that of its rows of requests.
+WIDTH = 1000
+ROW_HEIGHT = 4
+
+_MOST_LANES = 60
+# Requests of one lane that overlap are drawn below one another, at most so many; more share the last row.
+_MOST_ROWS = 6
+
+_Row = dict[str, Any]
+
+# Which connection carries each one's requests, the load event at the earliest and at the latest, and how many more
+# connections there may be.
+_State = tuple[Mapping[int, int], tuple[float, float] | None, int]
+
+_TITLES = {"": "As recorded", "_after": "After what the owner can do", "_best": "At best: one connection a network"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageTimeline:
+    """The requests of one page, before and after.
+
+    ``requests``: host, connection_id, and started, blocked, dns, connect, send, wait and receive in ms, also with
+    ``_after`` and ``_best``. ``carriers`` and ``best_carriers``: by connection, which one carries its requests then.
+    ``saved``: how many connections the owner's changes save, ``saved_ms``: how much earlier the load event is then,
+    both at least and at most; None: not known.
+    """
+
+    requests: pl.DataFrame
+    carriers: Mapping[int, int]
+    best_carriers: Mapping[int, int]
+    saved: tuple[int, int]
+    saved_ms: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A connection: its number in the table, whose requests it carries besides, and its drawing as SVG paths.
+
+    ``bars``: by the kind of phase (handshake, wait, receive) a path in units of WIDTH and ROW_HEIGHT.
+    """
+
+    number: int | None
+    host: str
+    carries: list[int]
+    redundant: bool
+    could_be: int | None
+    rows: int
+    bars: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One state of the page.
+
+    Of what is a range, the least is drawn. ``load_ms``: the load event, at the earliest and at the latest; ``load``:
+    the former in units of WIDTH. ``count``: its connections, of which ``more`` are not drawn.
+    """
+
+    title: str
+    load_ms: tuple[float, float] | None
+    load: int | None
+    lanes: list[Lane]
+    count: tuple[int, int]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfalls:
+    """The panels and their axis: ``ticks`` are pairs of percent of the width and ms."""
+
+    panels: list[Panel]
+    ticks: list[tuple[float, float]]
+
+
+def waterfalls(
+    timeline: PageTimeline, connections: list[dict[str, Any]], facts: Mapping[str, Any]
+) -> Waterfalls | None:
+    """The drawing of a page; None if no request has a time. What is not modelled is not drawn.
+
+    ``connections``: rows of a report's page; ``facts``: load_ms, origin_ms and left_out_reason of it.
+    """
+    modelled = facts["left_out_reason"] is None and facts["origin_ms"] is not None
+    load_ms = facts["load_ms"]
+    states: dict[str, _State] = {"": ({}, None if load_ms is None else (load_ms, load_ms), 0)}
+    if modelled and timeline.carriers and timeline.saved_ms is not None:
+        least, most = timeline.saved_ms
+        states["_after"] = (timeline.carriers, (load_ms - most, load_ms - least), timeline.saved[1] - timeline.saved[0])
+    if modelled:
+        states["_best"] = (timeline.best_carriers, (facts["origin_ms"], facts["origin_ms"]), 0)
+    rows = timeline.requests.to_dicts()
+    end = max((_spans(row, suffix)[-1][2] for row in rows for suffix in states), default=0.0)
+    end = max(end, load_ms or 0.0)
+    if end <= 0:
+        return None
+    entries = {entry["connection_id"]: entry for entry in connections}
+    panels = [_panel(suffix, rows, entries, state, end) for suffix, state in states.items()]
+    return Waterfalls(panels, [(100 * ms / end, ms) for ms in _ticks(end)])
+
+
+def _panel(suffix: str, rows: list[_Row], entries: Mapping[int, _Row], state: _State, end: float) -> Panel:
+    carriers, load_ms, unsure = state
+    lanes: dict[int | None, list[_Row]] = {}
+    for row in rows:
+        connection = carriers.get(row["connection_id"], row["connection_id"])
+        lanes.setdefault(connection if connection in entries else None, []).append(row)
+    carried: dict[int, list[int]] = {}
+    for connection, carrier in carriers.items():
+        if connection in entries:
+            carried.setdefault(carrier, []).append(entries[connection]["number"])
+    order = [connection for connection in entries if connection in lanes]
+    drawn = [_lane(lanes[one], entries[one], carried.get(one, []), suffix, end) for one in order[:_MOST_LANES]]
+    if None in lanes:
+        drawn.append(_lane(lanes[None], None, [], suffix, end))
+    load = None if load_ms is None else round(WIDTH * load_ms[0] / end)
+    count = (len(order), len(order) + unsure)
+    return Panel(_TITLES[suffix], load_ms, load, drawn, count, max(0, len(order) - _MOST_LANES))
+
+
+def _lane(rows: list[_Row], entry: _Row | None, carries: list[int], suffix: str, end: float) -> Lane:
+    paths: dict[str, list[str]] = {"handshake": [], "wait": [], "receive": []}
+    ends: list[float] = []
+    for row in sorted(rows, key=lambda one: one[f"started{suffix}"]):
+        spans = _spans(row, suffix)
+        place = next((number for number, until in enumerate(ends) if until <= spans[0][1]), len(ends))
+        place = min(place, _MOST_ROWS - 1)
+        if place == len(ends):
+            ends.append(0.0)
+        ends[place] = max(ends[place], spans[-1][2])
+        for kind, start, stop in spans:
+            if stop > start:
+                paths[kind].append(_bar(start, stop, place, end))
+    return Lane(
+        number=None if entry is None else entry["number"],
+        host="connection not known" if entry is None else entry["hosts"][0],
+        carries=sorted(carries),
+        redundant=bool(entry and entry["cause"]) and not suffix,
+        could_be=None if entry is None or suffix else entry["could_be"],
+        rows=max(1, len(ends)),
+        bars={kind: "".join(bars) for kind, bars in paths.items() if bars},
+    )
+
+
+def _spans(row: Mapping[str, Any], suffix: str) -> list[tuple[str, float, float]]:
+    """The phases of a request that it spends with its connection: kind, start and end in ms."""
+    phases = {name: row[f"{name}{suffix}"] or 0.0 for name in ("blocked", "dns", "connect", "send", "wait", "receive")}
+    shaken = row[f"started{suffix}"] + phases["blocked"]
+    sent = shaken + phases["dns"] + phases["connect"]
+    answered = sent + phases["send"] + phases["wait"]
+    return [
+        ("handshake", shaken, sent),
+        ("wait", sent, answered),
+        ("receive", answered, answered + phases["receive"]),
+    ]
+
+
+def _bar(start: float, stop: float, place: int, end: float) -> str:
+    left = floor(WIDTH * max(start, 0.0) / end)
+    width = max(1, ceil(WIDTH * stop / end) - left)
+    return f"M{left} {place * ROW_HEIGHT}h{width}v{ROW_HEIGHT - 1}h-{width}z"
+
+
+def _ticks(end: float) -> Iterable[float]:
+    """Round times, some four to the axis, without its end."""
+    raw = end / 4
+    power = 10 ** floor(log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
+    return [step * number for number in range(int(end / step) + 1) if step * number < 0.92 * end]
