@@ -24,6 +24,7 @@ COMMANDS = {
     "query": "originset.cli.query",
     "study": "originset.cli.study",
     "explain": "originset.cli.explain",
+    "serve": "originset.cli.serve_command",
     "compare": "originset.cli.compare",
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",

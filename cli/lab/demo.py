@@ -1,4 +1,4 @@
-"""``originset lab demo``: the whole way once, on a small internet of its own, checked against that internet's own logs."""
+"""``originset lab demo``: the whole way once, on a small internet of its own, checked against its own logs."""
 
 from __future__ import annotations
 

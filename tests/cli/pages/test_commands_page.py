@@ -32,6 +32,7 @@ ELSEWHERE = {
     "originset lab run": "lab/test_lab_run.py",
     "originset lab shell": "lab/test_lab_run.py",
     "originset plan rollout next": "plan/rollout/test_rollout_in_testbed.py",
+    "originset serve": "test_serve_command.py",
     "originset study artifact": "study/test_artifact.py",
     "originset study reference update": "study/test_reference.py",
 }
