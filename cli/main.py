@@ -18,13 +18,13 @@ from originset.data.studies.study import Study
 
 # In the order of the work. Each command has a file of its own, each group a folder.
 COMMANDS = {
-    "demo": "originset.cli.demo",
     "crawl": "originset.cli.crawl",
     "import": "originset.cli.import_",
     "analyze": "originset.cli.analyze",
     "query": "originset.cli.query",
     "study": "originset.cli.study",
     "explain": "originset.cli.explain",
+    "serve": "originset.cli.serve_command",
     "compare": "originset.cli.compare",
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",

@@ -79,6 +79,7 @@ def test_a_missing_extra_is_one_line_that_names_it(environment: BareEnvironment)
     for command, package, extra in (
         ("crawl sites.txt --jobs 4", "protego", "crawl"),
         ("study figures --help", "matplotlib", "figures"),
+        ("serve S", "starlette", "serve"),
     ):
         done = environment.run("originset", *command.split())
         says = f"originset: error: the package {package} is missing; run: pip install 'originset[{extra}]'\n"

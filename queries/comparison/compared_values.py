@@ -37,6 +37,37 @@ GROUPS = {None: "NULL::VARCHAR", "vantage": "p.vantage", "round": "p.round::VARC
 
 _PAGE_KEYS = ["site", "page", "metric"]
 
+_VERDICTS = ("better", "worse", "same", "unclear")
+
+#: The rows of :func:`compare_pages` and :func:`compare_totals`.
+PAGE_CHANGES = pl.Schema(
+    {
+        "site": pl.String(),
+        "page": pl.String(),
+        "metric": pl.Enum(METRICS),
+        "visits": pl.UInt32(),
+        "visits_after": pl.UInt32(),
+        "before": pl.Float64(),
+        "after": pl.Float64(),
+        "change": pl.Float64(),
+        "change_pct": pl.Float64(),
+        "verdict": pl.Enum(_VERDICTS),
+    }
+)
+TOTAL_CHANGES = pl.Schema(
+    {
+        "metric": pl.Enum(METRICS),
+        "pages": pl.Int64(),
+        "before": pl.Float64(),
+        "after": pl.Float64(),
+        "change": pl.Float64(),
+        "change_pct": pl.Float64(),
+        "change_pct_low": pl.Float64(),
+        "change_pct_high": pl.Float64(),
+        **dict.fromkeys(_VERDICTS, pl.Int64()),
+    }
+)
+
 
 def page_values(connection: duckdb.DuckDBPyConnection, by: str | None = None) -> pl.DataFrame:
     """The values of each page: site, page, group, metric, visits, and mean, low, high over its visits.
@@ -147,11 +178,7 @@ def compare_totals(pages: pl.DataFrame) -> pl.DataFrame:
                 "change_pct": 100 * (after - before) / before if before else None,
                 "change_pct_low": None if saved is None else -saved[1],
                 "change_pct_high": None if saved is None else -saved[0],
-                **{word: (of_metric["verdict"] == word).sum() for word in ("better", "worse", "same", "unclear")},
+                **{word: (of_metric["verdict"] == word).sum() for word in _VERDICTS},
             }
         )
-    counts = dict.fromkeys(("better", "worse", "same", "unclear"), pl.Int64())
-    numbers = dict.fromkeys(
-        ("before", "after", "change", "change_pct", "change_pct_low", "change_pct_high"), pl.Float64()
-    )
-    return pl.DataFrame(rows, schema={"metric": pl.String(), "pages": pl.Int64(), **numbers, **counts})
+    return pl.DataFrame(rows, schema={**TOTAL_CHANGES, "metric": pl.String()})

@@ -35,6 +35,19 @@ GROUP BY l.site, l.page, l."group", a.host
 
 _KEYS = ["site", "page", "host"]
 
+#: The rows of :func:`connection_changes`.
+CONNECTION_CHANGES = pl.Schema(
+    {
+        "site": pl.String(),
+        "page": pl.String(),
+        "host": pl.String(),
+        "before": pl.Float64(),
+        "after": pl.Float64(),
+        "change": pl.Float64(),
+        "why": pl.String(),
+    }
+)
+
 
 def host_connections(connection: duckdb.DuckDBPyConnection, by: str | None = None) -> pl.DataFrame:
     """The hosts of each page: site, page, group, host, connections, carriers; a page without hosts has a row with NULL.

@@ -1,5 +1,6 @@
 """What tests of ``plan`` and ``config`` share: a study of two sites with its models, and how to call the command."""
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from json_schemas import output_of, validator
 
 from originset.cli import main
 from originset.data.schema.study_tables import TABLES
@@ -135,13 +137,19 @@ class Done:
 
 @pytest.fixture
 def run(study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Call ``originset --study S ...`` as the console entry does, but in this process: forty processes are slow."""
+    """Call ``originset --study S ...`` as the console entry does, but in this process: forty processes are slow.
+
+    What it writes as JSON is as its published schema says.
+    """
 
     def call(*arguments: str | Path) -> Done:
         monkeypatch.setattr(sys, "argv", ["originset", "--study", str(study.root), *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main.run()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
+        done = Done(int(ended.value.code or 0), *capsys.readouterr())
+        if done.stdout and (output := output_of([*map(str, arguments)])) is not None:
+            validator(output).validate(json.loads(done.stdout))
+        return done
 
     return call
 

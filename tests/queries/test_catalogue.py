@@ -108,6 +108,11 @@ BY_HAND = {
         "vantage": "here", "ranks_from": 1, "visits": 2, "requests": 8.0, "load_ms": 500.0, "load_sites": 1, "dns": 5.0,
         "dns_sites": 1, "tls": 6.0, "tls_sites": 1,
     },
+    # Page a's six connections, of which one is a duplicate, and two more have an earlier one that could do.
+    "pages_top_summary": {
+        "visit_id": "a", "site": "example.com", "url": "https://www.example.com/0", "vantage": "here",
+        "browser": "chromium", "round": None, "status": "ok", "tls": 6, "deployable": 5, "dns": 5, "redundant": 3,
+    },
     # Page a: www, static and fonts have addresses of their own, and so has cdn.other.net, whose two requests may be of
     # two modes; assets may join static, by its address, or not, by what time it was there.
     "predictions_check_summary": {

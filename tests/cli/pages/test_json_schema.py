@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from generated_captures import write_captures
 from hand_made_har import write_har
-from json_schemas import validator
+from json_schemas import output_of, validator
 from jsonschema import Draft202012Validator, ValidationError
 
 from originset.cli.main import main
-from originset.cli.pages.json_schema import OUTPUTS
+from originset.cli.pages.json_schema import OUTPUTS, ROWS
 from originset.data.captures.capture import read_capture_bytes
 
 HARS = Path(__file__).parents[2] / "fixtures" / "hars"
@@ -28,7 +28,7 @@ def written(*words: str | Path, code: int = 0) -> Any:
 
 
 def test_the_published_schema_is_a_schema() -> None:
-    for output in OUTPUTS:
+    for output in (*OUTPUTS, *ROWS):
         Draft202012Validator.check_schema(validator(output).schema)
 
 
@@ -49,6 +49,56 @@ def test_budget(tmp_path: Path) -> None:
     rows = written("check", "budget", tmp_path / "budget.toml", har, "--format", "json", code=3)
     validator("budget").validate(rows)
     assert {row["verdict"] for row in rows} == {"within", "unknown"}
+
+
+def test_compare() -> None:
+    """Totals and pages are validated where tests/cli/test_compare.py calls it."""
+    sides = [HARS / "originset" / f"{name}-cold.har" for name in ("daily", "shop")]
+    compared = written("compare", *sides, "--rows", "connections", "--format", "json")
+    validator("compare_connections").validate(compared)
+    assert compared
+
+
+def test_lint(tmp_path: Path) -> None:
+    path = tmp_path / "nginx.conf"
+    path.write_text("http { server { listen 443 ssl; server_name a.test b.test; unheard_of on; } }")
+    rows = written("check", "lint", path, "--server", "nginx", "--format", "json", code=2)
+    validator("lint").validate(rows)
+    assert {row["verdict"] for row in rows} == {"not understood", "unknown"}
+
+
+def test_server() -> None:
+    rows = written("check", "server", "nobody.invalid", "--max-time", "1", "--format", "json", code=3)
+    validator("server").validate(rows)
+    assert [row["address"] for row in rows] == [None]
+
+
+@pytest.mark.parametrize(
+    ("change", "output"),
+    [({"why": 1}, "lint"), ({"verdict": "fine"}, "lint"), ({"more": 1}, "lint"), ({"opened_for": 1}, "lint")],
+)
+def test_rows_of_another_kind_are_found(change: dict[str, Any], output: str) -> None:
+    row = {
+        "opened_for": None,
+        "requested": None,
+        "verdict": "safe",
+        "why": "",
+        "change": None,
+        "file": "x",
+        "line": "1",
+    }
+    validator(output).validate([row])
+    with pytest.raises(ValidationError):
+        validator(output).validate([row | change])
+    with pytest.raises(ValidationError):
+        validator(output).validate([{name: value for name, value in row.items() if name != "change"}])
+
+
+def test_the_schema_of_a_command_line() -> None:
+    assert output_of(["check", "lint", "x", "--format", "json"]) == "lint"
+    assert output_of(["compare", "a", "b", "--rows", "pages", "--format", "json"]) == "compare_pages"
+    assert output_of(["compare", "a", "b"]) is None
+    assert output_of(["study", "status", "--format", "json"]) is None
 
 
 def test_captures(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""What ``originset serve`` shows in a browser on this machine."""

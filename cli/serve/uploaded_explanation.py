@@ -1,0 +1,45 @@
+"""The page of ``explain`` for files that were uploaded, made in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from originset.analysis.processes import ProcessEnded, run_in_own_process
+from originset.cli.common.study_report import report_contents
+from originset.cli.modelling.scratch_study import study_of
+from originset.data.errors import InputError, OriginsetError, UsageError
+from originset.queries.report.report_page import render
+
+_MOST_PAGES = 100
+
+
+def explain_files(files: Sequence[Path], folder: Path) -> str:
+    """The HTML of the page that ``explain --out`` writes; ``folder``: for temporary files, removed with them.
+
+    What a hostile file does to the process that reads it, it does not do to this one.
+
+    Raises:
+        UsageError: no file can be used, or the process ended.
+    """
+    result = run_in_own_process(_explain, (list(files), folder))
+    if isinstance(result, ProcessEnded):
+        raise UsageError("the process that read the files ended, perhaps as memory ran out")
+    page, problem = result
+    if page is None:
+        raise UsageError(problem)
+    return page
+
+
+def _explain(files: list[Path], folder: Path) -> tuple[str | None, str]:
+    """The page, or None and why there is none."""
+    tempfile.tempdir = os.fspath(folder)
+    title = files[0].name if len(files) == 1 else f"{len(files)} recordings"
+    refused: list[InputError] = []
+    try:
+        with study_of(files, refused) as study:
+            return render(report_contents(study, title, pages=_MOST_PAGES)), ""
+    except OriginsetError as error:
+        return None, str(error).replace(f"{folder}/", "")
