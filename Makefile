@@ -27,7 +27,7 @@ help:
 	@sed -n '/^$$/q; s/^# //p' Makefile
 
 demo: system-demo $(READY)
-	@$(BIN)/originset lab demo
+	@$(BIN)/originset demo
 
 # The oldest DuckDB that study.duckdb is written for: tests read it with that too, where there is one for this Python.
 OLD_DUCKDB := build/duckdb-$(shell sed -n 's/^STORAGE_VERSION = "v\(.*\)"$$/\1/p' data/studies/database.py)

@@ -18,6 +18,7 @@ from originset.data.studies.study import Study
 
 # In the order of the work. Each command has a file of its own, each group a folder.
 COMMANDS = {
+    "demo": "originset.cli.demo",
     "crawl": "originset.cli.crawl",
     "import": "originset.cli.import_",
     "analyze": "originset.cli.analyze",

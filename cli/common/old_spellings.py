@@ -30,7 +30,6 @@ SPELLINGS = {
     "compare --pages": "compare --rows pages",
     "compare --connections": "compare --rows connections",
     "crawl --exclude": "crawl --exclude-from FILE",
-    "demo": "lab demo",
     "doctor": "lab doctor",
     "dev": "lab",
     "scenario": "lab scenario HOST",

@@ -25,10 +25,10 @@ EXAMPLES = {words: split_help(command)[1] for words, command in commands()}
 # Those that take long, and what fetches from a server that a test has put there.
 ELSEWHERE = {
     "originset check server": "check/test_server.py",
+    "originset demo": "test_demo.py",
     "originset experiment run": "experiment/test_run.py",
     "originset experiment verify": "experiment/test_verify.py",
     "originset lab": "lab/test_lab_run.py",
-    "originset lab demo": "lab/test_demo.py",
     "originset lab run": "lab/test_lab_run.py",
     "originset lab shell": "lab/test_lab_run.py",
     "originset plan rollout next": "plan/rollout/test_rollout_in_testbed.py",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyasn
 import pytest
 
-from originset.cli.lab.demo import command
+from originset.cli.demo import command
 from originset.cli.pages.commands_page import split_help
 from originset.data import reference
 from originset.data.studies.database import open_database

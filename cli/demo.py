@@ -1,4 +1,4 @@
-"""``originset lab demo``: the whole way once, on a small internet of its own, checked against its own logs."""
+"""``originset demo``: the whole way once, on a small internet of its own, checked against that internet's own logs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def command(out: Path) -> None:
 
     Exit codes: 0 all counts are equal, 1 one differs.
 
-    Example: originset lab demo --out demo
+    Example: originset demo --out demo
     """
     require("demo")
     enter_namespace()
