@@ -26,7 +26,6 @@ COMMANDS = {
     "study": "originset.cli.study",
     "explain": "originset.cli.explain",
     "serve": "originset.cli.serve_command",
-    "compare": "originset.cli.compare",
     "plan": "originset.cli.plan",
     "check": "originset.cli.check",
     "experiment": "originset.cli.experiment",
@@ -58,7 +57,7 @@ def main(ctx: click.Context, folder: Path, debug: bool) -> None:
     """Measure, model and explain HTTP connection coalescing.
 
     A study is a folder: crawl or import fills it, analyze builds its database, query and the commands of study show
-    what is in it. explain, compare and check budget read HAR files and need no study.
+    what is in it. explain, study compare and check budget read HAR files and need no study.
 
     Example: originset --study S import page.har && originset --study S analyze && originset --study S query
     """

@@ -30,7 +30,7 @@ _KEYS = ["visit_id", "connection_id", "carrier_id"]
 def with_changes(study: Study, pages: Sequence[Page]) -> list[Page]:
     """The pages with what their owners' changes save, preconnects that would help, and their timelines."""
     visits = [page.facts["visit_id"] for page in pages]
-    parameters = Parameters.of_manifest(study.manifest())
+    parameters = Parameters.from_manifest(study.manifest())
     rows = batch_rows(_tables_of(study, visits), (*INPUTS, *TIMELINE_READS), parameters)
     fixes = {page.facts["visit_id"]: _owner_fixes(page) for page in pages}
     savings = change_savings(read(rows), _advised(pages, fixes))

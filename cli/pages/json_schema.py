@@ -28,7 +28,7 @@ OUTPUTS: dict[str, tuple[type[msgspec.Struct] | Any, str]] = {
     "capture": (Extension, "log._originset of a crawl's captures"),
 }
 
-#: Columns that rows have with ``compare --by``.
+#: Columns that rows have with ``study compare --by``.
 _BY = pl.Schema(dict.fromkeys(("vantage_before", "vantage_after", "round_before", "round_after"), pl.String()))
 
 
@@ -47,21 +47,21 @@ class WrittenRows:
 ROWS = {
     "compare_totals": WrittenRows(
         TOTAL_CHANGES,
-        "compare --format json",
+        "study compare --format json",
         "A measure over all pages, before and after; the last four columns are numbers of pages by verdict.",
         ("metric", "pages", "before", "after", "change", *TOTAL_CHANGES.names()[-4:]),
         _BY,
     ),
     "compare_pages": WrittenRows(
         PAGE_CHANGES,
-        "compare --rows pages --format json",
+        "study compare --rows pages --format json",
         "A measure of a page, before and after.",
         ("site", "metric", "visits", "visits_after", "before", "after", "change", "verdict"),
         _BY,
     ),
     "compare_connections": WrittenRows(
         CONNECTION_CHANGES,
-        "compare --rows connections --format json",
+        "study compare --rows connections --format json",
         "A host of a page whose connections changed in number; why: it has no requests on one side, or they are "
         "carried by another host's connection.",
         ("site", "host", "before", "after", "change"),

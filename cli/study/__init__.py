@@ -11,6 +11,7 @@ from originset.cli.common.command_tree import subgroup
         "schema": "originset.cli.study.schema",
         "report": "originset.cli.study.report",
         "figures": "originset.cli.study.figures",
+        "compare": "originset.cli.study.compare",
         "artifact": "originset.cli.study.artifact",
         "model": "originset.cli.study.model",
         "enrich": "originset.cli.study.enrich",
@@ -19,10 +20,11 @@ from originset.cli.common.command_tree import subgroup
     }
 )
 def command() -> None:
-    """Report on, publish, complete and merge studies.
+    """Report on, compare, publish, complete and merge studies.
 
     status says what is in a study, schema what its tables and columns mean. report, figures and artifact show and
-    publish it. model, enrich and merge change it. reference says which IP-to-AS table and other reference data it is
+    publish it; compare holds it, or a HAR, against another. model, enrich and merge change it. reference says which IP-to-AS
+    table and other reference data it is
     analysed with.
 
     Example: originset --study S study report --out report.html

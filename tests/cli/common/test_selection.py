@@ -72,8 +72,8 @@ def test_a_query_that_reads_all_visits_is_not_asked_of_some(run, what) -> None:
         ["query", "--sql", COUNT],
         ["study", "figures", "--out", "F"],
         ["study", "report", "--out", "r.html"],
-        ["compare", "--by", "vantage"],
-        ["compare", "S", "S"],
+        ["study", "compare", "--by", "vantage"],
+        ["study", "compare", "S", "S"],
         ["study", "artifact", "--out", "a.tar.gz"],
     ],
 )

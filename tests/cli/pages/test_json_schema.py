@@ -52,9 +52,9 @@ def test_budget(tmp_path: Path) -> None:
 
 
 def test_compare() -> None:
-    """Totals and pages are validated where tests/cli/test_compare.py calls it."""
+    """Totals and pages are validated where tests/cli/study/test_compare.py calls it."""
     sides = [HARS / "originset" / f"{name}-cold.har" for name in ("daily", "shop")]
-    compared = written("compare", *sides, "--rows", "connections", "--format", "json")
+    compared = written("study", "compare", *sides, "--rows", "connections", "--format", "json")
     validator("compare_connections").validate(compared)
     assert compared
 
@@ -96,8 +96,8 @@ def test_rows_of_another_kind_are_found(change: dict[str, Any], output: str) -> 
 
 def test_the_schema_of_a_command_line() -> None:
     assert output_of(["check", "lint", "x", "--format", "json"]) == "lint"
-    assert output_of(["compare", "a", "b", "--rows", "pages", "--format", "json"]) == "compare_pages"
-    assert output_of(["compare", "a", "b"]) is None
+    assert output_of(["study", "compare", "a", "b", "--rows", "pages", "--format", "json"]) == "compare_pages"
+    assert output_of(["study", "compare", "a", "b"]) is None
     assert output_of(["study", "status", "--format", "json"]) is None
 
 

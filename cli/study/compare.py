@@ -1,4 +1,4 @@
-"""``originset compare``: two studies or HARs compared, or the vantages or rounds of one study."""
+"""``originset study compare``: two studies or HARs compared, or the vantages or rounds of one study."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def command(
     several visits and all of them agree. Totals have intervals over sites. Differences between the recordings are
     listed on stderr, and so are the connections that changed if there is a single page.
 
-    Example: originset compare before.har after.har
+    Example: originset study compare before.har after.har
     """
     if by is not None and not sides:
         rows = _within(study, by, selection, kind)

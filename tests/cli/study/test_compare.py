@@ -1,4 +1,4 @@
-"""``originset compare``: two HARs, two studies, the vantages of one; and calls that cannot work."""
+"""``originset study compare``: two HARs, two studies, the vantages of one; and calls that cannot work."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from hand_made_har import write_har
 
 from originset.data.studies.study import Study
 
-HARS = Path(__file__).parents[1] / "fixtures" / "hars"
+HARS = Path(__file__).parents[2] / "fixtures" / "hars"
 
 
 @pytest.fixture
@@ -19,19 +19,19 @@ def study(modelled_example: Study) -> Study:
 def test_two_hars(run) -> None:
     """Two pages, and the other way round: every change has the other sign."""
     cold, other = sorted((HARS / "chrome-devtools").glob("*.har"))[:2]
-    done = run("compare", cold, other, "--format", "json")
+    done = run("study", "compare", cold, other, "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = {row["metric"]: row for row in json.loads(done.stdout)}
     assert rows["hosts"]["pages"] == 1
-    again = {row["metric"]: row for row in json.loads(run("compare", other, cold, "--format", "json").stdout)}
+    again = {row["metric"]: row for row in json.loads(run("study", "compare", other, cold, "--format", "json").stdout)}
     assert {name: -row["change"] for name, row in rows.items()} == {name: row["change"] for name, row in again.items()}
 
 
 def test_a_study_with_itself(run, study) -> None:
-    done = run("compare", study.root, study.root, "--rows", "pages", "--format", "json")
+    done = run("study", "compare", study.root, study.root, "--rows", "pages", "--format", "json")
     assert done.returncode == 2
     assert "visits of several vantages: here, there, unknown; choose one with --vantage" in done.stderr
-    done = run("compare", study.root, study.root, "--vantage", "here", "--rows", "pages", "--format", "json")
+    done = run("study", "compare", study.root, study.root, "--vantage", "here", "--rows", "pages", "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert {row["change"] for row in rows} == {0.0}
@@ -40,7 +40,7 @@ def test_a_study_with_itself(run, study) -> None:
 
 
 def test_the_vantages_of_a_study(run) -> None:
-    done = run("compare", "--by", "vantage", "--format", "json")
+    done = run("study", "compare", "--by", "vantage", "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = {row["metric"]: row for row in json.loads(done.stdout)}
     row = rows["measured_tls"]
@@ -59,7 +59,7 @@ def test_the_vantages_of_a_study(run) -> None:
     ],
 )
 def test_calls_that_are_refused(run, arguments: list[str], said: str) -> None:
-    done = run("compare", *arguments)
+    done = run("study", "compare", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
 
@@ -74,7 +74,7 @@ def test_which_connections_went_and_came_and_how_they_were_recorded(run, tmp_pat
     log = json.loads(after.read_text())
     log["log"]["creator"]["name"] = "chrome-har"
     after.write_text(json.dumps(log))
-    done = run("compare", before, after, "--format", "json")
+    done = run("study", "compare", before, after, "--format", "json")
     (tls,) = (row for row in json.loads(done.stdout) if row["metric"] == "measured_tls")
     assert (tls["change"], tls["better"], tls["unclear"]) == (-1.0, 0, 1)
     said = done.stderr.splitlines()
@@ -85,7 +85,7 @@ def test_which_connections_went_and_came_and_how_they_were_recorded(run, tmp_pat
         "more: ads.b.test, 0 to 1 connections (no requests before)",
     ]
     assert any("no change is called better or worse" in line for line in said)
-    rows = json.loads(run("compare", before, after, "--rows", "connections", "--format", "json").stdout)
+    rows = json.loads(run("study", "compare", before, after, "--rows", "connections", "--format", "json").stdout)
     assert [(row["host"], row["change"]) for row in rows] == [
         ("font.a.test", -1.0), ("img.a.test", -1.0), ("ads.b.test", 1.0)
     ]  # fmt: skip
