@@ -51,7 +51,7 @@ def command(
     crawl in order; the same command then continues it.
 
     With --cluster, each worker makes as many visits at a time as it has resources named chrome:
-    dask worker ADDRESS --nthreads 4 --resources "chrome=4"
+    dask worker ADDRESS --nthreads 4 --resources "chrome=4" --local-directory FOLDER
 
     Without a network the crawl waits for it: a visit that failed meanwhile is made again, and no site fails for it.
 

@@ -19,6 +19,7 @@ from distributed.core import Status
 
 import originset
 from originset.crawler.browsers.scratch import sweep
+from originset.crawler.cluster.security import require_own_folder
 from originset.crawler.crawl.browser_worker import Browsers, BrowserWorker
 from originset.crawler.crawl.coordinator import VisitResult
 from originset.crawler.crawl.local_workers import require_limits, visit_result
@@ -93,6 +94,7 @@ def _answer(order: Order, wanted: Callable[[], bool]) -> Answer:
     answer = Answer()
     settings = order.settings
     try:
+        require_own_folder(Path(get_worker().local_directory))
         require_limits(settings.visit)
         store = None if order.captures is None else open_place(order.captures)
         _give_memory_back_once()

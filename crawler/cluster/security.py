@@ -6,6 +6,8 @@ reaches its loopback. So everybody has to show a certificate of the cluster's ow
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,6 +38,26 @@ def security_of(cluster: Cluster) -> Any:  # noqa: ANN401 - a Security, which ha
         if not Path(name).is_file():
             raise UsageError(f"there is no file {name}", "name PEM files of the cluster's authority")
     return security
+
+
+def require_own_folder(folder: Path) -> None:
+    """Refuse a folder of a worker's in whose place another user of the machine can put another.
+
+    By default Dask's are in one of a known name below /tmp, which belongs to whoever made it first.
+
+    Raises:
+        UsageError: it can be, or it is another user's.
+    """
+    trusted = {os.geteuid(), Path("/").stat().st_uid}
+    whole = folder.resolve()
+    for place in (whole, *whole.parents):
+        status = place.stat()
+        is_anybodys = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
+        if is_anybodys or status.st_uid not in trusted:
+            raise UsageError(
+                f"Dask's scratch folder is in {place}, which other users of the machine can change",
+                "start dask worker with --local-directory and a folder of your own",
+            )
 
 
 def require_trusted(address: str) -> None:

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import secrets
 import zipfile
 from pathlib import Path
@@ -347,22 +346,6 @@ def test_what_a_damaged_shard_held_and_is_not_there_is_said(study, folder, monke
 def test_paths_that_do_not_exist(tmp_path):
     with pytest.raises(UsageError, match=r"nowhere\.har does not exist"):
         find_files([tmp_path / "nowhere.har"])
-
-
-@pytest.mark.promise("hars-refused-one-by-one")
-def test_names_that_are_no_utf_8(study, tmp_path):
-    """Of a file in a folder, a file that is named, and two of one name."""
-    for folder in (b"first", b"second\xfe"):
-        (tmp_path / os.fsdecode(folder)).mkdir()
-        (tmp_path / os.fsdecode(folder) / os.fsdecode(b"\xff.har")).write_bytes(har(f"{folder[:5].decode()}.example"))
-    (tmp_path / "first" / "b.har").write_bytes(b"{")
-    summary = run(study, tmp_path / "first")
-    assert (summary.imported, len(summary.refused)) == (1, 1)
-    named = [tmp_path / os.fsdecode(folder) / os.fsdecode(b"\xff.har") for folder in (b"first", b"second\xfe")]
-    (refused,) = run(study, *named).refused
-    assert r"second\xfe/\xff.har has the name of another file" in refused.detail
-    assert set(scan(study, "visits").collect()["source"]) == {r"first/\xff.har", r"\xff.har"}
-    assert hosts(study) == ["first.example", "first.example"]
 
 
 def test_a_file_named_twice_is_one(folder):
