@@ -23,9 +23,8 @@ def command() -> None:
     """Report on, compare, publish, complete and merge studies.
 
     status says what is in a study, schema what its tables and columns mean. report, figures and artifact show and
-    publish it; compare holds it, or a HAR, against another. model, enrich and merge change it. reference says which IP-to-AS
-    table and other reference data it is
-    analysed with.
+    publish it; compare holds it, or a HAR, against another. model, enrich and merge change it. reference says which
+    IP-to-AS table and other reference data it is analysed with.
 
     Example: originset --study S study report --out report.html
     """
