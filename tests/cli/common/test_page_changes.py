@@ -119,5 +119,6 @@ def test_an_origin_frame_saves_nothing_where_the_browser_does_not_heed_it(tmp_pa
     (change,) = page.changes
     assert "list it in the ORIGIN frame" in (change.fix or "")
     assert change.saved == (0, 0)
+    assert change.elsewhere == {"firefox": (0, 1)}
     assert page.timeline is not None
     assert page.timeline.carriers == {}
