@@ -13,13 +13,13 @@ from originset.data.schema.study_tables import TABLES, Stage
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 from originset.models.browsers.batch import INPUTS, read
+from originset.models.browsers.causes.advised_changes import ADVISED_CHANGES
 from originset.models.parameters import Parameters
-from originset.models.plans.advised_changes import ADVISED_CHANGES
 from originset.models.plans.change_savings import ALL_CHANGES, ChangeSavings, change_savings
 from originset.models.runner.runner import batch_rows
-from originset.models.timeline.shared_connections import TIMELINE_READS, PageTimelines, carriers
-from originset.queries.report.page_changes import PageChange, Preconnect
-from originset.queries.report.page_timeline import PageTimeline
+from originset.models.timeline.changed_timelines import TIMELINE_READS, PageTimelines, carriers
+from originset.queries.report.change_sentences import PageChange, Preconnect
+from originset.queries.report.connection_lanes import PageTimeline
 from originset.queries.report.report_contents import Page
 from originset.queries.report.shown_text import printable_excerpt
 

@@ -9,12 +9,12 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.models.browsers.batch import Part
 from originset.models.browsers.candidate_pairs import pairs
+from originset.models.browsers.causes.advised_changes import changed_part
 from originset.models.browsers.causes.used_connections import used_connections
 from originset.models.browsers.predictions import connections, of_pages, without_tls
 from originset.models.browsers.replay import replayed, ways
 from originset.models.browsers.request_groups import modes_of
 from originset.models.browsers.tables import groups_of
-from originset.models.plans.advised_changes import changed_part
 
 #: Stands in place of a change's number for all changes of a page together.
 ALL_CHANGES = -1
