@@ -13,13 +13,13 @@ from originset.data.schema.study_tables import TABLES, Stage
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 from originset.models.browsers.batch import INPUTS, read
+from originset.models.browsers.causes.advised_changes import ADVISED_CHANGES
 from originset.models.parameters import Parameters
-from originset.models.plans.advised_changes import ADVISED_CHANGES
 from originset.models.plans.change_savings import ALL_CHANGES, ChangeSavings, change_savings
 from originset.models.runner.runner import batch_rows
-from originset.models.timeline.shared_connections import TIMELINE_READS, PageTimelines, carriers
-from originset.queries.report.page_changes import PageChange, Preconnect
-from originset.queries.report.page_timeline import PageTimeline
+from originset.models.timeline.changed_timelines import TIMELINE_READS, PageTimelines, carriers
+from originset.queries.report.change_sentences import PageChange, Preconnect
+from originset.queries.report.connection_lanes import PageTimeline
 from originset.queries.report.report_contents import Page
 from originset.queries.report.shown_text import printable_excerpt
 
@@ -41,17 +41,31 @@ def with_changes(study: Study, pages: Sequence[Page]) -> list[Page]:
     drawn = _drawn(timelines, together).partition_by("visit_id", as_dict=True)
     carried = carriers(together.select(_KEYS)).partition_by("visit_id", as_dict=True)
     best = timelines.best_carriers().partition_by("visit_id", as_dict=True)
-    by_change = {(row["visit_id"], row["change"]): row for row in savings.changes.to_dicts()}
+    by_change = {(row["visit_id"], row["change"]): row for row in savings.changes.filter("recorded").to_dicts()}
+    elsewhere: dict[tuple[str, int], dict[str, tuple[int, int]]] = {}
+    for row in savings.changes.filter(~pl.col("recorded")).to_dicts():
+        saved = (row["connections_low"], row["connections_high"])
+        elsewhere.setdefault((row["visit_id"], row["change"]), {})[row["browser"]] = saved
     found = []
     for page in pages:
         key = (page.facts["visit_id"],)
         times = load_times if page.facts["left_out_reason"] is None else {}
         changes = [
-            _change(by_change[*key, number], fix, _numbers(page, fix), times.get((*key, number)))
+            replace(
+                _change(by_change[*key, number], times.get((*key, number))),
+                fix=fix,
+                connections=_numbers(page, fix),
+                elsewhere=elsewhere.get((*key, number), {}),
+            )
             for number, fix in enumerate(fixes[key[0]])
             if (*key, number) in by_change
         ]
         whole = by_change.get((*key, ALL_CHANGES))
+        together_of = None
+        if whole is not None:
+            together_of = replace(
+                _change(whole, times.get((*key, ALL_CHANGES))), elsewhere=elsewhere.get((*key, ALL_CHANGES), {})
+            )
         timeline = None
         if key in drawn:
             timeline = PageTimeline(
@@ -65,7 +79,7 @@ def with_changes(study: Study, pages: Sequence[Page]) -> list[Page]:
             replace(
                 page,
                 changes=changes,
-                together=None if whole is None else _change(whole, None, [], times.get((*key, ALL_CHANGES))),
+                together=together_of,
                 preconnects=_hints(page, hints.get(key)) if times else [],
                 timeline=timeline,
             )
@@ -136,13 +150,9 @@ def _drawn(timelines: PageTimelines, together: pl.DataFrame) -> pl.DataFrame:
     return timelines.requests().hstack(after).hstack(best)
 
 
-def _change(
-    row: dict[str, Any], fix: str | None, connections: list[int], load_ms: tuple[float, float] | None
-) -> PageChange:
+def _change(row: dict[str, Any], load_ms: tuple[float, float] | None) -> PageChange:
     low, high = row["handshake_bytes_low"], row["handshake_bytes_high"]
     return PageChange(
-        fix=fix,
-        connections=connections,
         saved=(row["connections_low"], row["connections_high"]),
         lookups=row["lookups"],
         handshake_bytes=None if low is None or high is None else (low, high),

@@ -9,12 +9,12 @@ import polars as pl
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.models.browsers.batch import Part
 from originset.models.browsers.candidate_pairs import pairs
+from originset.models.browsers.causes.advised_changes import changed_part
 from originset.models.browsers.causes.used_connections import used_connections
 from originset.models.browsers.predictions import connections, of_pages, without_tls
 from originset.models.browsers.replay import replayed, ways
 from originset.models.browsers.request_groups import modes_of
 from originset.models.browsers.tables import groups_of
-from originset.models.plans.advised_changes import changed_part
 
 #: Stands in place of a change's number for all changes of a page together.
 ALL_CHANGES = -1
@@ -22,7 +22,8 @@ ALL_CHANGES = -1
 #: The columns of ``ChangeSavings.changes`` and ``ChangeSavings.instead``.
 SAVED = pl.Schema(
     {
-        "visit_id": pl.String,
+        **dict.fromkeys(("visit_id", "browser"), pl.String),
+        "recorded": pl.Boolean,
         **dict.fromkeys(("change", "connections_low", "connections_high", "lookups"), pl.Int64),
         **dict.fromkeys(("handshake_bytes_low", "handshake_bytes_high"), pl.Int64),
     }
@@ -39,10 +40,10 @@ _CHANGE = ["visit_id", "change"]
 class ChangeSavings:
     """What each change of each page saves by itself, and all of a page together (``change`` is ALL_CHANGES).
 
-    ``changes``: visit_id, change, connections_low, connections_high, lookups and handshake_bytes_low and _high (of the
-    certificates that servers send in these connections' handshakes); NULL: not known. ``instead``: visit_id, change,
-    connection_id, carrier_id and certain: the connections that go, and which would carry their requests; certain ones
-    are gone even if as few go as may be.
+    ``changes``: visit_id, browser, recorded (by it), change, connections_low, connections_high, lookups, and
+    handshake_bytes_low and _high (of the certificates that servers send in these connections' handshakes); NULL: not
+    known. ``instead``: visit_id, change, connection_id, carrier_id and certain: which of the recorded connections go,
+    and which would carry their requests; certain ones are gone even if as few go as may be.
     """
 
     changes: pl.DataFrame
@@ -58,34 +59,43 @@ class _Replay:
 
 
 def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
-    """What ``advised`` (rows of ADVISED_CHANGES) saves, by the rules of the browser of each visit.
+    """What ``advised`` (rows of ADVISED_CHANGES) saves, by the rules of each browser.
 
-    Of a browser that no rules are known of, by Chromium's. What is saved is the difference between what was recorded
-    and what the rules say of the page after the change. A host of which they say the same before and after keeps its
-    connections, whatever else may be uncertain about it.
+    In the recorded browser (of one that no rules are known of, in Chromium) it is the difference between what was
+    recorded and what the rules say of the page after the change; in another, between what they say before and after. A
+    host of which they say the same before and after keeps its connections, whatever else may be uncertain about it.
     """
     number = pl.col("visit_id").cast(pl.Enum(part.visits["visit_id"]), strict=False).to_physical().cast(pl.UInt32)
     rows = advised.with_columns(number).filter(pl.col("visit_id").is_not_null())
+    if rows.is_empty():
+        return ChangeSavings(SAVED.to_frame(), INSTEAD.to_frame())
     modes = modes_of(part)
     used = used_connections(part, modes)
     others = without_tls(part, groups_of(part, modes))
-    of_browser = part.visits["browser"].str.split("-").list.first().replace_strict(
-        {name: name for name in browser_rules()}, default="chromium"
-    )  # fmt: skip
-    visits = pl.DataFrame({"visit_id": pl.Series(range(part.visits.height), dtype=pl.UInt32), "rules": of_browser})
     changes, instead = [], []
     for name, rules in browser_rules().items():
-        own = rows.join(visits.filter(rules=name), on="visit_id", how="semi")
-        if own.is_empty():
-            continue
         today = _replay(part, rules, others)
-        together = own.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
-        for one in (together, *own.partition_by("change")):
-            then = _replay(part, rules, others, one, modes)
-            fewer = _fewer_connections(today, then, used, one)
-            changes.append(_of_changes(fewer, today, then, one))
-            instead.append(_carried_instead(fewer, used, one))
+        recorded = _recorded_by(part, name)
+        together = rows.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
+        for one in (together, *rows.partition_by("change")):
+            then = _replay(part, rules, others, one)
+            fewer = _fewer_connections(today, then, used, one.join(recorded, on="visit_id", how="left"))
+            named = (
+                pl.lit(name).alias("browser"),
+                pl.col("visit_id").is_in(recorded["visit_id"].implode()).alias("recorded"),
+            )
+            changes.append(_of_changes(fewer, today, then, one).with_columns(named))
+            instead.append(_carried_instead(fewer, used, one.join(recorded, on="visit_id", how="semi")))
     return ChangeSavings(_with_ids(part, changes, SAVED), _with_ids(part, instead, INSTEAD))
+
+
+def _recorded_by(part: Part, browser: str) -> pl.DataFrame:
+    """visit_id and ``recorded`` of the visits that count as the browser's."""
+    names = part.visits["browser"].str.split("-").list.first()
+    known = names.is_in(list(browser_rules())).fill_null(value=False)
+    of_browser = (names == browser).fill_null(value=False) | (~known if browser == "chromium" else False)
+    visits = pl.DataFrame({"visit_id": pl.Series(range(part.visits.height), dtype=pl.UInt32), "own": of_browser})
+    return visits.filter("own").select("visit_id", recorded_by=True)
 
 
 def _with_ids(part: Part, frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
@@ -100,13 +110,12 @@ def _replay(
     rules: BrowserRules,
     others: pl.DataFrame,
     changes: pl.DataFrame | None = None,
-    modes: pl.DataFrame | None = None,
 ) -> _Replay:
     """What a browser needs of each host of the pages, as they are or after changes.
 
     ``others``: what is asked for besides, before and after.
     """
-    then, names = (part, None) if changes is None or modes is None else changed_part(part, changes, modes)
+    then, names = (part, None) if changes is None else changed_part(part, changes)
     groups = groups_of(then, modes_of(then))
     if changes is not None:
         # That the recording has a connection of its own for such a host says nothing of what is changed about it.
@@ -123,7 +132,7 @@ def _replay(
 
 
 def _fewer_connections(today: _Replay, then: _Replay, used: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """visit_id, host, port, recorded, saved_low, saved_high and chain_bytes of each host that a change concerns."""
+    """visit_id, host, port, saved_low, saved_high and chain_bytes of each host that a change concerns."""
     recorded = used.group_by(_ORIGIN).agg(pl.len().cast(pl.Int64).alias("recorded"))
     both = today.origins.join(
         then.origins.select(*_ORIGIN, low_then="low", high_then="high"), on=_ORIGIN, how="full", coalesce=True
@@ -131,12 +140,13 @@ def _fewer_connections(today: _Replay, then: _Replay, used: pl.DataFrame, change
     concerned = both.join(changes.select("visit_id").unique(), on="visit_id", how="semi").filter(
         (pl.col("low") != pl.col("low_then")) | (pl.col("high") != pl.col("high_then"))
     )
-    counted = concerned.join(recorded, on=_ORIGIN, how="left").with_columns(pl.col("recorded").fill_null(0))
+    by_it = changes.select("visit_id", "recorded_by").unique()
+    counted = concerned.join(recorded, on=_ORIGIN, how="left").join(by_it, on="visit_id", how="left")
+    seen = pl.when("recorded_by").then(pl.col("recorded").fill_null(0))
     return counted.select(
         *_ORIGIN,
-        "recorded",
-        (pl.col("recorded") - pl.col("high_then")).alias("saved_low"),
-        (pl.col("recorded") - pl.col("low_then")).alias("saved_high"),
+        (pl.coalesce(seen, "low") - pl.col("high_then")).alias("saved_low"),
+        (pl.coalesce(seen, "high") - pl.col("low_then")).alias("saved_high"),
         "chain_bytes",
     )
 

@@ -12,9 +12,9 @@ from originset.queries.catalogue import named_query, run
 from originset.queries.ladder import Group, group_name, groups, ladder, rests_on, rows_of_group
 from originset.queries.report.backtest_sentences import rung_notes
 from originset.queries.report.cause_sentences import as_of, who, why
+from originset.queries.report.change_sentences import PageChange, Preconnect
+from originset.queries.report.connection_lanes import PageTimeline
 from originset.queries.report.connection_reasons import seen_sentences, short_reason
-from originset.queries.report.page_changes import PageChange, Preconnect
-from originset.queries.report.page_timeline import PageTimeline
 from originset.queries.report.report_advice import ADVISED, Advice, advice
 from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.report.undecided_sharing import Undecided, undecided

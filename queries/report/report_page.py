@@ -14,8 +14,8 @@ import originset
 from originset.data.quantity import quantity
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
-from originset.queries.report.page_changes import between_numbers, preconnect_sentence, saved_sentence
-from originset.queries.report.page_timeline import ROW_HEIGHT, WIDTH, Waterfalls, waterfalls
+from originset.queries.report.change_sentences import between_numbers, preconnect_sentence, saved_sentence
+from originset.queries.report.connection_lanes import ROW_HEIGHT, WIDTH, Waterfalls, waterfalls
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.shown_text import between, less_or_more

@@ -12,8 +12,8 @@ from hand_made_har import write_har
 
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.scratch_study import study_of
-from originset.queries.report.page_changes import saved_sentence
-from originset.queries.report.page_timeline import waterfalls
+from originset.queries.report.change_sentences import saved_sentence
+from originset.queries.report.connection_lanes import waterfalls
 from originset.queries.report.report_contents import Page
 from originset.queries.report.report_page import render
 
@@ -119,5 +119,6 @@ def test_an_origin_frame_saves_nothing_where_the_browser_does_not_heed_it(tmp_pa
     (change,) = page.changes
     assert "list it in the ORIGIN frame" in (change.fix or "")
     assert change.saved == (0, 0)
+    assert change.elsewhere == {"firefox": (0, 1)}
     assert page.timeline is not None
     assert page.timeline.carriers == {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from originset.data.quantity import quantity
+
+_NAMES = {"chromium": "Chromium", "firefox": "Firefox"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,14 +16,16 @@ class PageChange:
 
     ``connections``: numbers of the connections that it is advised for. ``lookups``, ``handshake_bytes`` (certificates
     sent in the handshakes) and ``load_ms`` (of the load event, by the causal timeline) are None where not known.
+    ``elsewhere``: connections saved in browsers that were not recorded.
     """
 
-    fix: str | None
-    connections: Sequence[int]
+    fix: str | None = None
+    connections: Sequence[int] = ()
     saved: tuple[int, int]
     lookups: int | None
     handshake_bytes: tuple[int, int] | None
     load_ms: tuple[float, float] | None
+    elsewhere: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ def saved_sentence(change: PageChange, unknown_time: str | None) -> str:
         parts.append(f"{between_numbers(*change.load_ms)} ms until the load event, by the causal timeline")
     else:
         parts.append(f"ms: {unknown_time}" if unknown_time else "ms: the file does not say")
+    for browser, saved in change.elsewhere.items():
+        parts.append(f"in {_NAMES[browser]} {between_numbers(*saved, 'connection')}")
     return "; ".join(parts)
 
 

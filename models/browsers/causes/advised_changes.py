@@ -28,21 +28,22 @@ _NAME = ["visit_id", "host"]
 
 # What is asked of the earlier host instead, over its port.
 _MOVED = ("IP", "RACE", "PORT_SCHEME")
+_BY_SCRIPT = ("fetch", "xhr", "other", "beacon", "ping", "eventsource")
 _NAMED = ("CERT", "CERT+IP")
 _ANNOUNCED = ("CERT+IP", "ORIGIN_EXCLUDED")
 
 
-def changed_part(part: Part, changes: pl.DataFrame, modes: pl.DataFrame) -> tuple[Part, pl.DataFrame]:
+def changed_part(part: Part, changes: pl.DataFrame) -> tuple[Part, pl.DataFrame]:
     """``part`` after ``changes``, and the names that certificates get (host, certificate_id).
 
-    ``changes``: rows of ADVISED_CHANGES whose visit_id is a row of ``part.visits``; ``modes``: of
-    :func:`originset.models.browsers.request_groups.modes_of`, before them. Of several ways to make a change it is the
-    first that the advice names. An ORIGIN frame that is changed, or new, lists besides what its connection carries.
+    ``changes``: rows of ADVISED_CHANGES whose visit_id is a row of ``part.visits``. Of several ways to make a change it
+    is the first that the advice names, and servers answer for what they name or announce. An ORIGIN frame that is
+    changed, or new, lists besides what its connection carries.
     """
     rows = _with_connections(part, changes)
-    requests = _asked_in_one_way(part.requests, rows, modes)
+    requests = _asked_in_one_way(part.requests, rows)
     requests = _over_other_protocols(requests, rows)
-    requests = _asked_elsewhere(requests, rows)
+    requests = _asked_elsewhere(part, requests, rows)
     refused = rows.filter(cause="MISDIRECTED").select("visit_id", "host").unique()
     requests = requests.join(refused.with_columns(answered=True), on=_NAME, how="left", maintain_order="left")
     requests = requests.with_columns(
@@ -68,22 +69,20 @@ def _with_connections(part: Part, changes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _asked_in_one_way(requests: pl.DataFrame, rows: pl.DataFrame, modes: pl.DataFrame) -> pl.DataFrame:
-    """All that is asked of a host in the mode of credentials that the earlier connection is of."""
-    held = modes.filter(pl.col("connection") >= 0).unique(_CONNECTION, keep="first", maintain_order=True)
-    wanted = (
-        rows.filter(cause="CRED")
-        .join(
-            held.select("visit_id", "credentialed", reusable_connection_id="connection_id"),
-            on=["visit_id", "reusable_connection_id"],
-        )
-        .select(*_NAME, pl.when("credentialed").then(pl.lit("include")).otherwise(pl.lit("omit")).alias("wanted"))
-        .unique(_NAME, keep="first", maintain_order=True)
-    )
+def _asked_in_one_way(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """All that is asked of a host with credentials; without, if fonts are, since these never are with them.
+
+    What is asked of another host instead is asked there as that host is.
+    """
+    moved = rows.filter(pl.col("cause").is_in(_MOVED)).select(_NAME)
+    wanted = rows.filter(cause="CRED").select(_NAME).unique().join(moved, on=_NAME, how="anti")
+    fonts = (pl.col("resource_type") == "font").fill_null(value=False).any().over("visit_id", "host")
+    mode = pl.when(fonts).then(pl.lit("omit")).otherwise(pl.lit("include"))
     return (
-        requests.join(wanted, on=_NAME, how="left", maintain_order="left")
-        .with_columns(pl.coalesce("wanted", "credentials").alias("credentials"))
-        .drop("wanted")
+        requests.with_columns(mode=mode)
+        .join(wanted.with_columns(one_way=True), on=_NAME, how="left", maintain_order="left")
+        .with_columns(pl.when("one_way").then("mode").otherwise("credentials").alias("credentials"))
+        .drop("mode", "one_way")
     )
 
 
@@ -103,7 +102,12 @@ def _over_other_protocols(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.Data
     return joined.with_columns(protocol.alias("protocol")).drop("http2", "http3")
 
 
-def _asked_elsewhere(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _asked_elsewhere(part: Part, requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """``requests`` of the hosts that they are moved to.
+
+    What the page asks its own host for with crossorigin is of the same origin then, and sent with credentials (Fetch,
+    section 4.6); of what a script fetches nobody knows whether the script forbids it.
+    """
     moved = (
         rows.filter(
             pl.col("cause").is_in(_MOVED),
@@ -112,11 +116,18 @@ def _asked_elsewhere(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame
         .select(*_NAME, host_held="reusable_host", port_held="port_held")
         .unique(_NAME, keep="first", maintain_order=True)
     )
-    return (
-        requests.join(moved, on=_NAME, how="left", maintain_order="left")
-        .with_columns(pl.coalesce("host_held", "host").alias("host"), pl.coalesce("port_held", "port").alias("port"))
-        .drop("host_held", "port_held")
-    )
+    joined = requests.join(moved, on=_NAME, how="left", maintain_order="left")
+    documents = part.visits["document_host"].gather(joined["visit_id"])
+    own_frame = pl.col("frame_site").is_null() | (pl.col("frame_site") == part.facts.sites(documents))
+    home = (pl.col("host_held") == documents) & own_frame
+    by_script = pl.col("resource_type").is_in(_BY_SCRIPT)
+    then = pl.when(by_script).then(pl.lit("unknown")).otherwise(pl.lit("include"))
+    became = pl.when(home & (pl.col("credentials") == "omit")).then(then).otherwise("credentials")
+    return joined.with_columns(
+        became.alias("credentials"),
+        pl.coalesce("host_held", "host").alias("host"),
+        pl.coalesce("port_held", "port").alias("port"),
+    ).drop("host_held", "port_held")
 
 
 def _answering(connections: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
