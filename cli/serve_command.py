@@ -39,10 +39,10 @@ _TOKEN_BYTES = 32
 def command(ctx: click.Context, folder: Path | None, *, port: int) -> None:
     """Show recordings and a study in a browser.
 
-    Prints a URL for a browser on this machine. The page takes HARs and NetLogs and answers as explain does; with a
-    study it also shows the ladder, pages, hosts and causes, each with its query. Nothing leaves the machine, and
-    uploaded files are removed when their page is made. The URL has a token: who has it can read the study until the
-    command ends, by Ctrl-C.
+    Prints a URL for a browser on this machine. The page takes HARs and NetLogs and answers as explain does. With a
+    study, which is STUDY or the one of --study, it also shows the ladder, pages, hosts and causes, each with its query.
+    Nothing leaves the machine, and uploaded files are removed when their page is made. The URL has a token: who has it
+    can read the study until the command ends, by Ctrl-C.
 
     Example: originset serve S --port 8001
     """

@@ -15,6 +15,7 @@ from originset.cli.check.lint_report import LINTED
 from originset.cli.check.server_report import CHECKED
 from originset.data.captures.capture import Extension
 from originset.models.plans.origin_plan import Plan
+from originset.models.plans.plan_rows import PLAN_ROWS
 from originset.queries.comparison.compared_values import PAGE_CHANGES, TOTAL_CHANGES
 from originset.queries.comparison.connection_changes import CONNECTION_CHANGES
 from originset.queries.page_budget import BudgetRow
@@ -67,6 +68,12 @@ ROWS = {
         ("site", "host", "before", "after", "change"),
         _BY,
     ),
+    "plan_rows": WrittenRows(
+        PLAN_ROWS,
+        "plan site --format json",
+        "An origin to announce or to leave out, or a name to add or to ask its owner for.",
+        ("action",),
+    ),
     "server": WrittenRows(
         CHECKED,
         "check server --format json",
@@ -113,7 +120,8 @@ def _array(rows: WrittenRows) -> dict[str, Any]:
 def _value(kind: pl.DataType, *, known: bool) -> dict[str, Any]:
     if isinstance(kind, pl.Enum):
         return {"enum": [*kind.categories, *(() if known else (None,))]}
-    name = "integer" if kind.is_integer() else "number" if kind.is_float() else "string"
+    numbers = "integer" if kind.is_integer() else "number" if kind.is_float() else "string"
+    name = "boolean" if kind == pl.Boolean() else numbers
     return {"type": name if known else [name, "null"]}
 
 

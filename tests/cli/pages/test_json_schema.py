@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from originset.cli.main import main
 from originset.cli.pages.json_schema import OUTPUTS, ROWS
 from originset.data.captures.capture import read_capture_bytes
+from originset.data.studies.study import Study
 
 HARS = Path(__file__).parents[2] / "fixtures" / "hars"
 
@@ -57,6 +58,12 @@ def test_compare() -> None:
     compared = written("study", "compare", *sides, "--rows", "connections", "--format", "json")
     validator("compare_connections").validate(compared)
     assert compared
+
+
+def test_plan_rows(modelled_example: Study) -> None:
+    rows = written("--study", modelled_example.root, "plan", "site", "example.com", "--format", "json")
+    validator("plan_rows").validate(rows)
+    assert rows
 
 
 def test_lint(tmp_path: Path) -> None:
