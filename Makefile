@@ -2,6 +2,7 @@
 # make test   set up everything, run the tests
 # make test-fast   a third of the tests in some 20 s of one core: no browser, testbed, study, command or drawn cases
 # make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
+# make fuzz   coverage-guided fuzzing of the doors of tests/fuzz, each for FUZZ_SECONDS=60 (FUZZ_RUNS=1000000: so many inputs)
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
 # make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one);
@@ -19,7 +20,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak docs docs-site lowest newer rules servers wheels wheels-everywhere \
+.PHONY: help audit demo test test-fast coverage check types bench soak fuzz docs docs-site lowest newer rules servers wheels wheels-everywhere \
   system-demo system-test
 .NOTPARALLEL:
 
@@ -55,6 +56,16 @@ coverage: system-test $(READY)
 
 soak: system-test $(READY) build/lego-5/lego
 	@ORIGINSET_SOAK=full $(BIN)/pytest -m soak
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=900
+
+# It goes on from what tests/fuzz/corpora and build/fuzz hold. Exit code 1 where something was found: build/fuzz names it.
+export FUZZ_SECONDS FUZZ_RUNS
+fuzz: $(READY) build/fuzz/.ready
+	@PYTHONPATH=tests/fixtures:tests/fuzz $(BIN)/python tests/fuzz/fuzz.py $(DOORS)
+
+build/fuzz/.ready: pyproject.toml | $(READY)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --group fuzz
+	@mkdir -p $(@D) && touch $@
 
 build/lego-5/lego: .ci/lego-5 | $(READY)
 	@.ci/lego-5

@@ -21,6 +21,7 @@ _MAX_SOURCE = 1 << 31
 # After the last event, on its line.
 _LIST_ENDS = (b"}],", b"}]}")
 
+
 class _Whole(msgspec.Struct):
     constants: msgspec.Raw
     events: list[msgspec.Raw]

@@ -55,6 +55,7 @@ class Lookup:
     answered: int | None = None
     cache_hits: int = 0
     cached: bool = False
+    addresses: set[str] = field(default_factory=set)  # of all answers so far
 
 
 class LookupLog:
@@ -90,7 +91,7 @@ class LookupLog:
         """A resolver job begins or ends."""
         values = parameters(event)
         if event.phase == END:
-            if (lookup := self._lookups.get(event.source)) is not None:
+            if (lookup := self._lookups.get(event.source)) is not None and lookup.answered is None:
                 lookup.answered = event.time
                 lookup.error = self._constants.errors.get(values.get("net_error", 0))
                 for query in lookup.queries.values():
@@ -168,16 +169,18 @@ class LookupLog:
             if result.get("type") == "alias":
                 target = _name(result.get("alias_target"))
                 targets.setdefault(rtype, {})[_name(result.get("domain_name"))] = target
-            self._take(query, result, event.time)
+            self._take(lookup, query, result, event.time)
         for rtype, of in targets.items():  # the log sorts them otherwise than they lead on
             name: str | None = lookup.host
             while (name := of.pop(name or "", None)) is not None:
                 lookup.queries[rtype].aliases.append(name)
 
-    def _take(self, query: Query, result: dict[str, Any], time: int) -> None:
+    def _take(self, lookup: Lookup, query: Query, result: dict[str, Any], time: int) -> None:
         kind = result.get("type")
         if kind == "data":
-            query.answers += [str(item["address"]) for item in result.get("endpoints", []) if "address" in item]
+            addresses = [str(item["address"]) for item in result.get("endpoints", []) if "address" in item]
+            query.answers += addresses
+            lookup.addresses.update(addresses)
         elif kind == "metadata":
             query.answers += _services(result)
         if query.answers:
@@ -205,13 +208,13 @@ class LookupLog:
         if lookup is None or event.phase != END or not values.get("address_list"):
             return
         aliases = [name for alias in values.get("aliases", []) if (name := _name(alias)) != lookup.host]
-        known = {address for query in lookup.queries.values() for address in query.answers}
         for address in dict.fromkeys(found[0] for text in values["address_list"] if (found := endpoint(text))):
             rtype = "AAAA" if ":" in address else "A"
             query = lookup.queries.setdefault(rtype, Query(rtype))
             query.status, query.aliases = "NOERROR", query.aliases or aliases
-            if address not in known:
+            if address not in lookup.addresses:
                 query.answers.append(address)
+                lookup.addresses.add(address)
 
 
 def _known(event: Event) -> dict[str, Query]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.data.host_names import canonical_ip, covers, normalise_host
+from originset.data.host_names import address_and_port, canonical_ip, covers, normalise_host
 
 
 @given(st.text())
@@ -67,6 +67,21 @@ def test_addresses_in_any_dress_are_canonical(address, dress):
 @pytest.mark.parametrize("text", ["", "1.1.1.1000", "example.com", "1.2.3", "[", "::g", "1.2.3.4, 5.6.7.8", "(null)"])
 def test_what_is_no_address_is_none(text):
     assert canonical_ip(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("192.0.2.1", ("192.0.2.1", 53)),
+        ("192.0.2.1:65535", ("192.0.2.1", 65_535)),
+        ("2001:db8::1", ("2001:db8::1", 53)),
+        ("[2001:db8::1]:1", ("2001:db8::1", 1)),
+        *((text, None) for text in ("192.0.2.1:0", "192.0.2.1:65536", "192.0.2.1:000053", "192.0.2.1:\u0661")),
+        *((text, None) for text in ("192.0.2.1:x", "192.0.2.1:", "a.test:53", "a.test", "")),
+    ],
+)
+def test_an_address_and_its_port(text: str, expected: tuple[str, int] | None):
+    assert address_and_port(text, 53) == expected
 
 
 def test_addresses_with_ports_and_mapped_ones():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from handwritten_netlog import SITE, HandwrittenNetLog, one_page
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measured import lines_taken
 
 from originset.analysis.netlog.netlog_captures import netlog_captures
 from originset.analysis.netlog.netlog_tables import netlog_tables
@@ -68,6 +70,21 @@ def test_a_page_of_source_0() -> None:
     log.request(0, f"{SITE}/", 1000, None, main=True)
     (extension,) = extensions(log.text())
     assert extension.visit.url == f"{SITE}/"
+
+
+def test_what_a_lookup_gets_is_read_in_steps_that_grow_as_it_does() -> None:
+    def text(count: int) -> bytes:
+        log, job = one_page(), ("HOST_RESOLVER_IMPL_JOB", 100)
+        kinds = [f"T{number}" for number in range(count)]
+        log.event(1001, job, "HOST_RESOLVER_MANAGER_JOB", "begin", host=SITE, dns_query_types=kinds)
+        for number in range(count):
+            address = f"1.2.{number // 256}.{number % 256}:443"
+            log.event(1008, job, "HOST_RESOLVER_SYSTEM_TASK", "end", address_list=[address])
+            log.event(1009, job, "HOST_RESOLVER_MANAGER_JOB", "end", net_error=0)
+        return log.text()
+
+    few, many = (lines_taken(partial(netlog_captures, text(count), "a.json")) for count in (100, 400))
+    assert many < 5 * few
 
 
 def test_a_page_loaded_again_shares_what_was_open() -> None:
