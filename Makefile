@@ -1,6 +1,6 @@
 # make demo   set up everything, crawl the testbed with real headless Chrome, print the savings
 # make test   set up everything, run the tests
-# make test-fast   a third of the tests in some 20 s of one core: no browser, testbed, study, command or drawn cases
+# make test-fast   a third of the tests: no browser, testbed, study, command or drawn cases
 # make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
 # make fuzz   coverage-guided fuzzing of the doors of tests/fuzz, each for FUZZ_SECONDS=60 (FUZZ_RUNS=1000000: so many inputs)
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length

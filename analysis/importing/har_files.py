@@ -43,6 +43,7 @@ _ROW = re.compile(
 _EMPTY_ZIP = b"PK\x05\x06"
 _PACKED_MEMBERS = (".zip", ".gz", ".zst")
 _CHUNK = 1 << 20
+_HEAD = 1 << 16  # bytes that tell what a file is
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,8 @@ def _is_meant(beginning: bytes) -> bool:
     return _BEGINNING.match(beginning) is not None or is_netlog(beginning)
 
 
-def open_unpacked(opened: BinaryIO) -> IO[bytes]:
-    """A stream of the unpacked content, of any supported compression."""
+def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK) -> IO[bytes]:
+    """A stream of the unpacked content, of any supported compression, unpacked ``chunk`` bytes at a time."""
     opened.seek(0)
     beginning = opened.read(4)
     opened.seek(0)
@@ -172,7 +173,7 @@ def open_unpacked(opened: BinaryIO) -> IO[bytes]:
             zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
                 opened, read_across_frames=True, closefd=False
             ),
-            _CHUNK,
+            chunk,
         )
     return opened
 
@@ -182,7 +183,7 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 def _head(opened: BinaryIO) -> bytes:
     try:
-        return open_unpacked(opened).read(1 << 16)
+        return open_unpacked(opened, _HEAD).read(_HEAD)
     except _DAMAGE:
         return b""
 
