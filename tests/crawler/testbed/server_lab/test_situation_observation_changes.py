@@ -8,12 +8,11 @@ import ssl
 
 import pytest
 from lab_changes import CHANGES, Change
-from lab_lint import READERS, lab_folder, linted, linted_text
+from lab_lint import READERS, lab_folder, linted, linted_text, require_servers
 
 from originset.cli.check.lint_report import change
 from originset.crawler.testbed.server_lab.situation_observation import lab_addresses, observe, running_situation
 from originset.crawler.testbed.server_lab.situation_text import ADDRESS, Situation, situations
-from originset.data.errors import MissingDependency
 from originset.models.servers.shared_connections import SharedConnection
 
 pytestmark = [pytest.mark.testbed, pytest.mark.soak, pytest.mark.alone]
@@ -73,13 +72,9 @@ def test_a_proposed_change_mends_it(one: Change, tmp_path) -> None:
     assert before.verdict in FAULTS
     assert after is not None
     assert after.verdict == one.verdict
-    try:
-        if one.is_certificate:
-            assert STATIC in covered(situation, tmp_path / "before")
-            assert covered(changed, tmp_path / "server") == {WWW}
-        else:
-            assert observe(changed, tmp_path / "server").outcome("www", "static") == "421"
-    except MissingDependency as missing:
-        if os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
-            raise
-        pytest.skip(str(missing))
+    require_servers(situation)
+    if one.is_certificate:
+        assert STATIC in covered(situation, tmp_path / "before")
+        assert covered(changed, tmp_path / "server") == {WWW}
+    else:
+        assert observe(changed, tmp_path / "server").outcome("www", "static") == "421"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 import pytest
+from lab_lint import require_servers
 from lab_visits import lab_testbed, visited
 
 from originset.crawler.settings import VisitSettings
 from originset.crawler.testbed.server_lab.situation_observation import running_situation
 from originset.crawler.testbed.server_lab.situation_text import situations
 from originset.crawler.visits.visit_browsers import browser_for
-from originset.data.errors import MissingDependency
 
 pytestmark = [pytest.mark.browser, pytest.mark.testbed, pytest.mark.alone, pytest.mark.soak]
 
@@ -36,13 +36,9 @@ def chromium(lab):
 @pytest.mark.parametrize("name", SITUATIONS if FULL else SAMPLE)
 def test_chromium_over_http3(name: str, lab, chromium, tmp_path) -> None:
     situation = SITUATIONS[name]
-    try:
-        with running_situation(situation, tmp_path / "server", lab.authority):
-            seen = visited(chromium, name, "www", "static")
-    except MissingDependency as missing:
-        if os.environ.get("ORIGINSET_REQUIRE_TESTBED"):
-            raise
-        pytest.skip(str(missing))
+    require_servers(situation)
+    with running_situation(situation, tmp_path / "server", lab.authority):
+        seen = visited(chromium, name, "www", "static")
     outcome = situation.outcome_over_http3("www", "static")
     if situation.http3["www"]["www"] == "421":
         assert seen is None or seen.site is None
