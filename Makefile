@@ -186,4 +186,4 @@ system-demo:
 system-test:
 	@PYTHON=$(PYTHON) ./system-packages chromium chromium-driver chromium-headless-shell chromium-sandbox firefox-esr \
 	  libnss3-tools iproute2 nodejs lego python3-venv python3-dev gcc \
-	  nginx apache2-bin haproxy caddy lighttpd lighttpd-mod-openssl h2o
+	  nginx apache2-bin haproxy caddy lighttpd lighttpd-mod-openssl h2o nghttp2-proxy trafficserver varnish

@@ -51,6 +51,22 @@ CAPABILITIES: dict[str, Capability] = {
     "undertow": Capability("Undertow", "no", "Undertow 2.4 Http2Channel knows frame types 0x0 to 0x9"),
 }
 
+#: Libraries of HTTP/3, by name: whether a server made with one can send ORIGIN frames (RFC 9412), since which version,
+#: and by what source of which day.
+HTTP3_LIBRARIES: dict[str, tuple[str, str]] = {
+    "nghttp3 (with ngtcp2)": (
+        "yes, since 1.11.0: `nghttp3_settings.origin_list`",
+        "ngtcp2/nghttp3#365, merged 2025-06-03; ngtcp2's example server: ngtcp2/ngtcp2#1663",
+    ),
+    "aioquic": ("no", "1.7.2 has no call for it"),
+    "neqo": ("no", "mozilla/neqo#3103, 2025-11-03"),
+    "quiche": (
+        "no",
+        "h3/frame.rs has no type 0xc, and the API sends no frames of other types (cloudflare/quiche#1715, 2024-01-19)",
+    ),
+    "xquic": ("no", "alibaba/xquic#831, open since 2026-07-09"),
+}
+
 
 def require_sender(name: str) -> None:
     """Refuse a server that cannot send ORIGIN frames, or is not known to.

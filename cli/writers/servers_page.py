@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from originset.cli.writers.capabilities import BY_ADDRESS, CAPABILITIES
+from originset.cli.writers.capabilities import BY_ADDRESS, CAPABILITIES, HTTP3_LIBRARIES
 from originset.crawler.testbed.server_lab.situation_text import Situation, situations
 
 _HEAD = """\
@@ -19,6 +19,16 @@ writes a file for those that can, and refuses the others with the same words.
 |---|---|---|---|
 """
 
+_HTTP3 = """
+## Over HTTP/3
+
+Whether a server can send ORIGIN frames over HTTP/3 depends on its library. Chromium heeds them from version 131 on
+([browser-rules.md](browser-rules.md)).
+
+| library | sends ORIGIN frames (RFC 9412) | source |
+|---|---|---|
+"""
+
 _LAB = """
 # What servers do with a request for another host
 
@@ -26,12 +36,18 @@ Browsers send it on an open connection where the certificate covers both hosts a
 whatever the server says. Each line is a configuration of a few lines, run and asked by `make servers`: a request for
 `static`, for `www` and for `other`, which most of the configurations lack, on connections opened for another host.
 *served*: the host's own site answers. *site of www*: the wrong site answers. *closed*: no answer. *no connection*: the
-handshake fails, as the server asks for a client certificate there or has no certificate for that name. The
-configuration, with the directive that decides, is behind the link. `originset check lint` says the same of a
-configuration before it is deployed.
+handshake fails, as the server asks for a client certificate there or has no certificate for that name. The last column
+is of servers that listen for QUIC, too. The configuration, with the directive that decides, is behind the link.
+`originset check lint` says the same of a configuration before it is deployed.
 
-| situation | server | static on www's | www on static's | other on www's |
-|---|---|---|---|---|
+Of the servers that it does not read (nghttpx, Apache Traffic Server, Varnish, h2o, lighttpd, programs of one's own) a
+list says enough: `check lint --server list`, with a row for each host. Hosts have the same `upstream` where one server
+answers for all of them by the request's host, and different ones where the handshake's server name decides
+(`sni-fwd` of nghttpx). `client_certificate` is what is demanded for that host (`verify_client` in sni.yaml of Traffic
+Server). Several situations have such a list, below their configuration.
+
+| situation | server | static on www's | www on static's | other on www's | static on www's, HTTP/3 |
+|---|---|---|---|---|---|
 """
 
 _PAIRS = (("www", "static"), ("static", "www"), ("www", "other"))
@@ -45,13 +61,15 @@ def page() -> str:
         for name, one in sorted(CAPABILITIES.items(), key=lambda item: (item[1].sends != "yes", item[0]))
     )
     by_address = f"\nWhere a server cannot, {BY_ADDRESS.replace('what helps there: ', '')}.\n"
-    return f"{_HEAD}{rows}{by_address}{_LAB}{''.join(map(_situation_row, situations()))}"
+    libraries = "".join(f"| {name} | {sends} | {source} |\n" for name, (sends, source) in HTTP3_LIBRARIES.items())
+    return f"{_HEAD}{rows}{by_address}{_HTTP3}{libraries}{_LAB}{''.join(map(_situation_row, situations()))}"
 
 
 def _situation_row(situation: Situation) -> str:
     outcomes = " | ".join(situation.outcome(*pair) for pair in _PAIRS)
     _, _, title = situation.title.partition(": ")
-    return f"| [{title}]({_TEXTS}/{situation.name}.md) | {situation.version} | {outcomes} |\n"
+    over_http3 = situation.outcome_over_http3("www", "static") if situation.http3 else ""
+    return f"| [{title}]({_TEXTS}/{situation.name}.md) | {situation.version} | {outcomes} | {over_http3} |\n"
 
 
 if __name__ == "__main__":

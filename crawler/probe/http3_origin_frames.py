@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aioquic._buffer import Buffer, BufferReadError
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.events import H3Event
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, QuicEvent, StreamDataReceived
@@ -28,11 +31,13 @@ _CONTROL_STREAM = 0x00  # RFC 9114 section 6.2.1
 _SETTINGS = 0x04
 
 
-class _Client(QuicConnectionProtocol):
+class Http3Client(QuicConnectionProtocol):
+    """What a server sends over HTTP/3 besides answers, which are for :meth:`http_event_received`."""
+
     def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - the base's
         super().__init__(*arguments, **named)
         self._streams: dict[int, bytes] = {}
-        self._h3 = H3Connection(self._quic)
+        self.h3 = H3Connection(self._quic)
         self.received = 0
         self.settled = asyncio.Event()
 
@@ -47,7 +52,11 @@ class _Client(QuicConnectionProtocol):
             self._streams[event.stream_id] = self._streams.get(event.stream_id, b"") + event.data
             if any(kind == _SETTINGS for kind, _ in self.frames()):
                 self.settled.set()
-        self._h3.handle_event(event)
+        for received in self.h3.handle_event(event):
+            self.http_event_received(received)
+
+    def http_event_received(self, event: H3Event) -> None:
+        """Take a part of an answer."""
 
     def transmit(self) -> None:
         """As the base does, but not after the end: its timers outlive the connection."""
@@ -70,6 +79,38 @@ class _Client(QuicConnectionProtocol):
         return found
 
 
+Client = TypeVar("Client", bound=Http3Client)
+
+
+@contextlib.asynccontextmanager
+async def http3_client(
+    address: str, port: int, server_name: str, ca_file: Path | None, kind: type[Client]
+) -> AsyncIterator[Client]:
+    """A QUIC connection over which the server has sent its SETTINGS; the caller ends it where that takes too long.
+
+    Raises:
+        OSError: there is none.
+    """
+    configuration = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, server_name=server_name)
+    system = ssl.get_default_verify_paths()
+    configuration.load_verify_locations(*((system.cafile, system.capath) if ca_file is None else (str(ca_file),)))
+    sixth = ":" in address
+    # aioquic's own connect() waits at its end for as long as the server's transport parameters say.
+    transport, client = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: kind(QuicConnection(configuration=configuration)),
+        family=socket.AF_INET6 if sixth else socket.AF_INET,
+    )
+    try:
+        client.connect((address, port, 0, 0) if sixth else (address, port))
+        await client.settled.wait()
+        if not any(kind == _SETTINGS for kind, _ in client.frames()):
+            raise ConnectionAbortedError(f"no SETTINGS in {client.received} bytes over HTTP/3")
+        yield client
+    finally:
+        client.close()
+        transport.close()
+
+
 async def read_origin_payloads(address: str, port: int, server_name: str, ca_file: Path | None = None) -> list[bytes]:
     """The payloads of the ORIGIN frames that a server sends over HTTP/3, in order; none where it sends no frame.
 
@@ -81,30 +122,9 @@ async def read_origin_payloads(address: str, port: int, server_name: str, ca_fil
     """
     try:
         async with asyncio.timeout(QUIC_SECONDS):
-            return await _read(address, port, server_name, ca_file)
+            async with http3_client(address, port, server_name, ca_file, Http3Client) as client:
+                await asyncio.sleep(_AFTER_SETTINGS_S)
+                return [payload for kind, payload in client.frames() if kind == origin_frame.TYPE]
     except OSError as error:  # TimeoutError is one
         problem = str(error) or f"no HTTP/3 within {QUIC_SECONDS:g} seconds"
         raise ProbeError(server_name, address, port, problem) from error
-
-
-async def _read(address: str, port: int, server_name: str, ca_file: Path | None) -> list[bytes]:
-    configuration = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, server_name=server_name)
-    system = ssl.get_default_verify_paths()
-    configuration.load_verify_locations(*((system.cafile, system.capath) if ca_file is None else (str(ca_file),)))
-    sixth = ":" in address
-    # aioquic's own connect() waits at its end for as long as the server's transport parameters say.
-    transport, client = await asyncio.get_running_loop().create_datagram_endpoint(
-        lambda: _Client(QuicConnection(configuration=configuration)),
-        family=socket.AF_INET6 if sixth else socket.AF_INET,
-    )
-    try:
-        client.connect((address, port, 0, 0) if sixth else (address, port))
-        await client.wait_connected()
-        await client.settled.wait()
-        if not any(kind == _SETTINGS for kind, _ in client.frames()):
-            raise ConnectionAbortedError(f"no SETTINGS in {client.received} bytes over HTTP/3")
-        await asyncio.sleep(_AFTER_SETTINGS_S)
-        return [payload for kind, payload in client.frames() if kind == origin_frame.TYPE]
-    finally:
-        client.close()
-        transport.close()

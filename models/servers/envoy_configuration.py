@@ -33,7 +33,7 @@ from originset.models.servers.yaml_tables import (
 _OF_CONNECTION = re.compile(r"REQUESTED_SERVER_NAME|DOWNSTREAM_(TLS|PEER|LOCAL)|%CONNECTION_|tls_context")
 _LISTENER = {
     "name", "address", "filter_chains", "listener_filters", "traffic_direction", "per_connection_buffer_limit_bytes",
-    "access_log", "stat_prefix", "default_filter_chain", "socket_options", "enable_reuse_port",
+    "access_log", "stat_prefix", "default_filter_chain", "socket_options", "enable_reuse_port", "udp_listener_config",
 }  # fmt: skip
 _CHAIN = {"name", "filter_chain_match", "transport_socket", "filters", "transport_socket_connect_timeout"}
 _TLS = {
@@ -50,7 +50,7 @@ _COMMON_TLS = {
 _LISTENER_FILTERS = {"TlsInspector", "ProxyProtocol", "HttpInspector"}
 # Filters whose work depends on the request alone. A filter of another kind may look at the connection.
 _HTTP_FILTERS = {"Router", "Cors", "Compressor", "Decompressor", "Buffer", "HealthCheck", "LocalRateLimit", "GrpcWeb"}
-_NOT_OF_SITES = {"route_config", "stat_prefix", "access_log", "http_filters_stat_prefix", "tracing"}
+_NOT_OF_SITES = {"route_config", "stat_prefix", "access_log", "http_filters_stat_prefix", "tracing", "codec_type"}
 
 
 @dataclass(slots=True)
@@ -147,8 +147,13 @@ class _Reader(YamlReader):
         tls = table_at(table_at(table, "transport_socket"), "typed_config")
         if not tls:
             return None
+        kind = _kind({"typed_config": tls})
+        over_quic = kind == "QuicDownstreamTransport"
+        if over_quic:
+            self.check_keys(tls, {"@type", "downstream_tls_context"}, f"{path}.transport_socket")
+            tls = table_at(tls, "downstream_tls_context")
         common = table_at(tls, "common_tls_context")
-        if _kind({"typed_config": tls}) != "DownstreamTlsContext":
+        if not over_quic and kind != "DownstreamTlsContext":
             self.miss(f"{path}.transport_socket", "is not known here")
         self.check_keys(tls, _TLS, f"{path}.transport_socket")
         self.check_keys(common, _COMMON_TLS, f"{path}.transport_socket.common_tls_context")
@@ -157,7 +162,8 @@ class _Reader(YamlReader):
         if tls.get("require_client_certificate") not in (None, False):
             asked["require_client_certificate"] = tls["require_client_certificate"]
         protocols = values_at(common, "alpn_protocols")
-        chain = _Chain(names, [str(one) for one in files], text_of(asked) if asked else None, "h2" in protocols)
+        multiplexes = over_quic or "h2" in protocols
+        chain = _Chain(names, [str(one) for one in files], text_of(asked) if asked else None, multiplexes)
         for name in names:
             self.check_name(name, path)
         if not names and self._folder.certificate(chain.certificates) is None:

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from originset.crawler.programs import search_path
@@ -24,6 +24,8 @@ class LabServer:
     """``package``: what installs it. ``arguments``: what starts it with {file}, which is in {folder}.
 
     ``preamble``: what its configuration begins with wherever it runs without a user and folders of its own.
+    ``environment``: the same for a server that is told by variables. ``has_files``: a line ``# NAME`` of its
+    configuration begins the file of that name.
     """
 
     title: str
@@ -33,6 +35,8 @@ class LabServer:
     version: tuple[str, ...]
     preamble: str = ""
     refuses_root: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    has_files: bool = False
 
 
 _NGINX = "daemon off; pid nginx.pid; error_log nginx.log; user root;\n"
@@ -52,7 +56,28 @@ server.modules = ("mod_openssl")
 server.document-root = "{folder}/www"
 server.errorlog = "{folder}/lighttpd.log"
 index-file.names = ("index.html")
+mimetype.assign = (".html" => "text/html")
 server.port = 443
+"""
+# What records.config would say. It looks its addresses up before it starts, which nobody answers in the lab.
+_TRAFFIC_SERVER = {
+    "RES_OPTIONS": "attempts:1 timeout:1",
+    "PROXY_CONFIG_CONFIG_DIR": "{folder}",
+    "PROXY_CONFIG_LOCAL_STATE_DIR": "{folder}",
+    "PROXY_CONFIG_LOG_LOGFILE_DIR": "{folder}",
+    "PROXY_CONFIG_LOG_LOGGING_ENABLED": "0",
+    "PROXY_CONFIG_SSL_SERVER_CERT_PATH": "{folder}",
+    "PROXY_CONFIG_SSL_SERVER_PRIVATE_KEY_PATH": "{folder}",
+    "PROXY_CONFIG_SSL_CA_CERT_PATH": "{folder}",
+    "PROXY_CONFIG_SSL_CA_CERT_FILENAME": "client-ca.pem",
+    "PROXY_CONFIG_HTTP_SERVER_PORTS": "443:ssl",
+    "PROXY_CONFIG_HTTP_CACHE_HTTP": "0",
+    "PROXY_CONFIG_URL_REMAP_PRISTINE_HOST_HDR": "1",
+}
+_TRAFFIC_SERVER_FILES = """\
+# storage.config
+# ip_allow.yaml
+ip_allow: [{apply: in, ip_addrs: 0/0, action: allow, methods: ALL}]
 """
 
 SERVERS = {
@@ -75,6 +100,25 @@ SERVERS = {
     ),
     "lighttpd": LabServer("lighttpd", "lighttpd", "lighttpd", ("-D", "-f", "{file}"), ("-v",), _LIGHTTPD),
     "h2o": LabServer("h2o", "h2o", "h2o", ("-c", "{file}"), ("-v",)),
+    "nghttpx": LabServer("nghttpx", "nghttpx", "nghttp2-proxy", ("--conf", "{file}"), ("--version",)),
+    "trafficserver": LabServer(
+        "Apache Traffic Server",
+        "traffic_server",
+        "trafficserver",
+        (),
+        ("--version",),
+        _TRAFFIC_SERVER_FILES,
+        refuses_root=True,
+        environment=_TRAFFIC_SERVER,
+        has_files=True,
+    ),
+    "varnish": LabServer(
+        "Varnish",
+        "varnishd",
+        "varnish",
+        ("-F", "-j", "none", "-n", "{folder}/varnish", "-a", "127.0.0.1:8001", "-f", "{file}"),
+        ("-V",),
+    ),
     "node": LabServer("Node.js http2", "node", "nodejs", ("{file}",), ("--version",)),
 }
 
@@ -83,6 +127,7 @@ _ANOTHER_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--
 
 # A name that the server does not know from its suffix.
 _SUFFIXES = {"envoy": ".yaml", "node": ".mjs"}
+_NAMES_FILE = re.compile(r"^# (\w+\.(?:config|yaml))\n", re.MULTILINE)
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -113,8 +158,8 @@ def version_of(server: str) -> str:
 
 
 @contextlib.contextmanager
-def running(server: str, configuration: str, folder: Path, addresses: Sequence[str]) -> Iterator[None]:
-    """Start a server with a configuration, in a folder with what that names, until it listens on 443 of the addresses.
+def running(server: str, configuration: str, folder: Path, listens_at: Sequence[tuple[str, int]]) -> Iterator[None]:
+    """Start a server with a configuration, in a folder with what that names, until it listens at addresses and ports.
 
     Raises:
         MissingDependency: it is not installed.
@@ -122,9 +167,9 @@ def running(server: str, configuration: str, folder: Path, addresses: Sequence[s
     """
     known, program = SERVERS[server], program_of(server)
     names = {"folder": str(folder), "file": str(folder / f"{server}{_SUFFIXES.get(server, '.conf')}")}
-    Path(names["file"]).write_text(known.preamble.replace("{folder}", str(folder)) + configuration)
-    output = folder / "output.txt"
-    with output.open("wb") as written:
+    for name, text in _files(server, known.preamble.replace("{folder}", str(folder)) + configuration):
+        (folder / name).write_text(text)
+    with (folder / f"{server}-output.log").open("wb") as written:
         process = subprocess.Popen(
             [
                 *(_ANOTHER_USER if known.refuses_root else ()),
@@ -132,12 +177,16 @@ def running(server: str, configuration: str, folder: Path, addresses: Sequence[s
                 *(each.format(**names) for each in known.arguments),
             ],
             cwd=folder,
-            env={"HOME": str(folder), "PATH": search_path()},
+            env={
+                "HOME": str(folder),
+                "PATH": search_path(),
+                **{name: value.format(**names) for name, value in known.environment.items()},
+            },
             stdout=written,
             stderr=subprocess.STDOUT,
         )
     try:
-        _await_listening(process, addresses, folder)
+        _await_listening(process, listens_at, folder)
         yield
     finally:
         process.terminate()
@@ -148,12 +197,21 @@ def running(server: str, configuration: str, folder: Path, addresses: Sequence[s
             process.wait()
 
 
-def _await_listening(process: subprocess.Popen[bytes], addresses: Sequence[str], folder: Path) -> None:
+def _files(server: str, configuration: str) -> Iterator[tuple[str, str]]:
+    """The name and text of each file of a configuration."""
+    if not SERVERS[server].has_files:
+        yield f"{server}{_SUFFIXES.get(server, '.conf')}", configuration
+        return
+    _, *parts = _NAMES_FILE.split(configuration)
+    yield from zip(parts[::2], parts[1::2], strict=True)
+
+
+def _await_listening(process: subprocess.Popen[bytes], listens_at: Sequence[tuple[str, int]], folder: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    for address in addresses:
+    for each in listens_at:
         while True:
             try:
-                socket.create_connection((address, 443), timeout=1).close()
+                socket.create_connection(each, timeout=1).close()
                 break
             except OSError:
                 if process.poll() is not None or time.monotonic() > deadline:
@@ -162,6 +220,5 @@ def _await_listening(process: subprocess.Popen[bytes], addresses: Sequence[str],
 
 
 def _last_line(folder: Path) -> str:
-    logs = [*folder.glob("*.log"), folder / "output.txt"]
-    lines = [line for log in logs for line in log.read_text(errors="replace").splitlines() if line]
+    lines = [line for log in folder.glob("*.log") for line in log.read_text(errors="replace").splitlines() if line]
     return lines[-1] if lines else "without a word"
