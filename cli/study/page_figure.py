@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from originset.cli.common.page_timeline import times_of
+from originset.cli.study.page_times import times_of
 from originset.data.errors import UsageError
 from originset.data.studies.study import Study
 from originset.queries.catalogue import run

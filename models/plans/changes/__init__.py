@@ -1,0 +1,1 @@
+"""What changes a site's owner can make, and what they save."""
