@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from originset.cli.common.changed_pages import with_changes
+from originset.cli.common.page_changes import with_changes
 from originset.cli.common.selection import apply_selection
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import require_unchanged

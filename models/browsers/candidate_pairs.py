@@ -14,7 +14,6 @@ from originset.models.browsers.sharing_rules import (
     lists_origin,
     origin_of,
     other_protocol,
-    reached_together,
     reaches,
 )
 
@@ -140,7 +139,7 @@ def _reaches(groups: pl.DataFrame, apart: pl.Expr | None = None) -> tuple[pl.Exp
     by_answers = reaches(answers=groups["answers"].null_count() < groups.height)
     if apart is not None:
         by_answers = pl.when(apart).then(pl.lit(NO, pl.Int8)).otherwise(by_answers)
-    return by_answers.alias("reaches_by_answers"), reached_together(by_answers).alias("reaches")
+    return by_answers.alias("reaches_by_answers"), _reached_together(by_answers).alias("reaches")
 
 
 def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
@@ -216,3 +215,13 @@ def planned_pairs(facts: BatchFacts, groups: pl.DataFrame, found: pl.DataFrame) 
 def in_place(found: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
     """``found`` with ``near`` instead where both have a pair."""
     return pl.concat([found.join(near.select(_BOTH), on=_BOTH, how="anti"), near.select(found.columns)]).sort(_BOTH)
+
+
+def _reached_together(by_answers: pl.Expr) -> pl.Expr:
+    """``by_answers`` (:func:`originset.models.browsers.sharing_rules.reaches`), or, without answers, by a connection that carried both.
+
+    It led to an address of both, unless a frame may have made up for it.
+    """
+    without_frames = (pl.col("protocol") == "h2") & pl.col("browser").ne_missing("firefox")
+    shown = pl.col("answers").is_null() & pl.col("together") & without_frames.fill_null(value=False)
+    return pl.when(shown).then(pl.lit(YES, pl.Int8)).otherwise(by_answers)

@@ -294,13 +294,3 @@ def reaches(*, answers: bool) -> pl.Expr:
         .otherwise(NO)
         .cast(pl.Int8)
     )
-
-
-def reached_together(by_answers: pl.Expr) -> pl.Expr:
-    """``by_answers`` (:func:`reaches`), or, without answers, by a connection that carried both.
-
-    It led to an address of both, unless a frame may have made up for it.
-    """
-    without_frames = (pl.col("protocol") == "h2") & pl.col("browser").ne_missing("firefox")
-    shown = pl.col("answers").is_null() & pl.col("together") & without_frames.fill_null(value=False)
-    return pl.when(shown).then(pl.lit(YES, pl.Int8)).otherwise(by_answers)

@@ -15,7 +15,7 @@ from originset.data.studies.study import Study
 from originset.models.browsers.batch import INPUTS, read
 from originset.models.browsers.causes.advised_changes import ADVISED_CHANGES
 from originset.models.parameters import Parameters
-from originset.models.plans.changes.change_savings import ALL_CHANGES, ChangeSavings, change_savings
+from originset.models.plans.change_savings import ALL_CHANGES, ChangeSavings, change_savings
 from originset.models.runner.runner import batch_rows
 from originset.models.timeline.changed_timelines import TIMELINE_READS, PageTimelines, carriers
 from originset.queries.report.change_sentences import PageChange, Preconnect

@@ -1,1 +1,0 @@
-"""What changes a site's owner can make, and what they save."""
