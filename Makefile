@@ -3,6 +3,7 @@
 # make test-fast   a third of the tests: no browser, testbed, study, command or drawn cases
 # make check  style, types, layers, generated pages        make coverage  branches of models/ and analysis/ that tests take
 # make fuzz   coverage-guided fuzzing of the doors of tests/fuzz, each for FUZZ_SECONDS=60 (FUZZ_RUNS=1000000: so many inputs)
+# make mutants   does a test fail if one operator is another? Scores in tests/mutation/scores.json (MUTANTS=12 of each file)
 # make bench  ratios against other tools, measured in one run     make soak  the long tests, at full length
 # make docs   write the generated pages again              make audit the packages' known weaknesses, from the internet
 # make rules  observe the browsers' rules again in the installed browsers, show what changed, store it (RULES=NAME: one);
@@ -20,7 +21,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak fuzz docs docs-site lowest newer rules servers wheels wheels-everywhere \
+.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules servers wheels wheels-everywhere \
   system-demo system-test
 .NOTPARALLEL:
 
@@ -62,6 +63,15 @@ soak: system-test $(READY) build/lego-5/lego
 export FUZZ_SECONDS FUZZ_RUNS
 fuzz: $(READY) build/fuzz/.ready
 	@PYTHONPATH=tests/fixtures:tests/fuzz $(BIN)/python tests/fuzz/fuzz.py $(DOORS)
+
+# Goes on where it was stopped. MUTANTS=60: so many of each file; GROUPS="'redaction'": of these alone.
+export MUTANTS
+mutants: $(READY) build/mutants/.ready
+	@$(BIN)/python tests/mutation/mutants.py $(GROUPS)
+
+build/mutants/.ready: pyproject.toml | $(READY)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --group mutation
+	@mkdir -p $(@D) && touch $@
 
 build/fuzz/.ready: pyproject.toml | $(READY)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --group fuzz

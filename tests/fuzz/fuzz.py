@@ -17,7 +17,7 @@ from doors import NAMES, door
 from measured import branches_by_input
 
 _EXECUTED = re.compile(rb"stat::number_of_executed_units: (\d+)")
-_SECONDS = os.environ.get("FUZZ_SECONDS", "60")
+_SECONDS = os.environ.get("FUZZ_SECONDS") or "60"
 _RUNS = os.environ.get("FUZZ_RUNS")
 
 
@@ -31,7 +31,7 @@ def fuzz(name: str) -> int:
     (folder / "corpus").mkdir(parents=True, exist_ok=True)
     for path in (CORPORA / name).iterdir() if (CORPORA / name).is_dir() else ():
         (folder / "corpus" / path.name).write_bytes(path.read_bytes())
-    limit = f"-max_total_time={_SECONDS}" if _RUNS is None else f"-runs={_RUNS}"
+    limit = f"-max_total_time={_SECONDS}" if not _RUNS else f"-runs={_RUNS}"
     call = [sys.executable, str(Path(__file__).with_name("fuzz_door.py")), name, str(folder), limit]
     log = folder / "log"
     with log.open("wb") as opened:
