@@ -218,7 +218,7 @@ def in_place(found: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reached_together(by_answers: pl.Expr) -> pl.Expr:
-    """``by_answers`` (:func:`originset.models.browsers.sharing_rules.reaches`), or, without answers, by a connection that carried both.
+    """What the answers say, or, without answers, by a connection that carried both.
 
     It led to an address of both, unless a frame may have made up for it.
     """
