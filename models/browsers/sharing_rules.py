@@ -26,18 +26,13 @@ def with_joins(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     rests on what the recording's own browser did. That the earlier connection's server may answer 421 is not asked.
     """
     # Columns, not expressions: Polars works an expression out again wherever it stands.
-    together, by_facts, shown_apart = _joins(rules)
-    asked = found.with_columns(together.alias("may"), by_facts.alias("may_by_facts"))
-    apart = (pl.col("may") == MAYBE) & shown_apart
-    return asked.with_columns(pl.when(apart).then(pl.lit(NO, pl.Int8)).otherwise("may").alias("may"))
+    asked = found.with_columns(may=_joins(rules, recorded=True), may_by_facts=_joins(rules, recorded=False))
+    apart = (pl.col("may") == MAYBE) & _shown_apart(rules)
+    return asked.with_columns(may=pl.when(apart).then(pl.lit(NO, pl.Int8)).otherwise("may"))
 
 
 @cache
-def _joins(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    return _joins_by(rules, recorded=True), _joins_by(rules, recorded=False), _shown_apart(rules)
-
-
-def _joins_by(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
+def _joins(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     listed = lists_origin() & is_over(rules.origin_permits)
     known = pl.when(pl.col("protocol").is_null() | pl.col("protocol_held").is_null()).then(MAYBE).otherwise(YES)
     alike = (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True)
@@ -52,6 +47,7 @@ def _joins_by(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     return pl.min_horizontal(pl.when("same_host").then(here).otherwise(elsewhere), known.cast(pl.Int8), still_there())
 
 
+@cache
 def _shown_apart(rules: BrowserRules) -> pl.Expr:
     """The recording's browser opened a connection for the later one although the earlier one's stood.
 
@@ -94,8 +90,7 @@ def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     # Which of two that are under way at once carries the requests is a race; a frame, too, may be in time for it.
     maybe = pl.lit(MAYBE, pl.Int8)
     leads = pl.min_horizontal(leads, pl.when(asked_at_once()).then(maybe).otherwise(pl.max_horizontal(there, maybe)))
-    perhaps = pl.when(listed_while_connecting() & permits).then(maybe).otherwise(pl.lit(NO, pl.Int8))
-    return pl.max_horizontal(leads, perhaps)
+    return pl.max_horizontal(leads, pl.when(listed_while_connecting() & permits).then(maybe).otherwise(NO))
 
 
 @cache
@@ -150,8 +145,7 @@ def shares_host_if_joined(rules: BrowserRules) -> pl.Expr:
     """It certainly does (:func:`shares_host`) if that is another host's connection, which had carried one before."""
     if not rules.modes_share_host:
         return pl.lit(value=False)
-    carried_one = (pl.col("started_ms_held") <= asked_ms()).fill_null(value=False)
-    return carried_one & (_one_server(rules) == YES)
+    return (pl.col("started_ms_held") <= asked_ms()).fill_null(value=False) & (_one_server(rules) == YES)
 
 
 @cache
