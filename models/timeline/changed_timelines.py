@@ -78,17 +78,15 @@ class PageTimelines:
         return causal_timeline(self._measured, self._times, server, self._parameters)
 
     def best_carriers(self) -> pl.DataFrame:
-        """visit_id, connection_id, carrier_id: the first connection to a server with the same key, where one rides."""
-        changes, server = self.at_best(), self._pairs.server["origin_ms"][self._pair]
-        rows = self._requests.select(*_CONNECTION).with_columns(
-            server=pl.Series(server), rides=pl.Series(changes.dns + changes.connect > 0)
-        )
+        """visit_id, connection_id, carrier_id: the first connection to a server with the same key, if another."""
+        server = self._pairs.server["origin_ms"][self._pair]
+        rows = self._requests.select(*_CONNECTION).with_columns(server=pl.Series(server))
         known = rows.filter(pl.col("connection_id").is_not_null(), pl.col("server") != NONE)
         first = known.group_by("visit_id", "server", maintain_order=True).agg(
             pl.col("connection_id").first().alias("carrier_id")
         )
-        riding = known.filter("rides").join(first, on=["visit_id", "server"]).select(*_CONNECTION, "carrier_id")
-        return riding.filter(pl.col("connection_id") != pl.col("carrier_id")).unique(
+        carried = known.join(first, on=["visit_id", "server"]).select(*_CONNECTION, "carrier_id")
+        return carried.filter(pl.col("connection_id") != pl.col("carrier_id")).unique(
             _CONNECTION, keep="first", maintain_order=True
         )
 

@@ -122,3 +122,17 @@ def test_an_origin_frame_saves_nothing_where_the_browser_does_not_heed_it(tmp_pa
     assert change.elsewhere == {"firefox": (0, 1)}
     assert page.timeline is not None
     assert page.timeline.carriers == {}
+
+
+def test_at_best_as_many_connections_as_the_ladder_counts(tmp_path: Path) -> None:
+    """A connection whose handshake took no measured time is carried by another, too."""
+
+    def without_handshakes(log: dict[str, Any]) -> None:
+        for entry in log["entries"][1:]:
+            entry["timings"] |= {"dns": -1, "connect": -1}
+
+    page, _ = explained(recorded(tmp_path, without_handshakes))
+    assert page.timeline is not None
+    drawing = waterfalls(page.timeline, page.connections, page.facts)
+    assert drawing is not None
+    assert drawing.panels[-1].count == (page.facts["paired_ideal_origin"],) * 2 == (2, 2)
