@@ -7,7 +7,7 @@ Coordinator, frontier, ledger, politeness, workers and both sides of the cluster
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
@@ -93,13 +93,14 @@ def _no_pace(stack: ExitStack) -> None:
     stack.enter_context(patch.object(Frontier, "_release", forget))
 
 
-_PLANTED: Iterable[Callable[[ExitStack], None]] = (
-    _lease_not_written,
-    _lost_worker_keeps_its_visits,
-    _double_retry,
-    _told_before_it_is_kept,
-    _no_pace,
-)
+# Each with what the invariant that it breaks says.
+_PLANTED: dict[Callable[[ExitStack], None], str] = {
+    _lease_not_written: "the ledger's leases are not those of the crawl",
+    _lost_worker_keeps_its_visits: "a crawl that ended left visits leased",
+    _double_retry: "is made already",
+    _told_before_it_is_kept: "is said to be made without its capture",
+    _no_pace: "is visited too soon",
+}
 
 
 @pytest.mark.parametrize("planted", _PLANTED, ids=lambda planted: planted.__name__)
@@ -108,5 +109,5 @@ def test_a_planted_bug_is_found(planted: Callable[[ExitStack], None], memory_fol
         for seed in range(100):
             simulate(seed, memory_folder / "run", planted)
 
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=_PLANTED[planted]):
         simulate_seeds()
