@@ -43,17 +43,20 @@ def security_of(cluster: Cluster) -> Any:  # noqa: ANN401 - a Security, which ha
 def require_own_folder(folder: Path) -> None:
     """Refuse a folder of a worker's in whose place another user of the machine can put another.
 
-    By default Dask's are in one of a known name below /tmp, which belongs to whoever made it first.
+    By default Dask's are in one of a known name below /tmp, which belongs to whoever made it first. The user's own
+    group is taken for one that nobody else is in, as Debian makes them.
 
     Raises:
         UsageError: it can be, or it is another user's.
     """
     trusted = {os.geteuid(), Path("/").stat().st_uid}
+    own_groups = {os.getegid(), Path("/").stat().st_gid}
     whole = folder.resolve()
     for place in (whole, *whole.parents):
         status = place.stat()
-        is_anybodys = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
-        if is_anybodys or status.st_uid not in trusted:
+        others = status.st_mode & stat.S_IWOTH
+        members = status.st_mode & stat.S_IWGRP and status.st_gid not in own_groups
+        if ((others or members) and not status.st_mode & stat.S_ISVTX) or status.st_uid not in trusted:
             raise UsageError(
                 f"Dask's scratch folder is in {place}, which other users of the machine can change",
                 "start dask worker with --local-directory and a folder of your own",

@@ -29,6 +29,7 @@ def connect_to_public(
         OSError: none does, or the host has none.
     """
     problem = OSError(errno.EACCES, "not a public address")
+    _seconds_left(ends, timeout)
     for family, kind, protocol, _, address in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
         if not (allow_private or is_public(str(address[0]))):
             continue
@@ -36,6 +37,7 @@ def connect_to_public(
         try:
             connection.settimeout(_seconds_left(ends, timeout))
             connection.connect(address)
+            connection.settimeout(_seconds_left(ends, timeout))  # for the handshake that may follow
         except OSError as error:
             connection.close()
             problem = error
@@ -47,6 +49,7 @@ def connect_to_public(
 def url_opener(*, allow_private: bool, seconds: float) -> urllib.request.OpenerDirector:
     """What opens http and https URLs for so many seconds from now, redirects and the reading of the answer included.
 
+    Lookups come on top: the system's resolver has limits of its own, and no lookup begins after the time is up.
     Redirects to other schemes are not followed: each would need a handler that knows what is public.
     ``allow_private``: addresses that are not public are contacted too.
     """
@@ -78,20 +81,21 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
 class _Http(http.client.HTTPConnection):
     def __init__(self, host: str, *, ends: float, allow_private: bool, **named: Any) -> None:  # noqa: ANN401 - the base's
         super().__init__(host, **named)
-        _bound(self, ends, allow_private=allow_private)
+        _limit(self, ends, allow_private=allow_private)
 
 
 class _Https(http.client.HTTPSConnection):
     def __init__(self, host: str, *, ends: float, allow_private: bool, **named: Any) -> None:  # noqa: ANN401 - the base's
         super().__init__(host, **named)
-        _bound(self, ends, allow_private=allow_private)
+        _limit(self, ends, allow_private=allow_private)
 
 
-def _bound(connection: http.client.HTTPConnection, ends: float, *, allow_private: bool) -> None:
+def _limit(connection: http.client.HTTPConnection, ends: float, *, allow_private: bool) -> None:
     def connect(place: tuple[str, int], timeout: float, _source: object) -> socket.socket:
         return connect_to_public(place, timeout, ends=ends, allow_private=allow_private)
 
-    # With these it connects, also where it then asks a proxy for a tunnel, and reads answers.
+    # With these it connects, also where it then asks a proxy for a tunnel, and reads answers. The first is private to
+    # http.client, which has no public way to connect otherwise.
     vars(connection).update(_create_connection=connect, response_class=partial(_Response, ends))
 
 

@@ -45,8 +45,8 @@ class _AnswerReader(Http3Client):
             self.fields |= {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
         else:
             self.body = (self.body + event.data)[:_MOST_BODY_BYTES]
+        self.is_whole = event.stream_ended and len(self.body) < _MOST_BODY_BYTES
         if event.stream_ended or len(self.body) == _MOST_BODY_BYTES:
-            self.is_whole = True
             self.answered.set()
 
     def ask(self, host: str, path: str) -> None:
@@ -96,11 +96,12 @@ class Http3Connection:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HTTP3_SECONDS):
                 await self._client.answered.wait()
-        if not self._client.is_whole:
-            raise ProbeError(*self._place, f"no whole answer for {host} over HTTP/3")
         fields = self._client.fields
+        status = fields.get(":status", "")
+        if not self._client.is_whole or not (status.isascii() and status.isdecimal()):
+            raise ProbeError(*self._place, f"no whole answer for {host} over HTTP/3")
         return ProbeAnswer(
-            int(fields[":status"]),
+            int(status),
             fields.get("location"),
             fields.get("content-type"),
             fields.get("alt-svc"),

@@ -105,6 +105,7 @@ def _require_whole_visits(study: Study, expected: dict[str, int]) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.promise("faults-lose-nothing")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_same_command_makes_the_study_whole(
     name: str, memory_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -201,6 +201,7 @@ class StudySequences(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
+@pytest.mark.promise("faults-lose-nothing")
 def test_any_sequence_keeps_what_a_study_holds() -> None:
     run_state_machine_as_test(
         StudySequences,

@@ -14,7 +14,7 @@ of a host's site is the host's first label. A server's folder holds:
   ``static.pem`` and ``other.pem``, for one host each;
 - ``client-ca.pem``, whose client certificates to trust; no client has one;
 - ``certificates.txt``, HAProxy's list of certificates, which asks for client certificates for ``static``, and
-  ``certificates-apart.txt``, the same with a certificate for each host;
+  ``certificates-apart.txt``, the same of ``www`` and ``static`` with a certificate for each;
 - for each host a folder with an ``index.html``.
 """
 
@@ -110,15 +110,19 @@ def parse(name: str, text: str) -> Situation:
     (server, configuration), *behind = [block for block in blocks if block[0] != "list"] or [("", "")]
     if not server or len(behind) > 1 or len(listed) > 1:
         raise InputError(f"{name}.md", "bad-situation", "is not one server, perhaps with one behind it and a list")
+    try:
+        answers, http3 = _answers(found["rows"]), _answers(found["http3"])
+    except ValueError as error:
+        raise InputError(f"{name}.md", "bad-situation", "has a row with other than an answer for each host") from error
     return Situation(
         name, found["title"], found["why"].strip(), server, configuration, behind[0] if behind else None,
-        listed[0] if listed else None, found["version"], _answers(found["rows"]), _answers(found["http3"]),
+        listed[0] if listed else None, found["version"], answers, http3,
     )  # fmt: skip
 
 
 def _answers(table: str | None) -> Answers:
     rows = [row for row in _ROW.findall(table or "") if row[0] in HOSTS]
-    return {host: dict(zip(HOSTS, cells.split(" | "), strict=False)) for host, cells in rows}
+    return {host: dict(zip(HOSTS, cells.split(" | "), strict=True)) for host, cells in rows}
 
 
 def serialize(situation: Situation) -> str:

@@ -21,6 +21,12 @@ def test_a_folder_that_others_can_exchange(tmp_path: Path) -> None:
     folder.parent.chmod(0o777)
     with pytest.raises(UsageError, match="dask-scratch-space, which other users"):
         require_own_folder(folder)
+    folder.parent.chmod(0o775)
+    require_own_folder(folder)
+    if os.geteuid() == 0:
+        os.chown(folder.parent, -1, OTHER_UID)
+        with pytest.raises(UsageError, match="which other users"):
+            require_own_folder(folder)
     folder.parent.chmod(0o1777)
     require_own_folder(folder)
     link = tmp_path / "link"
