@@ -42,7 +42,7 @@ def command(ctx: click.Context, folder: Path | None, *, port: int) -> None:
     Prints a URL for a browser on this machine. The page takes HARs and NetLogs and answers as explain does. With a
     study, which is STUDY or the one of --study, it also shows the ladder, pages, hosts and causes, each with its query.
     Nothing leaves the machine, and uploaded files are removed when their page is made. The URL has a token: who has it
-    can read the study until the command ends, by Ctrl-C.
+    can read the study until Ctrl-C stops the server.
 
     Example: originset serve S --port 8001
     """
@@ -50,13 +50,13 @@ def command(ctx: click.Context, folder: Path | None, *, port: int) -> None:
     if study is not None:
         with open_database(study):
             pass  # what is wrong with it is said before a browser asks
-    with tempfile.TemporaryDirectory(prefix="originset-") as uploads, _listening(port) as listener:
+    with tempfile.TemporaryDirectory(prefix="originset-") as uploads, _listening_socket(port) as listener:
         authority = f"{_LOOPBACK}:{listener.getsockname()[1]}".removesuffix(":80")
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         say(f"http://{authority}/{token}/")
-        note(f"study: {'none' if study is None else study.root}; Ctrl-C ends it")
+        note(f"study: {'none' if study is None else study.root}; Ctrl-C stops the server")
         server = http_server(application(study, Path(uploads), authority, token))
-        signal.signal(signal.SIGTERM, _end)  # uvicorn raises the signal again when it has ended
+        signal.signal(signal.SIGTERM, _raise_interrupt)  # uvicorn raises the signal again when it has ended
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
 
@@ -70,12 +70,12 @@ def _study(ctx: click.Context, folder: Path | None) -> Study | None:
     return study if named or study.manifest_path.exists() else None
 
 
-def _listening(port: int) -> socket.socket:
+def _listening_socket(port: int) -> socket.socket:
     try:
         return socket.create_server((_LOOPBACK, port))
     except OSError as error:
         raise UsageError(f"port {port} of {_LOOPBACK} cannot be used ({error.strerror})", "name another") from error
 
 
-def _end(_number: int, _frame: FrameType | None) -> NoReturn:
+def _raise_interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt

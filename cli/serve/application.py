@@ -8,7 +8,7 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
@@ -18,10 +18,11 @@ from originset.cli.serve.page_templates import html, text_file
 from originset.cli.serve.study_answers import StudyAnswers
 from originset.cli.serve.uploaded_explanation import explain_files
 from originset.cli.serve.uploaded_files import receive_files
-from originset.data.errors import OriginsetError, UsageError
+from originset.data.errors import OriginsetError
 from originset.data.studies.study import Study
 from originset.queries.catalogue import catalogue
 from originset.queries.report.shown_text import printable_excerpt
+from originset.queries.visit_selection import PAGE_KINDS
 
 # The report's own policy, in its head, permits its script and style by their hashes. In a sandbox the report has an
 # origin of its own: whatever ran in it could read no other page of this server.
@@ -34,15 +35,21 @@ _LONGEST_PROBLEM = 1000
 
 def application(study: Study | None, folder: Path, authority: str, token: str, most_bytes: int = MAX_BYTES) -> Guard:
     """All pages. ``folder``: for uploaded files; ``most_bytes``: of an upload; the others as in :class:`Guard`."""
-    pages = _Pages(None if study is None else StudyAnswers(study), folder, most_bytes)
+    answers = None if study is None else StudyAnswers(study)
+    pages = _Pages(answers, folder, most_bytes)
     routes = [
         Route("/", pages.start),
         Route("/explain", pages.explain, methods=["POST"]),
         Route("/style.css", _style),
         Route("/upload.js", _script),
     ]
-    if study is not None:
-        routes += [Route("/queries", pages.queries), Route("/query", pages.query), Route("/visit", pages.visit)]
+    if answers is not None:
+        study_pages = _StudyPages(answers)
+        routes += [
+            Route("/queries", study_pages.queries),
+            Route("/query", study_pages.query),
+            Route("/visit", study_pages.visit),
+        ]
     return Guard(Starlette(routes=routes, exception_handlers={OriginsetError: pages.problem}), authority, token)
 
 
@@ -62,32 +69,35 @@ class _Pages:
         async with self._explaining:
             with tempfile.TemporaryDirectory(dir=self._folder) as name:
                 folder = Path(name)
-                files = await receive_files(request, folder, self._most_bytes)
+                try:
+                    files = await receive_files(request, folder, self._most_bytes)
+                except ClientDisconnect:
+                    return Response(status_code=400)  # for nobody
                 page = await run_in_threadpool(explain_files, files, folder)
         return HTMLResponse(page, headers=_REPORT_HEADERS)
-
-    def queries(self, _request: Request) -> Response:
-        return HTMLResponse(self._html("queries", queries=catalogue().values()))
-
-    def query(self, request: Request) -> Response:
-        given = dict(request.query_params)
-        return HTMLResponse(self._html("query", answer=self._answers.answer(given.pop("name", ""), given)))
-
-    def visit(self, request: Request) -> Response:
-        return HTMLResponse(self._answers.page(request.query_params.get("id", "")), headers=_REPORT_HEADERS)
 
     def problem(self, _request: Request, error: Exception) -> Response:
         """Errors that users can do something about; 400, whatever they are."""
         return HTMLResponse(self._html("problem", problem=printable_excerpt(str(error), _LONGEST_PROBLEM)), 400)
 
-    @property
-    def _answers(self) -> StudyAnswers:
-        if self._study is None:
-            raise UsageError("there is no study", "name one: originset serve STUDY")
-        return self._study
-
     def _html(self, template: str, **values: object) -> str:
         return html(template, study=None if self._study is None else self._study.title, **values)
+
+
+class _StudyPages:
+    def __init__(self, study: StudyAnswers) -> None:
+        self._study = study
+
+    def queries(self, _request: Request) -> Response:
+        return HTMLResponse(html("queries", study=self._study.title, queries=catalogue().values()))
+
+    def query(self, request: Request) -> Response:
+        given = dict(request.query_params)
+        answer = self._study.answer(given.pop("name", ""), given)
+        return HTMLResponse(html("query", study=self._study.title, answer=answer, page_kinds=PAGE_KINDS))
+
+    def visit(self, request: Request) -> Response:
+        return HTMLResponse(self._study.page(request.query_params.get("id", "")), headers=_REPORT_HEADERS)
 
 
 def _style(_request: Request) -> Response:

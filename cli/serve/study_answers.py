@@ -70,7 +70,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a named query, of ``all_rows`` those that are shown.
+    """The rows of a named query: the first of ``all_rows``, which is their number.
 
     ``columns``: names, meanings, whether they are numbers. ``values``: those of parameters; ``chosen``: the conditions
     on visits; ``sql``: what gives the same rows in any DuckDB. ``selects``: whether it is about selected visits;
@@ -141,22 +141,29 @@ def answer(
     """The rows of a named query. ``given``: parameters, and conditions on visits (vantage, browser, round, page_kind).
 
     Raises:
-        UsageError: there is no such query or parameter, a value is of another type, or no visit is selected.
+        UsageError: there is no such query or parameter, a value is of another type, no visit is selected, or there are
+            conditions on visits for a query that does not read the selected ones.
     """
     query = named_query(name)
     chosen = {key: value for key, value in given.items() if key in _SELECTED_BY and value}
     values = query.values({key: value for key, value in given.items() if key not in _SELECTED_BY and value})
     selects = reads_selection(query.sql)
+    if chosen and not selects:
+        raise UsageError(f"{', '.join(chosen)}: {name} does not read selected_visits", "leave it out")
     selection = _selection(chosen) if selects else Selection()
     selected = select_visits(connection, selection)
     rows = run(connection, query.sql, values)
     names = columns or tuple(rows.columns)
+    links = _Links(name, chosen, _visits_selected(connection))
     sql = query.standalone(values)
     return Answer(
         query,
         title or query.summary,
         [(column, query.columns.get(column, ""), rows.schema[column].is_numeric()) for column in names],
-        [[_cell(name, column, row) for column in names] for row in rows.head(_MOST_ROWS).iter_rows(named=True)],
+        [
+            [Cell(value_text(row[column]), links.of(column, row)) for column in names]
+            for row in rows.head(_MOST_ROWS).iter_rows(named=True)
+        ],
         rows.height,
         values,
         chosen,
@@ -188,36 +195,42 @@ def _selection(chosen: Mapping[str, str]) -> Selection:
     )
 
 
-def _cell(name: str, column: str, row: Mapping[str, Any]) -> Cell:
-    value = row[column]
-    link = None
-    if "visit_id" in row and column == "site":
-        link = f"visit?{urlencode({'id': row['visit_id']})}"
-    elif column == "pages" and value is not None:
-        link = _pages_counted(name, row)
-    return Cell(_text(value), link)
+def _visits_selected(connection: duckdb.DuckDBPyConnection) -> int:
+    ((visits,),) = connection.execute("SELECT count(*) FROM selected_visits").fetchall()
+    return int(visits)
 
 
-def _pages_counted(name: str, row: Mapping[str, Any]) -> str | None:
-    """Where the visits are listed that a row of a query counts."""
-    if name not in _COUNTED_FOR:
-        return None
-    question, columns = _COUNTED_FOR[name]
-    question = question or _LADDERS[row["counts"]]
-    conditions = {column: row[column] for column in (*columns, "vantage", "browser")}
-    known = {column: NOT_KNOWN if value is None else value for column, value in conditions.items()}
-    return f"query?{urlencode({'name': PAGES, 'question': question, **known})}"
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Where a query's values lead. ``chosen``: the conditions on its visits, of which ``visits`` are selected."""
+
+    query: str
+    chosen: Mapping[str, str]
+    visits: int
+
+    def of(self, column: str, row: Mapping[str, Any]) -> str | None:
+        """The visit of a row, or the visits that it counts: all of them, so ``top`` is no smaller than their number."""
+        if "visit_id" in row and column == "site":
+            return f"visit?{urlencode({'id': row['visit_id']})}"
+        if column != "pages" or row[column] is None or self.query not in _COUNTED_FOR:
+            return None
+        question, columns = _COUNTED_FOR[self.query]
+        conditions = {name: row[name] for name in (*columns, "vantage", "browser")}
+        known = {name: NOT_KNOWN if value is None else value for name, value in conditions.items()}
+        listed = {"name": PAGES, "question": question or _LADDERS[row["counts"]], "top": self.visits}
+        return f"query?{urlencode({**listed, **self.chosen, **known})}"
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """A value of a query's rows as people read it; of one below 1 three significant digits, so that it is not 0."""
     if value is None:
         return NOT_KNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.2f}".rstrip("0").rstrip(".")
+        return f"{value:,.2f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 1 else f"{value:.3g}"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):
-        return ", ".join(map(_text, value))
+        return ", ".join(map(value_text, value))
     return printable_excerpt(str(value))

@@ -10,7 +10,7 @@ from pathlib import Path
 from originset.analysis.processes import ProcessEnded, run_in_own_process
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.scratch_study import study_of
-from originset.data.errors import InputError, OriginsetError, UsageError
+from originset.data.errors import OriginsetError, UsageError
 from originset.queries.report.report_page import render
 
 _MOST_PAGES = 100
@@ -37,9 +37,8 @@ def _explain(files: list[Path], folder: Path) -> tuple[str | None, str]:
     """The page, or None and why there is none."""
     tempfile.tempdir = os.fspath(folder)
     title = files[0].name if len(files) == 1 else f"{len(files)} recordings"
-    refused: list[InputError] = []
     try:
-        with study_of(files, refused) as study:
+        with study_of(files, refused=[]) as study:
             return render(report_contents(study, title, pages=_MOST_PAGES)), ""
     except OriginsetError as error:
         return None, str(error).replace(f"{folder}/", "")

@@ -11,12 +11,13 @@ import duckdb
 import pytest
 from served_pages import TOKEN, Served
 
-from originset.cli.serve import page_templates
-from originset.cli.serve.study_answers import Answer, answer
+from originset.cli.serve import page_templates, study_answers
+from originset.cli.serve.study_answers import Answer, answer, value_text
 from originset.data.errors import UsageError
 from originset.data.studies.database import open_database
 from originset.data.studies.study import Study
-from originset.queries.catalogue import catalogue, rows_of, run
+from originset.queries.catalogue import Parameter, catalogue, named_query, rows_of, run
+from originset.queries.visit_selection import PAGE_KINDS
 
 HOSTILE_VALUES = ["' OR true --", "\u202e", "<script>document.title='owned'</script>", "x" * 5000, "${7*7}{{7*7}}"]
 
@@ -35,15 +36,57 @@ def test_each_query_is_shown_with_its_sql(connection: duckdb.DuckDBPyConnection,
     assert (shown.all_rows, [column for column, _, _ in shown.columns]) == (rows.height, rows.columns)
 
 
-def test_numbers_lead_to_the_pages_that_they_count(connection: duckdb.DuckDBPyConnection) -> None:
+def test_numbers_lead_to_the_pages_that_they_count(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them, beyond those that the list shows where nobody asks for more."""
+    monkeypatch.setitem(named_query("pages_top_summary").parameters, "top", Parameter(1, "rows at most"))
     followed: dict[str, int] = {}
     for name in ("ladder_summary", "causes_connection_summary", "hosts_top_summary", "issuers_host_summary"):
         for cell in [cell for row in answer(connection, name, {}).rows for cell in row]:
             if cell.link is not None and cell.link.startswith("query?") and cell.link not in followed:
-                given = {key: value for key, (value,) in parse_qs(urlsplit(cell.link).query).items()}
-                followed[cell.link] = len(answer(connection, given.pop("name"), given).rows)
+                followed[cell.link] = len(follow(connection, cell.link).rows)
                 assert followed[cell.link] == int(cell.text), (name, cell)
     assert len(followed) > 10
+    assert max(followed.values()) > 1
+
+
+def test_of_more_pages_than_are_shown_their_number_is_told(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_answers, "_MOST_ROWS", 1)
+    counted = answer(connection, "ladder_summary", {"vantage": "-"}).rows[0]
+    (cell,) = [cell for cell in counted if cell.link is not None]
+    shown = follow(connection, cell.link)
+    assert (len(shown.rows), shown.all_rows) == (1, int(cell.text))
+    assert f"The first 1 of {cell.text} rows" in query_page(shown)
+
+
+@pytest.mark.parametrize("chosen", [{"page_kind": "all"}, {"page_kind": "landing", "round": "-"}])
+def test_a_link_keeps_what_was_chosen(connection: duckdb.DuckDBPyConnection, chosen: dict[str, str]) -> None:
+    links = [cell.link for row in answer(connection, "hosts_top_summary", chosen).rows for cell in row if cell.link]
+    assert links
+    for link in links:
+        shown = follow(connection, link)
+        assert shown.chosen == {**chosen, "vantage": shown.chosen["vantage"], "browser": shown.chosen["browser"]}
+
+
+def follow(connection: duckdb.DuckDBPyConnection, link: str | None) -> Answer:
+    assert link is not None
+    given = {key: value for key, (value,) in parse_qs(urlsplit(link).query).items()}
+    return answer(connection, given.pop("name"), given)
+
+
+def query_page(shown: Answer) -> str:
+    return page_templates.html("query", study="S", answer=shown, page_kinds=PAGE_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.004, "0.004"), (-0.0123456, "-0.0123"), (0.5, "0.5"), (1.0, "1"), (1234.567, "1,234.57")],
+)
+def test_a_small_number_is_not_zero(value: float, text: str) -> None:
+    assert value_text(value) == text
 
 
 def test_the_sql_of_a_selection_is_whole(connection: duckdb.DuckDBPyConnection) -> None:
@@ -83,13 +126,20 @@ def test_what_cannot_be_asked_is_one_sentence(connection: duckdb.DuckDBPyConnect
         answer(connection, "hosts_top_summary", given)
 
 
+@pytest.mark.parametrize("chosen", ["vantage", "browser", "round", "page_kind"])
+def test_visits_are_not_chosen_for_a_query_of_all(connection: duckdb.DuckDBPyConnection, chosen: str) -> None:
+    assert not answer(connection, "visits_status_summary", {chosen: ""}).selects
+    with pytest.raises(UsageError, match=f"{chosen}: visits_status_summary does not read selected_visits"):
+        answer(connection, "visits_status_summary", {chosen: "1"})
+
+
 @pytest.mark.promise("serve-runs-nothing")
 @pytest.mark.parametrize("value", HOSTILE_VALUES)
 @pytest.mark.parametrize("parameter", ["site", "host", "cause", "question"])
 def test_values_stay_values(connection: duckdb.DuckDBPyConnection, parameter: str, value: str) -> None:
     shown = answer(connection, "pages_top_summary", {parameter: value})
     assert shown.rows == []
-    text = page_templates.html("query", study="S", answer=shown)
+    text = query_page(shown)
     assert "<script" not in text
     assert "\u202e" not in html.unescape(re.sub(r'value="[^"]*"', "", text))
     assert run(connection, shown.sql).is_empty()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -128,7 +129,12 @@ def test_what_no_browser_sends_is_refused(
 
 
 @pytest.mark.promise("serve-keeps-no-upload")
-def test_an_upload_that_is_broken_off_leaves_nothing(bounded: Served, explained: Explained) -> None:
+def test_an_upload_that_is_broken_off_leaves_nothing(
+    bounded: Served, explained: Explained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is no fault, which would be logged with its traceback."""
+    logged: list[logging.LogRecord] = []
+    monkeypatch.setattr(logging.getLogger("uvicorn").handlers[0], "emit", logged.append)
     connection = http.client.HTTPConnection(bounded.authority)
     connection.putrequest("POST", f"/{TOKEN}/explain")
     connection.putheader("Origin", f"http://{bounded.authority}")
@@ -138,7 +144,9 @@ def test_an_upload_that_is_broken_off_leaves_nothing(bounded: Served, explained:
     _wait_for(lambda: list(bounded.folder.glob("*/1/page.har")))
     connection.close()
     _wait_for(lambda: not list(bounded.folder.iterdir()))
-    assert explained.contents == []
+    # The next is explained when the one broken off has had its answer.
+    assert bounded.upload(("page.har", b"{}")).status == 200
+    assert (explained.contents, logged) == ([b"{}"], [])
 
 
 def _wait_for(condition: Callable[[], object]) -> None:
