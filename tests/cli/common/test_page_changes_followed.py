@@ -43,7 +43,7 @@ pytestmark = [
 FULL = os.environ.get("ORIGINSET_SOAK") == "full"
 BROWSERS: tuple[BrowserName, ...] = ("chromium", "firefox")
 SEED = 20261123
-# The owner of page 15 is advised three kinds of change (CERT, CERT+IP and CRED), and each browser makes something of it.
+# The owner of page 15 is advised three kinds of change (CERT, CERT+IP and CRED), and both browsers save by them.
 LAB = range(20) if FULL else (15,)
 REAL = 10 if FULL else 0
 # A race can change a load: each page is loaded so often, and the most frequent number counts.
