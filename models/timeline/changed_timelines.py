@@ -167,6 +167,20 @@ class PageTimelines:
         return joined.select(pl.when("secure").then("server").fill_null(NONE).cast(pl.Int64)).to_series().to_numpy()
 
 
+def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
+    """The times of each request, measured and under ORIGIN coalescing by the causal timeline, as in Figure 2.
+
+    ``rows``: of the models TIMELINE_READS, of a few visits. Columns: visit_id, request_id, host, coalesced (it uses
+    another request's connection), and started, blocked, dns, connect, send, wait and receive in ms, each also with
+    ``_after``; sorted by page and start.
+    """
+    timelines = PageTimelines(rows, parameters)
+    changes = timelines.at_best()
+    coalesced = pl.Series("coalesced", changes.dns + changes.connect > 0)
+    measured = timelines.requests().select("visit_id", "request_id", "host", coalesced, "started", *PHASES)
+    return measured.hstack(timelines.with_changes(changes, "_after"))
+
+
 def carriers(instead: pl.DataFrame) -> pl.DataFrame:
     """``instead`` (visit_id, connection_id, carrier_id) with the last of each chain of carriers."""
     next_of = {(visit, one): then for visit, one, then in instead.select(*_CONNECTION, "carrier_id").iter_rows()}
