@@ -1,4 +1,8 @@
-"""Page loads by the causal timeline if other connections had carried some requests, or had been opened earlier."""
+"""Page loads if other connections had carried some requests, or if some connections had been opened earlier.
+
+The former are by the causal timeline. The latter, preconnects, are by the rules of the paper's: what a request saves of
+its handshake is passed on to later requests, which are not held back until their own connections are established.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +113,7 @@ class PageTimelines:
 
         A connection would be opened when the document's answer begins (announced_ms), instead of at opened_ms. Only
         what makes the load event earlier is named (saved_ms, each alone), so it is on the way to it: at most three of a
-        page. ``without``: visit_id and connection_id of connections that go anyway.
+        page, by the paper's timeline. ``without``: visit_id and connection_id of connections that go anyway.
         """
         candidates = self._late_connections(without)
         found = []
