@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
-from originset.data.schema.study_tables import TABLES, Stage
-from originset.data.studies.shards import scan
+from originset.data.studies.shards import scan_visits
 from originset.data.studies.study import Study
 from originset.models.browsers.batch import INPUTS, read
 from originset.models.browsers.causes.advised_changes import ADVISED_CHANGES
@@ -24,92 +23,93 @@ from originset.queries.report.report_contents import Page
 from originset.queries.report.shown_text import printable_excerpt
 
 _CHANGE = ["visit_id", "change"]
+_Key = tuple[str, int]  # a visit, and a number of its changes
 _KEYS = ["visit_id", "connection_id", "carrier_id"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SavingsOfPages:
+    """What changes save, by visit and change, and frames with rows of drawn and announced things, by (visit,)."""
+
+    changes: Mapping[_Key, dict[str, Any]]
+    elsewhere: Mapping[_Key, dict[str, tuple[int, int]]]
+    load_times: Mapping[_Key, tuple[float, float]]
+    requests: Mapping[tuple[Any, ...], pl.DataFrame]
+    carriers: Mapping[tuple[Any, ...], pl.DataFrame]
+    best_carriers: Mapping[tuple[Any, ...], pl.DataFrame]
+    preconnects: Mapping[tuple[Any, ...], pl.DataFrame]
 
 
 def with_changes(study: Study, pages: Sequence[Page]) -> list[Page]:
     """The pages with what their owners' changes save, preconnects that would help, and their timelines."""
-    visits = [page.facts["visit_id"] for page in pages]
     parameters = Parameters.from_manifest(study.manifest())
-    rows = batch_rows(_tables_of(study, visits), (*INPUTS, *TIMELINE_READS), parameters)
+    tables = scan_visits(study, [page.facts["visit_id"] for page in pages])
+    rows = batch_rows(tables, (*INPUTS, *TIMELINE_READS), parameters)
     fixes = {page.facts["visit_id"]: _owner_fixes(page) for page in pages}
-    savings = change_savings(read(rows), _advised(pages, fixes))
+    savings = change_savings(read(rows), _advised_rows(pages, fixes))
     timelines = PageTimelines(rows, parameters)
-    load_times = _load_times(timelines, savings)
     together = savings.instead.filter(change=ALL_CHANGES)
-    hints = timelines.preconnects(together).partition_by("visit_id", as_dict=True)
-    drawn = _drawn(timelines, together).partition_by("visit_id", as_dict=True)
-    carried = carriers(together.select(_KEYS)).partition_by("visit_id", as_dict=True)
-    best = timelines.best_carriers().partition_by("visit_id", as_dict=True)
-    by_change = {(row["visit_id"], row["change"]): row for row in savings.changes.filter("recorded").to_dicts()}
-    elsewhere: dict[tuple[str, int], dict[str, tuple[int, int]]] = {}
-    for row in savings.changes.filter(~pl.col("recorded")).to_dicts():
-        saved = (row["connections_low"], row["connections_high"])
-        elsewhere.setdefault((row["visit_id"], row["change"]), {})[row["browser"]] = saved
-    found = []
-    for page in pages:
-        key = (page.facts["visit_id"],)
-        times = load_times if page.facts["left_out_reason"] is None else {}
-        changes = [
-            replace(
-                _change(by_change[*key, number], times.get((*key, number))),
-                fix=fix,
-                connections=_numbers(page, fix),
-                elsewhere=elsewhere.get((*key, number), {}),
-            )
-            for number, fix in enumerate(fixes[key[0]])
-            if (*key, number) in by_change
-        ]
-        whole = by_change.get((*key, ALL_CHANGES))
-        together_of = None
-        if whole is not None:
-            together_of = replace(
-                _change(whole, times.get((*key, ALL_CHANGES))), elsewhere=elsewhere.get((*key, ALL_CHANGES), {})
-            )
-        timeline = None
-        if key in drawn:
-            timeline = PageTimeline(
-                requests=drawn[key],
-                carriers=_by_connection(carried.get(key)),
-                best_carriers=_by_connection(best.get(key)),
-                saved=(0, 0) if whole is None else (whole["connections_low"], whole["connections_high"]),
-                saved_ms=times.get((*key, ALL_CHANGES)),
-            )
-        found.append(
-            replace(
-                page,
-                changes=changes,
-                together=together_of,
-                preconnects=_hints(page, hints.get(key)) if times else [],
-                timeline=timeline,
-            )
+    savings_of_pages = _SavingsOfPages(
+        changes={(row["visit_id"], row["change"]): row for row in savings.changes.filter("recorded").to_dicts()},
+        elsewhere=_saved_elsewhere(savings),
+        load_times=_load_times(timelines, savings),
+        requests=_requests_of_panels(timelines, together).partition_by("visit_id", as_dict=True),
+        carriers=carriers(together.select(_KEYS)).partition_by("visit_id", as_dict=True),
+        best_carriers=timelines.best_carriers().partition_by("visit_id", as_dict=True),
+        preconnects=timelines.preconnects(together).partition_by("visit_id", as_dict=True),
+    )
+    return [_page_with_changes(page, fixes[page.facts["visit_id"]], savings_of_pages) for page in pages]
+
+
+def _page_with_changes(page: Page, fixes: Sequence[str], savings: _SavingsOfPages) -> Page:
+    visit = page.facts["visit_id"]
+    times = savings.load_times if page.facts["left_out_reason"] is None else {}
+    page_changes = {
+        number: _page_change(
+            savings.changes[visit, number], times.get((visit, number)), savings.elsewhere.get((visit, number), {})
         )
-    return found
+        for number in (ALL_CHANGES, *range(len(fixes)))
+        if (visit, number) in savings.changes
+    }
+    together = page_changes.get(ALL_CHANGES)
+    timeline = None
+    if (visit,) in savings.requests:
+        timeline = PageTimeline(
+            requests=savings.requests[visit,],
+            carriers=_by_connection(savings.carriers.get((visit,))),
+            best_carriers=_by_connection(savings.best_carriers.get((visit,))),
+            saved=(0, 0) if together is None else together.saved,
+            saved_ms=times.get((visit, ALL_CHANGES)),
+        )
+    return replace(
+        page,
+        changes=[
+            replace(page_changes[number], fix=fix, connections=_connections_advised(page, fix))
+            for number, fix in enumerate(fixes)
+            if number in page_changes
+        ],
+        together=together,
+        preconnects=_preconnects(page, savings.preconnects.get((visit,))) if times else [],
+        timeline=timeline,
+    )
 
 
 def _by_connection(rows: pl.DataFrame | None) -> dict[int, int]:
     return {} if rows is None else dict(rows.select("connection_id", "carrier_id").iter_rows())
 
 
-def _tables_of(study: Study, visits: list[str]) -> dict[str, pl.LazyFrame]:
-    return {
-        name: scan(study, name).filter(pl.col("visit_id").is_in(visits))
-        if "visit_id" in table.polars_schema
-        else scan(study, name)
-        for name, table in TABLES.items()
-        if table.stage in (Stage.ROWS, Stage.RESOLVED)
-    }
+def _is_for_owner(entry: Mapping[str, Any]) -> bool:
+    """Whether something is advised about a connection that the site's owner can do."""
+    return entry["fix"] is not None and entry["fixable_by"] == "site"
 
 
 def _owner_fixes(page: Page) -> list[str]:
     """What the owner is advised, those for most connections first."""
-    fixes = Counter(
-        entry["fix"] for entry in page.connections if entry["fix"] is not None and entry["fixable_by"] == "site"
-    )
+    fixes = Counter(entry["fix"] for entry in page.connections if _is_for_owner(entry))
     return [fix for fix, _ in fixes.most_common()]
 
 
-def _advised(pages: Sequence[Page], fixes: dict[str, list[str]]) -> pl.DataFrame:
+def _advised_rows(pages: Sequence[Page], fixes: dict[str, list[str]]) -> pl.DataFrame:
     names = [name for name in ADVISED_CHANGES.names() if name not in _CHANGE]
     rows = [
         {
@@ -119,15 +119,24 @@ def _advised(pages: Sequence[Page], fixes: dict[str, list[str]]) -> pl.DataFrame
         }
         for page in pages
         for entry in page.connections
-        if entry["fix"] is not None and entry["fixable_by"] == "site"
+        if _is_for_owner(entry)
     ]
     return pl.DataFrame(rows, schema=ADVISED_CHANGES)
 
 
-def _load_times(timelines: PageTimelines, savings: ChangeSavings) -> dict[tuple[str, int], tuple[float, float]]:
+def _saved_elsewhere(savings: ChangeSavings) -> dict[_Key, dict[str, tuple[int, int]]]:
+    """By visit and change the least and the most connections saved in browsers that were not recorded."""
+    found: dict[_Key, dict[str, tuple[int, int]]] = {}
+    for row in savings.changes.filter(~pl.col("recorded")).to_dicts():
+        saved = (row["connections_low"], row["connections_high"])
+        found.setdefault((row["visit_id"], row["change"]), {})[row["browser"]] = saved
+    return found
+
+
+def _load_times(timelines: PageTimelines, savings: ChangeSavings) -> dict[_Key, tuple[float, float]]:
     """By visit and change how many ms earlier the load event is, at least and at most."""
     measured = timelines.load_events(timelines.loaded, "measured")
-    found: dict[tuple[str, int], list[float]] = {}
+    found: dict[_Key, list[float]] = {}
     for change in savings.changes["change"].unique():
         of_change = savings.instead.filter(change=change)
         visits = savings.changes.filter(change=change).select("visit_id")
@@ -144,27 +153,30 @@ def _load_times(timelines: PageTimelines, savings: ChangeSavings) -> dict[tuple[
     return {key: (min(both), max(both)) for key, both in found.items()}
 
 
-def _drawn(timelines: PageTimelines, together: pl.DataFrame) -> pl.DataFrame:
+def _requests_of_panels(timelines: PageTimelines, together: pl.DataFrame) -> pl.DataFrame:
     after = timelines.with_changes(timelines.carried_by(together.select(_KEYS)), "_after")
     best = timelines.with_changes(timelines.at_best(), "_best")
     return timelines.requests().hstack(after).hstack(best)
 
 
-def _change(row: dict[str, Any], load_ms: tuple[float, float] | None) -> PageChange:
+def _page_change(
+    row: Mapping[str, Any], load_ms: tuple[float, float] | None, elsewhere: Mapping[str, tuple[int, int]]
+) -> PageChange:
     low, high = row["handshake_bytes_low"], row["handshake_bytes_high"]
     return PageChange(
         saved=(row["connections_low"], row["connections_high"]),
         lookups=row["lookups"],
         handshake_bytes=None if low is None or high is None else (low, high),
         load_ms=load_ms,
+        elsewhere=elsewhere,
     )
 
 
-def _numbers(page: Page, fix: str) -> list[int]:
+def _connections_advised(page: Page, fix: str) -> list[int]:
     return [entry["number"] for entry in page.connections if entry["fix"] == fix]
 
 
-def _hints(page: Page, rows: pl.DataFrame | None) -> list[Preconnect]:
+def _preconnects(page: Page, rows: pl.DataFrame | None) -> list[Preconnect]:
     numbers = {entry["connection_id"]: entry["number"] for entry in page.connections}
     return [
         Preconnect(

@@ -10,6 +10,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+#: What people call the browsers that rules are known of, by their names in tables and files.
+BROWSER_TITLES = {"chromium": "Chromium", "firefox": "Firefox"}
+
 _FILE = "browser_rules.toml"
 
 

@@ -208,6 +208,21 @@ def scan(study: Study, table: str) -> pl.LazyFrame:
     return _scan(paths, table)
 
 
+def scan_visits(study: Study, visits: Sequence[str]) -> dict[str, pl.LazyFrame]:
+    """The tables that models read, lazily, by name: of those with visits only the rows of ``visits`` (visit ids).
+
+    Raises:
+        StudyError: as :func:`scan`.
+    """
+    return {
+        name: scan(study, name).filter(pl.col("visit_id").is_in(visits))
+        if "visit_id" in table.polars_schema
+        else scan(study, name)
+        for name, table in TABLES.items()
+        if table.stage in (Stage.ROWS, Stage.RESOLVED)
+    }
+
+
 def read_shard(study: Study, table: str, path: Path) -> pl.DataFrame:
     """One shard's rows, with all columns of the table in order.
 

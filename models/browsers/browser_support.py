@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from originset.data.reference.browser_rules import browser_rules
+from originset.data.reference.browser_rules import BROWSER_TITLES, browser_rules
 
-_TITLES = {"chromium": "Chromium", "firefox": "Firefox"}
 _PROTOCOLS = {"h2": "HTTP/2", "h3": "HTTP/3"}
 _SAVED = {
     ("chromium", "h2"): ("connections_saved_chromium", "connections_saved_chromium_h3"),
@@ -77,7 +76,8 @@ def advice(additions: Iterable[Mapping[str, Any]]) -> list[Advice]:
 def acts_on_origin() -> str:
     """Which browsers act on ORIGIN frames and over which protocol, such as ``acted on by Firefox over HTTP/2``."""
     places = [
-        f"{_TITLES.get(browser, browser)} over {' and '.join(_PROTOCOLS[one] for one in sorted(rules.origin_permits))}"
+        f"{BROWSER_TITLES.get(browser, browser)} over "
+        f"{' and '.join(_PROTOCOLS[one] for one in sorted(rules.origin_permits))}"
         for browser, rules in browser_rules().items()
         if rules.origin_permits
     ]
@@ -99,7 +99,7 @@ def https_records(protocols: Mapping[str, list[str]]) -> list[HttpsRecord]:
 
 
 def _says(browser: str, protocol: str, *, heeds: bool, restricts: bool) -> str:
-    title, over = _TITLES.get(browser, browser), _PROTOCOLS[protocol]
+    title, over = BROWSER_TITLES.get(browser, browser), _PROTOCOLS[protocol]
     if heeds:
         text = f"{title} acts on ORIGIN frames over {over}: the names need no common address."
     else:

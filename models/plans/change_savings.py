@@ -1,4 +1,4 @@
-"""What the changes that a page's owner can make save in the browser that was recorded: connections, lookups, bytes."""
+"""What the changes that a page's owner can make save in each browser: connections, lookups, bytes."""
 
 from __future__ import annotations
 
@@ -51,8 +51,11 @@ class ChangeSavings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Replay:
-    """``origins``: visit_id, host, port, low and high (connections), chain_bytes; ``lookups``: visit_id and dns."""
+class _BrowserNeeds:
+    """What a browser needs of pages.
+
+    ``origins``: visit_id, host, port, low and high (connections), chain_bytes; ``lookups``: visit_id and dns.
+    """
 
     origins: pl.DataFrame
     lookups: pl.DataFrame
@@ -74,23 +77,23 @@ def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
     others = without_tls(part, groups_of(part, modes))
     changes, instead = [], []
     for name, rules in browser_rules().items():
-        today = _replay(part, rules, others)
+        today = _browser_needs(part, rules, others)
         recorded = _recorded_by(part, name)
         together = rows.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
         for one in (together, *rows.partition_by("change")):
-            then = _replay(part, rules, others, one)
+            then = _browser_needs(part, rules, others, one)
             fewer = _fewer_connections(today, then, used, one.join(recorded, on="visit_id", how="left"))
             named = (
                 pl.lit(name).alias("browser"),
                 pl.col("visit_id").is_in(recorded["visit_id"].implode()).alias("recorded"),
             )
-            changes.append(_of_changes(fewer, today, then, one).with_columns(named))
+            changes.append(_savings_rows(fewer, today, then, one).with_columns(named))
             instead.append(_carried_instead(fewer, used, one.join(recorded, on="visit_id", how="semi")))
-    return ChangeSavings(_with_ids(part, changes, SAVED), _with_ids(part, instead, INSTEAD))
+    return ChangeSavings(_with_visit_ids(part, changes, SAVED), _with_visit_ids(part, instead, INSTEAD))
 
 
 def _recorded_by(part: Part, browser: str) -> pl.DataFrame:
-    """visit_id and ``recorded`` of the visits that count as the browser's."""
+    """visit_id and ``recorded_by`` (true) of the visits that count as the browser's."""
     names = part.visits["browser"].str.split("-").list.first()
     known = names.is_in(list(browser_rules())).fill_null(value=False)
     of_browser = (names == browser).fill_null(value=False) | (~known if browser == "chromium" else False)
@@ -98,19 +101,19 @@ def _recorded_by(part: Part, browser: str) -> pl.DataFrame:
     return visits.filter("own").select("visit_id", recorded_by=True)
 
 
-def _with_ids(part: Part, frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
+def _with_visit_ids(part: Part, frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
     if not frames:
         return schema.to_frame()
     rows = pl.concat(frames)
     return rows.with_columns(part.visits["visit_id"].gather(rows["visit_id"])).cast(schema).select(schema.names())
 
 
-def _replay(
+def _browser_needs(
     part: Part,
     rules: BrowserRules,
     others: pl.DataFrame,
     changes: pl.DataFrame | None = None,
-) -> _Replay:
+) -> _BrowserNeeds:
     """What a browser needs of each host of the pages, as they are or after changes.
 
     ``others``: what is asked for besides, before and after.
@@ -128,10 +131,12 @@ def _replay(
         (pl.col("high") + pl.col("as_recorded").cast(pl.Int64)).sum().alias("high"),
         pl.col("chain_bytes").first(),
     )
-    return _Replay(origins, of_pages(then, opens, others, rules).select("visit_id", "dns"))
+    return _BrowserNeeds(origins, of_pages(then, opens, others, rules).select("visit_id", "dns"))
 
 
-def _fewer_connections(today: _Replay, then: _Replay, used: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+def _fewer_connections(
+    today: _BrowserNeeds, then: _BrowserNeeds, used: pl.DataFrame, changes: pl.DataFrame
+) -> pl.DataFrame:
     """visit_id, host, port, saved_low, saved_high and chain_bytes of each host that a change concerns."""
     recorded = used.group_by(_ORIGIN).agg(pl.len().cast(pl.Int64).alias("recorded"))
     both = today.origins.join(
@@ -151,7 +156,9 @@ def _fewer_connections(today: _Replay, then: _Replay, used: pl.DataFrame, change
     )
 
 
-def _of_changes(fewer: pl.DataFrame, today: _Replay, then: _Replay, changes: pl.DataFrame) -> pl.DataFrame:
+def _savings_rows(
+    fewer: pl.DataFrame, today: _BrowserNeeds, then: _BrowserNeeds, changes: pl.DataFrame
+) -> pl.DataFrame:
     pages = changes.select(_CHANGE).unique()
     unknown = (pl.col("chain_bytes").is_null() & (pl.col("saved_high") != 0)).any()
     sizes = {end: (pl.col(f"saved_{end}") * pl.col("chain_bytes")).sum() for end in ("low", "high")}

@@ -1,4 +1,8 @@
-"""Page loads by the causal timeline if other connections had carried some requests, or had been opened earlier."""
+"""Page loads if other connections had carried some requests, or if some connections had been opened earlier.
+
+The former are by the causal timeline. The latter, preconnects, are by the rules of the paper's: what a request saves of
+its handshake is passed on to later requests, which are not held back until their own connections are established.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +113,7 @@ class PageTimelines:
 
         A connection would be opened when the document's answer begins (announced_ms), instead of at opened_ms. Only
         what makes the load event earlier is named (saved_ms, each alone), so it is on the way to it: at most three of a
-        page. ``without``: visit_id and connection_id of connections that go anyway.
+        page, by the paper's timeline. ``without``: visit_id and connection_id of connections that go anyway.
         """
         candidates = self._late_connections(without)
         found = []
@@ -165,6 +169,20 @@ class PageTimelines:
         )
         joined = self._connections.join(numbered, on=_CONNECTION, how="left", maintain_order="left")
         return joined.select(pl.when("secure").then("server").fill_null(NONE).cast(pl.Int64)).to_series().to_numpy()
+
+
+def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
+    """The times of each request, measured and under ORIGIN coalescing by the causal timeline, as in Figure 2.
+
+    ``rows``: of the models TIMELINE_READS, of a few visits. Columns: visit_id, request_id, host, coalesced (it uses
+    another request's connection), and started, blocked, dns, connect, send, wait and receive in ms, each also with
+    ``_after``; sorted by page and start.
+    """
+    timelines = PageTimelines(rows, parameters)
+    changes = timelines.at_best()
+    coalesced = pl.Series("coalesced", changes.dns + changes.connect > 0)
+    measured = timelines.requests().select("visit_id", "request_id", "host", coalesced, "started", *PHASES)
+    return measured.hstack(timelines.with_changes(changes, "_after"))
 
 
 def carriers(instead: pl.DataFrame) -> pl.DataFrame:

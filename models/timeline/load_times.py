@@ -42,9 +42,6 @@ from originset.models.timeline.timeline_rules import (
     paper_timeline,
 )
 
-#: The tables that request_times reads.
-REQUEST_TIMES_READS = ("pages", "numbered_pairs", "timeline_requests", "network_requests")
-
 # About how many requests are processed at a time, so that their columns fit into the processor's cache.
 _REQUESTS = 1 << 18
 
@@ -122,34 +119,6 @@ def _modelled_pages(requests: pl.DataFrame, pairs: PairColumns, loaded: Floats, 
         has_earlier_request = (first_request[pair] != NONE) & (first_request[pair] != measured.number)
         columns[column] = paper_timeline(measured, times, has_earlier_request, parameters).loaded
     return pl.DataFrame(columns).match_to_schema(MODELLED_LOAD_TIMES, missing_columns="insert")
-
-
-def request_times(rows: Rows, parameters: Parameters) -> pl.DataFrame:
-    """The times of each request, measured and under ORIGIN coalescing by the causal timeline, as in Figure 2.
-
-    ``rows``: the tables of REQUEST_TIMES_READS, of a few visits. Columns: visit_id, request_id, host, coalesced (it
-    uses another request's connection), and started, blocked, dns, connect, send, wait and receive in ms, each also with
-    ``_after``; sorted by page and start.
-    """
-    requests, pairs = requests_in_order(rows["timeline_requests"]), pair_columns(rows["numbered_pairs"], parameters)
-    measured = timeline_columns(requests, pairs, np.full(rows["pages"].height, np.nan), parameters)
-    times = measured_timeline(measured, parameters.predecessor)
-    server = pairs.server["origin_ms"][requests["pair"].to_numpy()]
-    changes = causal_timeline(measured, times, server, parameters)
-    before = {"started": measured.started, **{name: np.fmax(getattr(measured, name), 0.0) for name in PHASES}}
-    saved = {"started": changes.shift, "blocked": changes.blocked, "dns": changes.dns, "connect": changes.connect}
-    hosts = rows["network_requests"].select("visit_id", "request_id", "host")
-    return (
-        requests.select("page", "request_id")
-        .join(rows["pages"].select("page", "visit_id"), on="page", maintain_order="left")
-        .join(hosts, on=["visit_id", "request_id"], maintain_order="left")
-        .select("visit_id", "request_id", "host")
-        .with_columns(
-            coalesced=changes.dns + changes.connect > 0,
-            **before,
-            **{f"{name}_after": values - saved.get(name, 0.0) for name, values in before.items()},
-        )
-    )
 
 
 def pair_columns(rows: pl.DataFrame, parameters: Parameters) -> PairColumns:

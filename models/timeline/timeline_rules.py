@@ -124,6 +124,7 @@ def timeline_with_less_handshake(
 ) -> Floats:
     """The load event of each page in ms if some requests' lookups and handshakes took ``saved`` ms less of their time.
 
+    It is that of the paper's timeline, with these requests in place of those that use another's connection.
     Nobody uses another's connection: the connections are the recorded ones, opened earlier.
     """
     freed = parameters.blocked_time == "freed"

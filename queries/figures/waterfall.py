@@ -42,9 +42,9 @@ class Page:
 def draw_waterfall(rows: pl.DataFrame, page: Page, out: Path) -> list[Path]:
     """Write figure-2 of one page into ``out``: PDF, SVG, PNG, and as CSV all its requests.
 
-    ``rows``: of one visit, with the columns of :func:`originset.models.timeline.load_times.request_times`, at least
-    one. Of pages with more than 45 requests those are drawn that started before the load event, openers of connections
-    first.
+    ``rows``: of one visit, with the columns of :func:`originset.models.timeline.changed_timelines.request_times`, at
+    least one. Of pages with more than 45 requests those are drawn that started before the load event, openers of
+    connections first.
 
     Raises:
         OSError: a file cannot be written.

@@ -9,10 +9,10 @@ import duckdb
 import polars as pl
 
 from originset.data.quantity import quantity
+from originset.data.reference.browser_rules import BROWSER_TITLES
 from originset.queries.catalogue import rows_of
 from originset.queries.ladder import Group, rows_of_group
 
-_NAMES = {"chromium": "Chromium", "firefox": "Firefox"}
 _SERVERS_AS_THEY_ARE = " with servers as they are"
 
 # What the causes of predictions_check are about.
@@ -56,7 +56,7 @@ def page_sentence(facts: Mapping[str, Any]) -> str | None:
         found += ", as predicted" if low == high else ", which is within"
     return (
         f"Back-test: from the recorded addresses, certificates and protocols, not from which requests shared a "
-        f"connection, the rules of {_NAMES[facts['checked_browser']]} predict {predicted}; {found}."
+        f"connection, the rules of {BROWSER_TITLES[facts['checked_browser']]} predict {predicted}; {found}."
     )
 
 
@@ -69,7 +69,7 @@ def rung_notes(connection: duckdb.DuckDBPyConnection, rungs: pl.DataFrame, group
     of_group = rows_of_group(tested, group).to_dicts()
     recorded = (group[1] or "").partition("-")[0]
     notes = {}
-    for browser, name in _NAMES.items():
+    for browser, name in BROWSER_TITLES.items():
         of_browser = rows_of_group(rungs, group).filter(
             pl.col("counts") == "TLS connections", pl.col("rung").str.starts_with(f"{name}{_SERVERS_AS_THEY_ARE}")
         )

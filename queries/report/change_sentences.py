@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from originset.data.quantity import quantity
-
-_NAMES = {"chromium": "Chromium", "firefox": "Firefox"}
+from originset.data.reference.browser_rules import BROWSER_TITLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ def saved_sentence(change: PageChange, unknown_time: str | None) -> str:
     else:
         parts.append(f"ms: {unknown_time}" if unknown_time else "ms: the file does not say")
     for browser, saved in change.elsewhere.items():
-        parts.append(f"in {_NAMES[browser]} {between_numbers(*saved, 'connection')}")
+        parts.append(f"in {BROWSER_TITLES[browser]} {between_numbers(*saved, 'connection')}")
     return "; ".join(parts)
 
 
@@ -74,5 +73,5 @@ def preconnect_sentence(hint: Preconnect) -> str:
     return (
         f"the connection to {hint.host} was opened at {hint.opened_ms:,.0f} ms, the document's answer began at "
         f"{hint.announced_ms:,.0f} ms, and the load event waited for what came over it: with a preconnect in the "
-        f"document up to {hint.saved_ms:,.0f} ms less"
+        f"document up to {hint.saved_ms:,.0f} ms less, by the paper's timeline"
     )

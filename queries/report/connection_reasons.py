@@ -7,7 +7,8 @@ from typing import Any
 
 from originset.queries.report.shown_text import enumerated
 
-_SHORT = {
+#: Every cause of the table redundant_connections in a few words.
+WORDS_OF_CAUSES = {
     "H1": "HTTP/1.1",
     "PROTO_MIX": "another HTTP version",
     "CRED": "credentials apart",
@@ -29,7 +30,7 @@ _SHORT = {
 
 def short_reason(entry: Mapping[str, Any]) -> str:
     """A connection's cause in a few words."""
-    return _SHORT.get(entry["cause"], str(entry["cause"]))
+    return WORDS_OF_CAUSES[entry["cause"]]
 
 
 def seen_sentences(entry: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
@@ -37,7 +38,7 @@ def seen_sentences(entry: Mapping[str, Any], earlier: Mapping[str, Any] | None) 
     sentences = [f"This one: {_connection(entry)}."]
     if earlier is not None:
         sentences.append(f"Connection {earlier['number']}: {_connection(earlier)}.")
-    others = [_SHORT.get(cause, cause) for cause in entry["causes"] or () if cause != entry["cause"]]
+    others = [WORDS_OF_CAUSES[cause] for cause in entry["causes"] or () if cause != entry["cause"]]
     if others:
         sentences.append(f"Also in the way: {', '.join(others)}.")
     if entry["needs"]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from originset.data.quantity import quantity
+from originset.data.reference.browser_rules import BROWSER_TITLES
 
-_NAMES = {"chromium": "Chromium", "firefox": "Firefox"}
 _LACKS = {
     "lacks_answers": ("DNS answers of", "host"),
     "lacks_certificates": ("certificates of", "host"),
@@ -26,7 +26,7 @@ def range_sentence(facts: Mapping[str, Any]) -> str | None:
         return None
     lacks = [f"{of} {quantity(facts[name], noun)}" for name, (of, noun) in _LACKS.items() if facts[name]]
     sentence = (
-        f"{_NAMES[facts['predicted_browser']]} with servers as they are needs {low:,} to "
+        f"{BROWSER_TITLES[facts['predicted_browser']]} with servers as they are needs {low:,} to "
         f"{quantity(high, 'TLS connection')}, most likely {facts['tls_likely']:,}"
     )
     return f"{sentence}; what might narrow this: {', '.join(lacks)}." if lacks else f"{sentence}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,4 +84,12 @@ def test_a_door_that_takes_too_much_is_found() -> None:
     bad = Door("bad", quadratic, lambda: iter(()), lambda _: {}, (), 1, Bound(0, 0), Bound(0, 1), None)
     with pytest.raises(BoundExceeded, match="bytes of memory"):
         require_bounds(bad, b"a" * 100)
+
+
+def test_a_door_that_runs_too_many_lines_is_found() -> None:
+    at = door("dns_answers")
+    data = next(iter(at.seeds()))
+    require_bounds(at, data)
+    with pytest.raises(BoundExceeded, match="lines of Python"):
+        require_bounds(replace(at, lines=Bound(0, 0)), data)
     assert lines_taken(lambda: None) == 0

@@ -3,7 +3,8 @@
 Mutants of each file of a group are drawn, the same ones while the file stays the same; MUTANTS of each (12). Those of
 Python are made by cosmic-ray's operators, those of SQL by exchanging its words. A copy of the program in
 ``build/mutants`` is changed, never the program itself. Results are kept there one by one, so that a run that was
-stopped goes on; ``scores.json`` beside this file says how many mutants were drawn and killed, and names survivors.
+stopped goes on while neither the program nor its tests change; ``scores.json`` beside this file says how many mutants
+were drawn and killed, and names survivors.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import resource
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,7 +121,11 @@ def drawn(path: Path) -> list[Mutant]:
 
 
 def is_killed(file: str, mutant: Mutant, tests: tuple[str, ...]) -> bool:
-    """Whether a test fails with the mutant in place of the file."""
+    """Whether a test fails with the mutant in place of the file, or the system ends what goes on for ever.
+
+    Raises:
+        RuntimeError: pytest ended otherwise, so that the tests say nothing of the mutant.
+    """
     path = COPY / "originset" / file
     original = path.read_bytes()
     for cached in path.parent.glob(f"__pycache__/{path.stem}.*"):
@@ -130,11 +135,23 @@ def is_killed(file: str, mutant: Mutant, tests: tuple[str, ...]) -> bool:
         process = os.fork()
         if not process:
             _run_tests(tests)
-        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) != 0
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        return is_failure(code, f"{file}, {mutant.name}")
     finally:
         path.write_bytes(original)
         for cached in path.parent.glob(f"__pycache__/{path.stem}.*"):
             cached.unlink()
+
+
+def is_failure(code: int, mutant: str) -> bool:
+    """What pytest's exit code says of a mutant: 1 is a test that failed; a negative one is the signal that ended it.
+
+    Raises:
+        RuntimeError: tests were interrupted (2), or pytest had an error (3), bad arguments (4), or found none (5).
+    """
+    if code > 1:
+        raise RuntimeError(f"pytest ended with exit code {code} for {mutant}")
+    return code != 0
 
 
 def _run_tests(tests: tuple[str, ...]) -> None:
@@ -145,8 +162,10 @@ def _run_tests(tests: tuple[str, ...]) -> None:
     os.dup2(quiet, 2)
     import pytest  # noqa: PLC0415 - it is loaded already
 
-    code = pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not testbed and not soak", *tests])
-    os._exit(min(int(code), 1) if int(code) in (0, 1) else 3)
+    options = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not testbed and not soak")
+    # A module that cannot be imported any more is a failure then, too, not an interruption.
+    code = pytest.main([*options, "--continue-on-collection-errors", *tests])
+    os._exit(int(code))
 
 
 def prepare_copy() -> None:
@@ -165,6 +184,7 @@ def main() -> None:
     """Try all mutants that no earlier run has tried; write the scores."""
     os.chdir(ROOT)
     prepare_copy()
+    sources = digest_of((COPY / "originset", ROOT / "tests"))
     results: dict[str, bool] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     scores = json.loads(SCORES.read_text()) if SCORES.exists() else {}
     for group in sys.argv[1:] or GROUPS:
@@ -172,9 +192,8 @@ def main() -> None:
             tried: dict[str, bool] = {}
             if is_killed(file, Mutant("none", (ROOT / file).read_text()), tests):
                 raise LookupError(f"{tests} fail without a mutant, too")
-            content = b"".join(path.read_bytes() for path in _sources(file, tests))
             for mutant in drawn(ROOT / file):
-                key = hashlib.sha256(content + mutant.text.encode()).hexdigest()
+                key = hashlib.sha256(f"{sources} {file} {tests} {mutant.text}".encode()).hexdigest()
                 if key not in results:
                     results[key] = is_killed(file, mutant, tests)
                     RESULTS.write_text(json.dumps(results))
@@ -188,11 +207,15 @@ def main() -> None:
             SCORES.write_text(json.dumps(scores, indent=1) + "\n")
 
 
-def _sources(file: str, tests: tuple[str, ...]) -> Iterator[Path]:
-    yield ROOT / file
-    for test in tests:
-        path = ROOT / test
-        yield from sorted(path.rglob("*.py")) if path.is_dir() else (path,)
+def digest_of(folders: Iterable[Path]) -> str:
+    """A digest of all that a result rests on: the program and its tests, not what running them leaves."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and path != SCORES:
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                digest.update(f"{path.relative_to(folder)}\0{content}\n".encode())
+    return digest.hexdigest()
 
 
 if __name__ == "__main__":

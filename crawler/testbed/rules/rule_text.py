@@ -25,6 +25,7 @@ from originset.crawler.testbed.rules.connection_table import outcome_lines, pars
 from originset.crawler.testbed.rules.observations import Browser, Cell, Cookies, LoadOutcome
 from originset.crawler.testbed.rules.version_outcomes import VersionOutcome, parse_versions, version_lines
 from originset.data.errors import InputError
+from originset.data.reference.browser_rules import BROWSER_TITLES
 
 _FILE = re.compile(
     r"# (?P<title>[^\n]+)\n\n(?P<why>(?:[^\n#`][^\n]*\n)*)\n?```toml\n(?P<toml>.*?)```\n(?P<observed>.*)", re.DOTALL
@@ -33,7 +34,6 @@ _BROWSER = re.compile(r"^## (Chromium|Firefox) (\S+)\n\n(\d+) loads on (\S+), la
 _COOKIES = re.compile(r"^### Third-party cookies (allowed|blocked)\n", re.MULTILINE)
 _LOADS = re.compile(r"^Loads ([\d, ]+):\n\n", re.MULTILINE)
 _LABEL_URL = re.compile(r"([a-z]+://)([a-z0-9-]+)((?::\d+)?(?:/.*)?)")
-_TITLES: dict[Browser, str] = {"chromium": "Chromium", "firefox": "Firefox"}
 _VERSIONS = "## Other versions\n\n"
 # Keys whose values are host names; others have URLs and origins.
 _NAMES = frozenset({"alias", "lands_on"})
@@ -135,7 +135,7 @@ def _lines(text: RuleText) -> Iterator[str]:
         yield from (text.why, "")
     yield from ("```toml", f"{text.toml}```", "")
     for one in text.observed:
-        yield from (f"## {_TITLES[one.browser]} {one.version}", "")
+        yield from (f"## {BROWSER_TITLES[one.browser]} {one.version}", "")
         yield from (f"{one.loads} loads on {one.observed_on}, latency: {one.latency}.", "")
         for cell in one.cells:
             yield from _cell_lines(cell)

@@ -27,10 +27,10 @@ _CONNECTION = ["visit_id", "connection_id"]
 _NAME = ["visit_id", "host"]
 
 # What is asked of the earlier host instead, over its port.
-_MOVED = ("IP", "RACE", "PORT_SCHEME")
+_CAUSES_OF_MOVES = ("IP", "RACE", "PORT_SCHEME")
 _BY_SCRIPT = ("fetch", "xhr", "other", "beacon", "ping", "eventsource")
-_NAMED = ("CERT", "CERT+IP")
-_ANNOUNCED = ("CERT+IP", "ORIGIN_EXCLUDED")
+_CAUSES_OF_NAMES = ("CERT", "CERT+IP")
+_CAUSES_OF_FRAMES = ("CERT+IP", "ORIGIN_EXCLUDED")
 
 
 def changed_part(part: Part, changes: pl.DataFrame) -> tuple[Part, pl.DataFrame]:
@@ -43,17 +43,17 @@ def changed_part(part: Part, changes: pl.DataFrame) -> tuple[Part, pl.DataFrame]
     rows = _with_connections(part, changes)
     requests = _asked_in_one_way(part.requests, rows)
     requests = _over_other_protocols(requests, rows)
-    requests = _asked_elsewhere(part, requests, rows)
+    requests = _moved_requests(part, requests, rows)
     refused = rows.filter(cause="MISDIRECTED").select("visit_id", "host").unique()
     requests = requests.join(refused.with_columns(answered=True), on=_NAME, how="left", maintain_order="left")
     requests = requests.with_columns(
         pl.when(pl.col("answered") & (pl.col("status") == 421)).then(200).otherwise("status").alias("status")
     ).drop("answered")
-    connections = _announcing(_answering(part.connections, refused), rows, part.requests)
+    connections = _with_origin_sets(_without_421(part.connections, refused), rows, part.requests)
     lasting = rows.filter(cause="LIFETIME").select("visit_id", first_host="reusable_host", lasts=True).unique()
     connections = connections.join(lasting, on=["visit_id", "first_host"], how="left", maintain_order="left")
     connections = connections.with_columns(closed_ms=pl.when(pl.col("lasts").is_null()).then("closed_ms")).drop("lasts")
-    named = rows.filter(pl.col("cause").is_in(_NAMED)).select("host", certificate_id="certificate_id_held")
+    named = rows.filter(pl.col("cause").is_in(_CAUSES_OF_NAMES)).select("host", certificate_id="certificate_id_held")
     return replace(part, requests=requests, connections=connections), named.drop_nulls().unique()
 
 
@@ -74,7 +74,7 @@ def _asked_in_one_way(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFram
 
     What is asked of another host instead is asked there as that host is.
     """
-    moved = rows.filter(pl.col("cause").is_in(_MOVED)).select(_NAME)
+    moved = rows.filter(pl.col("cause").is_in(_CAUSES_OF_MOVES)).select(_NAME)
     wanted = rows.filter(cause="CRED").select(_NAME).unique().join(moved, on=_NAME, how="anti")
     fonts = (pl.col("resource_type") == "font").fill_null(value=False).any().over("visit_id", "host")
     mode = pl.when(fonts).then(pl.lit("omit")).otherwise(pl.lit("include"))
@@ -102,7 +102,7 @@ def _over_other_protocols(requests: pl.DataFrame, rows: pl.DataFrame) -> pl.Data
     return joined.with_columns(protocol.alias("protocol")).drop("http2", "http3")
 
 
-def _asked_elsewhere(part: Part, requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _moved_requests(part: Part, requests: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """``requests`` of the hosts that they are moved to.
 
     What the page asks its own host for with crossorigin is of the same origin then, and sent with credentials (Fetch,
@@ -110,7 +110,7 @@ def _asked_elsewhere(part: Part, requests: pl.DataFrame, rows: pl.DataFrame) -> 
     """
     moved = (
         rows.filter(
-            pl.col("cause").is_in(_MOVED),
+            pl.col("cause").is_in(_CAUSES_OF_MOVES),
             (pl.col("cause") == "PORT_SCHEME") | (pl.col("host") != pl.col("reusable_host")),
         )
         .select(*_NAME, host_held="reusable_host", port_held="port_held")
@@ -130,7 +130,7 @@ def _asked_elsewhere(part: Part, requests: pl.DataFrame, rows: pl.DataFrame) -> 
     ).drop("host_held", "port_held")
 
 
-def _answering(connections: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
+def _without_421(connections: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
     hosts = refused.group_by("visit_id").agg(pl.col("host").alias("answered"))
     left = pl.col("misdirected").list.set_difference(pl.col("answered"))
     return (
@@ -140,9 +140,9 @@ def _answering(connections: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame
     )
 
 
-def _announcing(connections: pl.DataFrame, rows: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame:
+def _with_origin_sets(connections: pl.DataFrame, rows: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame:
     """The connections of servers that announce more hosts, with all that they carry; the frame comes with SETTINGS."""
-    added = rows.filter(pl.col("cause").is_in(_ANNOUNCED)).select(
+    added = rows.filter(pl.col("cause").is_in(_CAUSES_OF_FRAMES)).select(
         "visit_id", "host", first_host="first_host_held", port="port_held"
     )
     servers = added.select("visit_id", "first_host").unique()

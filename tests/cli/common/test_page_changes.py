@@ -88,7 +88,7 @@ def test_a_connection_that_the_document_could_have_announced(tmp_path: Path) -> 
     (hint,) = page.preconnects
     assert (hint.host, hint.number) == ("fonts.other.test", 3)
     assert (hint.opened_ms, hint.announced_ms, hint.saved_ms) == pytest.approx((120, 31, 30))
-    assert "with a preconnect in the document up to 30 ms less" in html
+    assert "with a preconnect in the document up to 30 ms less, by the paper&#39;s timeline" in html
 
     def later(log: dict[str, Any]) -> None:
         log["pages"][0]["pageTimings"]["onLoad"] = 116

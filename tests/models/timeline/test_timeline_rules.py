@@ -13,7 +13,8 @@ from timeline_oracle import Request
 
 from originset.models.parameters import Parameters
 from originset.models.runner.runner import batch_rows
-from originset.models.timeline import load_times, timeline_rules
+from originset.models.timeline import timeline_rules
+from originset.models.timeline.changed_timelines import TIMELINE_READS, request_times
 
 # Figure 2, before: start, then blocked, dns, connect, send, wait, receive. The site and cdnhost share a provider.
 SITE, TRACKER = 13335, 15169
@@ -347,7 +348,7 @@ def test_figure_2_request_by_request(make_tables) -> None:
     ]  # fmt: skip
     addresses = [{"ip": f"192.0.2.{asn % 11}", "asn": asn} for asn in (SITE, TRACKER)]
     tables = make_tables({"visits": [{"visit_id": "v"}], "requests": rows, "addresses": addresses})
-    found = load_times.request_times(batch_rows(tables, load_times.REQUEST_TIMES_READS), Parameters())
+    found = request_times(batch_rows(tables, TIMELINE_READS), Parameters())
     assert found["started"].to_list() == [each.started for each in FIGURE_2]
     assert found["started_after"].to_list() == [78, 208, 218, 218, 308, 400]
     assert found["coalesced"].to_list() == [False, True, True, False, True, False]

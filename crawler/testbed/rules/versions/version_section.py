@@ -17,8 +17,7 @@ from originset.crawler.testbed.rules.versions.version_changes import (
     rule_changes,
     rule_ways,
 )
-
-_TITLES = {"chromium": "Chromium", "firefox": "Firefox"}
+from originset.data.reference.browser_rules import BROWSER_TITLES
 
 _HEAD = """\
 ## Versions
@@ -82,7 +81,7 @@ def _column_row(column: BrowserColumn, summary: ColumnSummary) -> str:
     unsupported = ", ".join(f"{what} ({missing.count(what)} rules)" for what in dict.fromkeys(sorted(missing)))
     loads = {summary.fewest_loads, summary.most_loads}
     return (
-        f"| {_TITLES[column.browser]} {column.version} | {', '.join((column.build, *column.flags))} "
+        f"| {BROWSER_TITLES[column.browser]} {column.version} | {', '.join((column.build, *column.flags))} "
         f"| {_package(column)} | {' to '.join(map(str, sorted(loads)))} | {summary.rules} | {unsupported} |"
     )
 
@@ -96,7 +95,7 @@ def _package(column: BrowserColumn) -> str:
 
 def _change_rows(changes: Iterable[RuleChange]) -> Iterator[str]:
     for one in changes:
-        between = f"{_TITLES[one.before.browser]} {one.before.major} and {one.after.major}"
+        between = f"{BROWSER_TITLES[one.before.browser]} {one.before.major} and {one.after.major}"
         build = ", ".join((one.before.build, *one.before.flags))
         yield f"| {_link(one.rule)} | {build} | {between} | {_ways(one.ways_before)} | {_ways(one.ways_after)} |"
 
