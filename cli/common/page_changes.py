@@ -14,7 +14,7 @@ from originset.data.studies.study import Study
 from originset.models.browsers.batch import INPUTS, read
 from originset.models.browsers.causes.advised_changes import ADVISED_CHANGES
 from originset.models.parameters import Parameters
-from originset.models.plans.change_savings import ALL_CHANGES, ChangeSavings, change_savings
+from originset.models.plans.change_savings import ALL_CHANGES, MOST_TRIED_ALONE, ChangeSavings, change_savings
 from originset.models.runner.runner import batch_rows
 from originset.models.timeline.changed_timelines import TIMELINE_READS, PageTimelines, carriers
 from originset.queries.report.change_sentences import PageChange, Preconnect
@@ -88,6 +88,7 @@ def _page_with_changes(page: Page, fixes: Sequence[str], savings: _SavingsOfPage
             for number, fix in enumerate(fixes)
             if number in page_changes
         ],
+        further_changes=max(0, len(fixes) - MOST_TRIED_ALONE),
         together=together,
         preconnects=_preconnects(page, savings.preconnects.get((visit,))) if times else [],
         timeline=timeline,

@@ -36,9 +36,14 @@ _ORIGIN = ["visit_id", "host", "port"]
 _CHANGE = ["visit_id", "change"]
 
 
+#: How many changes of a page are also tried each by itself: every one is a replay, and a stranger's page can have
+#: as many as hosts. 160 took 28 s of CPU.
+MOST_TRIED_ALONE = 20
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeSavings:
-    """What each change of each page saves by itself, and all of a page together (``change`` is ALL_CHANGES).
+    """What the first changes of each page save by themselves, and all of a page together (``change`` is ALL_CHANGES).
 
     ``changes``: visit_id, browser, recorded (by it), change, connections_low, connections_high, lookups, and
     handshake_bytes_low and _high (of the certificates that servers send in these connections' handshakes); NULL: not
@@ -80,7 +85,7 @@ def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
         today = _browser_needs(part, rules, others)
         recorded = _recorded_by(part, name)
         together = rows.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
-        for one in (together, *rows.partition_by("change")):
+        for one in (together, *rows.filter(pl.col("change") < MOST_TRIED_ALONE).partition_by("change")):
             then = _browser_needs(part, rules, others, one)
             fewer = _fewer_connections(today, then, used, one.join(recorded, on="visit_id", how="left"))
             named = (

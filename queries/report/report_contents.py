@@ -126,12 +126,14 @@ class Table:
 class Page:
     """One visit: its counts, and its connections with a sentence on each.
 
-    ``changes``: what its owner can change, ``together``: all of that; None: nothing. ``timeline``: None: not drawn.
+    ``changes``: what its owner can change, ``further_changes``: how many were not tried by themselves, ``together``:
+    all of that; None: nothing. ``timeline``: None: not drawn.
     """
 
     facts: dict[str, Any]
     connections: list[dict[str, Any]]
     changes: list[PageChange] = field(default_factory=list)
+    further_changes: int = 0
     together: PageChange | None = None
     preconnects: list[Preconnect] = field(default_factory=list)
     timeline: PageTimeline | None = None

@@ -12,6 +12,7 @@ from hand_made_har import write_har
 
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.scratch_study import study_of
+from originset.models.plans.change_savings import MOST_TRIED_ALONE
 from originset.queries.report.change_sentences import saved_sentence
 from originset.queries.report.connection_lanes import waterfalls
 from originset.queries.report.report_contents import Page
@@ -136,3 +137,23 @@ def test_at_best_as_many_connections_as_the_ladder_counts(tmp_path: Path) -> Non
     drawing = waterfalls(page.timeline, page.connections, page.facts)
     assert drawing is not None
     assert drawing.panels[-1].count == (page.facts["paired_ideal_origin"],) * 2 == (2, 2)
+
+
+def test_a_page_with_very_many_changes(tmp_path: Path) -> None:
+    """As a stranger's file can have them: one for each host."""
+    hosts = [f"img{number}.site.test" for number in range(25)]
+    path = write_har(
+        tmp_path / "page.har", [(URLS[0][0], HOME, "0"), *((f"https://{host}/", HOME, host[3:5]) for host in hosts)]
+    )
+    log = json.loads(path.read_text())
+    for number, (entry, host) in enumerate(zip(log["log"]["entries"], ["www.site.test", *hosts], strict=True)):
+        entry["connection"] = str(number)
+        entry["_securityDetails"] = {"protocol": "TLS 1.3", "subjectName": host, "sanList": [host], "issuer": "X"}
+        entry["_securityDetails"] |= {"validFrom": 1_700_000_000, "validTo": 1_900_000_000}
+    path.write_text(json.dumps(log))
+    page, html = explained(path)
+    advised = {entry["fix"] for entry in page.connections} - {None}
+    assert len(advised) > MOST_TRIED_ALONE
+    assert (len(page.changes), page.further_changes) == (MOST_TRIED_ALONE, len(advised) - MOST_TRIED_ALONE)
+    assert page.together is not None
+    assert f"And {page.further_changes} changes for fewer connections, tried only together with these." in html
