@@ -44,19 +44,20 @@ def command(ctx: click.Context, folder: Path | None, *, port: int) -> None:
     Nothing leaves the machine, and uploaded files are removed when their page is made. The URL has a token: who has it
     can read the study until Ctrl-C stops the server.
 
-    Example: originset serve S --port 8001
+    Example: originset serve S
     """
     study = _study(ctx, folder)
     if study is not None:
         with open_database(study):
             pass  # what is wrong with it is said before a browser asks
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _raise_interrupt)  # uvicorn raises the first again when it has ended
     with tempfile.TemporaryDirectory(prefix="originset-") as uploads, _listening_socket(port) as listener:
         authority = f"{_LOOPBACK}:{listener.getsockname()[1]}".removesuffix(":80")
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         say(f"http://{authority}/{token}/")
         note(f"study: {'none' if study is None else study.root}; Ctrl-C stops the server")
         server = http_server(application(study, Path(uploads), authority, token))
-        signal.signal(signal.SIGTERM, _raise_interrupt)  # uvicorn raises the signal again when it has ended
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
 

@@ -18,7 +18,7 @@ from originset.cli.serve.page_templates import html, text_file
 from originset.cli.serve.study_answers import StudyAnswers
 from originset.cli.serve.uploaded_explanation import explain_files
 from originset.cli.serve.uploaded_files import receive_files
-from originset.data.errors import OriginsetError
+from originset.data.errors import OriginsetError, UsageError
 from originset.data.studies.study import Study
 from originset.queries.catalogue import catalogue
 from originset.queries.report.shown_text import printable_excerpt
@@ -50,7 +50,9 @@ def application(study: Study | None, folder: Path, authority: str, token: str, m
             Route("/query", study_pages.query),
             Route("/visit", study_pages.visit),
         ]
-    return Guard(Starlette(routes=routes, exception_handlers={OriginsetError: pages.problem}), authority, token)
+    app = Starlette(routes=routes, exception_handlers={OriginsetError: pages.problem})
+    app.router.redirect_slashes = False  # they would lead out of the token's folder
+    return Guard(app, authority, token)
 
 
 class _Pages:
@@ -73,6 +75,8 @@ class _Pages:
                     files = await receive_files(request, folder, self._most_bytes)
                 except ClientDisconnect:
                     return Response(status_code=400)  # for nobody
+                except OSError as error:
+                    raise UsageError(f"the files cannot be kept ({error.strerror})", "make room") from error
                 page = await run_in_threadpool(explain_files, files, folder)
         return HTMLResponse(page, headers=_REPORT_HEADERS)
 

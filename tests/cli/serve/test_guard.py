@@ -48,7 +48,7 @@ def test_other_methods(pages: Served, method: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "..%2f..%2fetc%2fpasswd", "style.css/../../guard.py", "guard.py",
-     "/etc/passwd", "%00", "layout.html.j2", "style.css%00.py"],
+     "/etc/passwd", "%00", "layout.html.j2", "style.css%00.py", "queries/"],
 )  # fmt: skip
 def test_no_file_is_reached(pages: Served, path: str) -> None:
     assert pages.ask(f"/{TOKEN}/{path}").status == 404

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import logging
+import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 from served_pages import BOUNDARY, TOKEN, Served, form, served
 
-from originset.cli.serve import application
+from originset.cli.serve import application, uploaded_files
 from originset.cli.serve.uploaded_files import MOST_FILES, file_name
 
 MOST_BYTES = 200_000
@@ -147,6 +149,20 @@ def test_an_upload_that_is_broken_off_leaves_nothing(
     # The next is explained when the one broken off has had its answer.
     assert bounded.upload(("page.har", b"{}")).status == 200
     assert (explained.contents, logged) == ([b"{}"], [])
+
+
+@pytest.mark.promise("serve-keeps-no-upload")
+def test_an_upload_for_which_there_is_no_room(
+    bounded: Served, explained: Explained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create_no_file(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(uploaded_files._Files, "_create", create_no_file)
+    answer = bounded.upload(("page.har", b"{}"))
+    assert (answer.status, explained.contents) == (400, [])
+    assert "the files cannot be kept (No space left on device)" in answer.text
+    assert list(bounded.folder.iterdir()) == []
 
 
 def _wait_for(condition: Callable[[], object]) -> None:
