@@ -113,5 +113,5 @@ class NetLogStream:
 def _url(params: msgspec.Raw) -> str:
     try:
         return _url_decoder.decode(params).url
-    except msgspec.DecodeError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return ""
