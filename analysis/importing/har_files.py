@@ -161,8 +161,12 @@ def _is_meant(beginning: bytes) -> bool:
     return _BEGINNING.match(beginning) is not None or is_netlog(beginning)
 
 
-def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK) -> IO[bytes]:
-    """A stream of the unpacked content, of any supported compression, unpacked ``chunk`` bytes at a time."""
+def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK, packed_chunk: int = _CHUNK) -> IO[bytes]:
+    """A stream of the unpacked content, of any supported compression.
+
+    It is unpacked ``chunk`` bytes at a time, of ``packed_chunk`` bytes that are read at a time. zstandard copies less where
+    one read gives it a whole file.
+    """
     opened.seek(0)
     beginning = opened.read(4)
     opened.seek(0)
@@ -171,7 +175,7 @@ def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK) -> IO[bytes]:
     if beginning == b"\x28\xb5\x2f\xfd":
         return io.BufferedReader(
             zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-                opened, read_across_frames=True, closefd=False
+                opened, read_size=packed_chunk, read_across_frames=True, closefd=False
             ),
             chunk,
         )
@@ -195,7 +199,7 @@ def is_export(opened: BinaryIO) -> bool:
 
 
 def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
-    stream = open_unpacked(opened)
+    stream = open_unpacked(opened, packed_chunk=min(packed, MIN_SUSPECT) + 1)
     if stream is opened:
         if packed > MAX_BYTES:
             raise InputError(source, "too-large", f"larger than {MAX_BYTES >> 20} MiB")
