@@ -168,8 +168,8 @@ def _is_meant(beginning: bytes) -> bool:
 def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK, packed_chunk: int = _CHUNK) -> IO[bytes]:
     """A stream of the unpacked content, of any supported compression.
 
-    It is unpacked ``chunk`` bytes at a time, of ``packed_chunk`` bytes that are read at a time. zstandard copies less where
-    one read gives it a whole file.
+    It is unpacked ``chunk`` bytes at a time, of ``packed_chunk`` bytes that are read at a time. zstandard copies less
+    where one read gives it a whole file.
     """
     opened.seek(0)
     beginning = opened.read(4)
