@@ -126,13 +126,11 @@ def connection_moments(entry: Entry) -> tuple[float, float] | None:
 
     WebPageTest has moments where HARs have durations.
     """
-    sent, opened, connected, secured = (
-        _milliseconds(moment) for moment in (entry.load_start, entry.connect_start, entry.connect_end, entry.ssl_end)
-    )
-    established = max(connected or 0.0, secured or 0.0)
-    if sent is None or opened is None or opened < 0 or established <= opened:
+    sent, opened = _milliseconds(entry.load_start), _milliseconds(entry.connect_start)
+    if sent is None or opened is None or opened < 0:
         return None
-    return opened - sent, established - sent
+    established = max(_milliseconds(entry.connect_end) or 0.0, _milliseconds(entry.ssl_end) or 0.0)
+    return (opened - sent, established - sent) if established > opened else None
 
 
 def _milliseconds(moment: float | str | None) -> float | None:
