@@ -186,3 +186,38 @@ def test_a_page_with_very_many_changes(tmp_path: Path) -> None:
     assert (len(page.changes), page.further_changes) == (MOST_TRIED_ALONE, len(advised) - MOST_TRIED_ALONE)
     assert page.together is not None
     assert f"And {page.further_changes} changes for fewer connections, tried only together with these." in html
+
+
+def test_a_number_that_the_rules_do_not_give_is_one_of_two(tmp_path: Path) -> None:
+    """Two connections to one host over HTTP/2, where by the rules one would have done; after the change none is left."""
+
+    def two(log: dict[str, Any]) -> None:
+        first, second = log["entries"][1:3]
+        first["timings"]["receive"] = 100
+        second["timings"] |= {"dns": 0, "connect": 5}
+        second["connection"] = "4"
+        second["_securityDetails"] = first["_securityDetails"]
+        for entry in (first, second):
+            entry["_resourceType"] = "document"
+
+    page, _ = explained(recorded(tmp_path, two))
+    (change,) = (change for change in page.changes if "to the certificate" in (change.fix or ""))
+    assert change.saved == (1, 2)
+
+
+def test_a_preconnect_is_in_no_recording(tmp_path: Path) -> None:
+    """Firefox shares one connection among both ways of asking, unless the page announced one for the other way."""
+
+    def both_ways(log: dict[str, Any]) -> None:
+        *_, second, third = log["entries"]
+        third["request"]["url"] = "https://img.site.test/three"
+        third |= {name: second[name] for name in ("serverIPAddress", "_securityDetails")}
+        third["startedDateTime"] = "2026-11-01T00:00:00.400Z"
+        second["timings"]["receive"] = 500
+        for entry, kind in zip(log["entries"][1:], ("preflight", "preflight", "document"), strict=True):
+            entry["_resourceType"] = kind
+
+    page, _ = explained(recorded(tmp_path, both_ways))
+    (change,) = (change for change in page.changes if "in one way" in (change.fix or ""))
+    assert change.saved == (1, 1)
+    assert change.elsewhere == {"firefox": (0, 1)}
