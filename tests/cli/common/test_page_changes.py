@@ -189,7 +189,7 @@ def test_a_page_with_very_many_changes(tmp_path: Path) -> None:
 
 
 def test_a_number_that_the_rules_do_not_give_is_one_of_two(tmp_path: Path) -> None:
-    """Two connections to one host over HTTP/2, where by the rules one would have done; after the change none is left."""
+    """Two connections to one host over HTTP/2, of which the rules explain one. After the change none is left."""
 
     def two(log: dict[str, Any]) -> None:
         first, second = log["entries"][1:3]
