@@ -89,7 +89,7 @@ def _page_with_changes(page: Page, fixes: Sequence[str], savings: _SavingsOfPage
             if number in page_changes
         ],
         further_changes=max(0, len(fixes) - MOST_TRIED_ALONE),
-        together=together,
+        together=together and replace(together, connections=_connections_advised(page, *fixes)),
         preconnects=_preconnects(page, savings.preconnects.get((visit,))) if times else [],
         timeline=timeline,
     )
@@ -173,8 +173,8 @@ def _page_change(
     )
 
 
-def _connections_advised(page: Page, fix: str) -> list[int]:
-    return [entry["number"] for entry in page.connections if entry["fix"] == fix]
+def _connections_advised(page: Page, *fixes: str) -> list[int]:
+    return [entry["number"] for entry in page.connections if entry["fix"] in fixes and _is_for_owner(entry)]
 
 
 def _preconnects(page: Page, rows: pl.DataFrame | None) -> list[Preconnect]:
