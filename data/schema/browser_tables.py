@@ -95,7 +95,14 @@ BROWSER_PREDICTIONS = table(
         "model",
         "VARCHAR",
         "today: servers as they are; planned: the document's server announces, and its certificate covers, every host "
-        "in its AS that has its registrable domain or is covered already, unless a server answered 421 for the host",
+        "in its AS that has its registrable domain or is covered already, unless a server answered 421 for the host; "
+        "recorded: servers as they are, in the version of the browser that recorded the page, if its rules are known",
+    ),
+    Column(
+        "rules_version",
+        "VARCHAR",
+        "the version whose rules are applied: the newest that was observed; for recorded, of those that were observed "
+        "the nearest that is not newer than the recorded one, else the oldest",
     ),
     Column("tls_low", "INTEGER", "connections, at least", "connections"),
     Column("tls_likely", "INTEGER", "connections, most likely; NULL for planned", "connections"),

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from originset.models.browsers.batch_facts import BatchFacts
+from originset.models.browsers.versions.recorder_rules import recorder_rules
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -28,7 +29,7 @@ class Part:
 
     ``facts``: of their hosts, addresses and certificates, whose types these columns have. ``visits``, ``requests``
     (by visit and request_id), ``connections`` (by visit and connection_id) and ``queries`` have the columns of the
-    models browser_visits, browser_requests, browser_connections and browser_lookups.
+    models browser_visits, browser_requests, browser_connections and browser_lookups; ``visits`` RECORDER_RULES besides.
     """
 
     facts: BatchFacts
@@ -42,6 +43,7 @@ def read(rows: Mapping[str, pl.DataFrame]) -> Part:
     """A batch from the rows of INPUTS, by name, in any order; texts are Strings."""
     facts = BatchFacts.of(rows)
     visits = rows["browser_visits"].sort("visit_id").with_columns(pl.col("document_host").cast(facts.hosts))
+    visits = visits.hstack(recorder_rules(visits))
     requests = _numbered(rows["browser_requests"], visits).with_columns(
         pl.col("host", "frame_site").cast(facts.hosts),
         pl.col("server_ip").cast(facts.addresses),

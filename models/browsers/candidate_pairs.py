@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.data.reference.browser_rules import browser_rules
+from originset.data.reference.browser_rules import rule_sets
 from originset.models.browsers.batch import earlier_alike, group_numbers
 from originset.models.browsers.batch_facts import BatchFacts
 from originset.models.browsers.sharing_rules import (
@@ -88,10 +88,7 @@ def _possible(groups: pl.DataFrame, coverage: pl.DataFrame) -> pl.DataFrame:
     )
     alike = pl.any_horizontal(
         (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True),
-        *(
-            other_protocol(way)
-            for way in sorted(frozenset.union(*(each.carries_others for each in browser_rules().values())))
-        ),
+        *(other_protocol(way) for way in sorted(frozenset.union(*(each.carries_others for each in rule_sets())))),
     )
     later = (pl.col("group_held") < pl.col("group")) & (pl.col("host") != pl.col("host_held")) & alike
     protocols = groups["protocol"]

@@ -45,15 +45,15 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
 
     ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
-    not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
-    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), caused_ms
-    (what asked for the first, at least the document, had been answered; NULL: not known, or nothing did), connection_id
-    and server_ip (of its first request), first_answer_ms (one of its requests had been answered; NULL: not
-    known), second_ms (its second request was sent; NULL: not known, or none was), phase (some request has a DNS phase),
-    closings and unseen_closings (how often its connections closed, or may have), gone_ms (when the last one did; NULL:
-    it outlived the page, or not known), since_ms (when what follows a closing was sent; NULL: it follows none),
-    carriers (the connections that the recording has them on; NULL: not known of all), at_first (requests sent before
-    the first one was connected). NULL: the recorder does not tell and nothing decides it.
+    not), cookies_blocked, browser, rules (:mod:`.versions.recorder_rules`), main_host (of the page's document), sockets
+    (WebSockets among them), requests, first (its request_id), started_ms, ready_ms (its name is resolved), connected_ms
+    (its connect phase ends), caused_ms (what asked for the first, at least the document, had been answered; NULL: not
+    known, or nothing did), connection_id and server_ip (of its first request), first_answer_ms (one of its requests had
+    been answered; NULL: not known), second_ms (its second request was sent; NULL: not known, or none was), phase (some
+    request has a DNS phase), closings and unseen_closings (how often its connections closed, or may have), gone_ms
+    (when the last one did; NULL: it outlived the page, or not known), since_ms (when what follows a closing was sent;
+    NULL: it follows none), carriers (the connections that the recording has them on; NULL: not known of all), at_first
+    (requests sent before the first one was connected). NULL: the recorder does not tell and nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -277,7 +277,7 @@ def _with_protocols(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _of_pages(part: Part, rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
     visit = rows["visit_id"]
-    of_visit = part.visits.select("browser", "cookies_blocked").hstack(pages.select("main_host", "main_site"))
+    of_visit = part.visits.select("browser", "rules", "cookies_blocked").hstack(pages.select("main_host", "main_site"))
     return (
         rows.with_columns(part.facts.sites(rows["host"]).alias("site"))
         .hstack(of_visit[visit])

@@ -36,8 +36,9 @@ from originset.models.browsers.replay import replayed, ways
 from originset.models.browsers.request_groups import asked, modes_of
 from originset.models.browsers.savings import SAVED_CONNECTIONS, saved_connections
 from originset.models.browsers.sharing_rules import YES
+from originset.models.browsers.versions.version_predictions import by_recorders_rules
 
-TODAY, PLANNED = "today", "planned"
+TODAY, PLANNED, RECORDED = "today", "planned", "recorded"
 
 # Firefox opens the same connections whatever third-party cookies are set to.
 _COOKIES_BLOCKED = "chromium_cookies_blocked"
@@ -58,7 +59,7 @@ WRITES = {
     "saved_connections": SAVED_CONNECTIONS,
 }
 
-_BROWSER, _MODEL = pl.Enum(list(browser_rules())), pl.Enum([TODAY, PLANNED])
+_BROWSER, _MODEL = pl.Enum(list(browser_rules())), pl.Enum([TODAY, PLANNED, RECORDED])
 _PAIR = ["group", "group_held"]
 
 
@@ -118,13 +119,16 @@ def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dic
                 of_pages(part, opens, others, rules, added).with_columns(
                     pl.lit(browser, _BROWSER).alias("browser"),
                     pl.lit(model, _MODEL).alias("model"),
+                    pl.lit(rules.version).alias("rules_version"),
                     # What was recorded says how likely what servers do today is, not what they would do.
                     pl.when(model == TODAY).then("tls_likely").alias("tls_likely"),
                 )
             )
             if model == TODAY:
                 predictions[-1] = predictions[-1].join(lacking(opens, found, rules), on="visit_id", how="left")
-    return replays, pl.concat(predictions, how="diagonal")
+    predicted = pl.concat(predictions, how="diagonal")
+    own = by_recorders_rules(part, groups, found, predicted.filter(model=TODAY))
+    return replays, pl.concat([predicted, own.with_columns(pl.lit(RECORDED, _MODEL).alias("model"))], how="diagonal")
 
 
 def _checked(part: Part, redundant: pl.DataFrame) -> pl.DataFrame:

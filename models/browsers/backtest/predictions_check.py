@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 
-from originset.data.reference.browser_rules import BrowserRules, browser_rules, rules_of_version
+from originset.data.reference.browser_rules import BrowserRules, rule_sets
 from originset.data.schema.study_tables import PREDICTIONS_CHECK
 from originset.models.browsers.backtest.error_causes import missing_causes, surplus_causes
 from originset.models.browsers.backtest.fact_predictions import FactPrediction
@@ -88,23 +86,9 @@ def _checked_visits(
 
 def _visits_by_rules(part: Part) -> dict[BrowserRules, pl.DataFrame]:
     """The visits whose browsers follow the same rules: visit_id, and ``rules_version``, the version observed."""
-    # Builds of a browser follow its rules under names of their own, such as chromium-headless-shell.
-    named = pl.col("browser").str.split("-").list.first()
-    visits = part.visits.select(named, "browser_version", visit_id=pl.int_range(pl.len(), dtype=pl.UInt32))
-    found: dict[BrowserRules, list[pl.DataFrame]] = {}
-    for (browser, version), own in visits.filter(pl.col("browser").is_in(list(browser_rules()))).group_by(
-        "browser", "browser_version"
-    ):
-        rules = rules_of_version(str(browser), None if version is None else str(version))
-        found.setdefault(_unversioned(rules), []).append(
-            own.select("visit_id", pl.lit(rules.version).alias("rules_version"))
-        )
-    return {rules: pl.concat(frames) for rules, frames in found.items()}
-
-
-def _unversioned(rules: BrowserRules) -> BrowserRules:
-    """The rules alike for all versions that follow them."""
-    return replace(rules, version="")
+    visits = part.visits.select("rules", "rules_version", visit_id=pl.int_range(pl.len(), dtype=pl.UInt32))
+    known = visits.drop_nulls("rules").partition_by("rules", as_dict=True, include_key=False)
+    return {rule_sets()[number]: own for (number,), own in known.items()}
 
 
 def _by_host(opens: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:

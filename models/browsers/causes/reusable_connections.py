@@ -9,7 +9,7 @@ from originset.models.browsers.batch import Part, earlier_alike
 # Of two connections, what decides.
 _OWN = (
     *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
-    *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "browser"),
+    *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "rules"),
     "speaks_http2",
 )
 _HELD = (
