@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from originset.data.errors import InputError
 from originset.data.host_names import normalise_host
@@ -20,7 +21,11 @@ from originset.models.servers.listeners import NotUnderstood, Place
 
 Table = dict[str, Any]
 
-_ALIAS = re.compile(r"(?:^|[\s\[{,])[&*]\w", re.MULTILINE)
+# As msgspec has it: without libyaml where PyYAML was built without it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAX_DEPTH = 100
+# A number to base 60 (YAML 1.1, section 10.2), which takes the square of its length to read.
+_LONG_NUMBER = re.compile(r"[-+0-9_:.]{1000,}")
 _NEXT_DOCUMENT = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 
 
@@ -51,19 +56,38 @@ def read_documents(path: Path, folder: ConfigurationFolder, of: str, read: Calla
     """Call ``read`` with each document of a file; ``of``: whose configuration it is.
 
     Raises:
-        InputError: it is no YAML, or has anchors, or ``read`` met something of another kind than it should be.
+        InputError: it is no YAML, has anchors, is nested too deeply, or ``read`` met something of another kind than it
+            should be.
     """
     text = folder.text(path)
     reason = f"not-{of.replace(' ', '-').lower()}"
-    if _ALIAS.search(text):
-        raise InputError(str(path), reason, "has YAML anchors or aliases, which are not read here")
     try:
         for document in _NEXT_DOCUMENT.split(text):
+            if (problem := _problem_of(document)) is not None:
+                raise InputError(str(path), reason, problem)
             content = msgspec.yaml.decode(document, type=Table | None)
             if content is not None:
                 read(content)
-    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError) as error:
+    except (msgspec.MsgspecError, yaml.YAMLError, ArithmeticError, RecursionError, ValueError, TypeError) as error:
         raise InputError(str(path), reason, f"is no configuration of {of} ({type(error).__name__})") from error
+
+
+def _problem_of(document: str) -> str | None:
+    """Why a document is not decoded: an alias stands for a table of any size, and depth takes the stack.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+    """
+    depth = 0
+    for event in yaml.parse(document, Loader=_LOADER):
+        if getattr(event, "anchor", None) is not None:
+            return "has YAML anchors or aliases, which are not read here"
+        if isinstance(event, yaml.ScalarEvent) and _LONG_NUMBER.fullmatch(event.value):
+            return "has a number that is too long"
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            return f"is nested more than {_MAX_DEPTH} deep"
+    return None
 
 
 def table_at(table: Table, *keys: str) -> Table:

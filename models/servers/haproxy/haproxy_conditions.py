@@ -10,6 +10,8 @@ _OF_CONNECTION = re.compile(
 )
 HOST = re.compile(r"(?:req\.)?f?hdr\((?i:host)\)(?:,lower|,field\(1,:\)|,host_only)*")
 _SERVER_NAME = re.compile(r"ssl_fc_sni|req\.ssl_sni|req_ssl_sni")
+# Python's lexer takes the square of a word's length.
+_LONGEST_LINE = 1 << 16
 
 
 def whole_names(text: str) -> tuple[str, frozenset[str]] | None:
@@ -31,6 +33,8 @@ def depends_on_connection(text: str, acls: dict[str, list[str]]) -> bool:
 
 def words_of(line: str) -> list[str]:
     """The words of a line, without comments. Braces, signs of negation and quoted words are words of their own."""
+    if len(line) > _LONGEST_LINE:
+        return [line.strip()]
     try:
         lexer = shlex.shlex(line, posix=True)
         lexer.whitespace_split, lexer.commenters = True, "#"

@@ -69,9 +69,15 @@ def test_any_text_is_read_or_refused(folder, server, text) -> None:
         f"(a{n}) {{\n" + f"\timport a{n - 1}\n" * 20 + "}\n" for n in range(1, 9)) + "a.test {\n\timport a8\n}"),
     ("envoy", "a: " + "[" * 5_000),
     ("envoy", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"),
+    ("envoy", "a: &-a [x, x]\nb: &-b [*-a, *-a]\n"),
+    ("envoy", '{"a":&a [x, x], "b":*a}'),
+    ("envoy", "a: " + "[" * 200 + "]" * 200),
+    ("envoy", "a: 1" + ":59" * 1_000),
+    ("envoy", "a: 1" + ":59" * 300 + ".0"),
     ("envoy", "static_resources: []"),
     ("envoy", "!!python/object/apply:os.system ['true']"),
 ])  # fmt: skip
+@pytest.mark.promise("inputs-are-bounded")
 def test_what_never_ends_is_refused(server: str, text: str, folder) -> None:
     with pytest.raises(InputError):
         linted(server, text, folder)
@@ -153,6 +159,12 @@ def test_a_list_with_a_bad_row_is_refused(row: str, tmp_path) -> None:
 def test_a_line_of_spaces_is_read_at_once(server: str, text: str, folder) -> None:
     (folder / "long.txt").write_text("a" + " " * 20_000 + "]\n")
     read_or_refuse(server, text, folder)
+
+
+@pytest.mark.promise("inputs-are-bounded")
+def test_a_line_longer_than_any_is_not_understood(folder) -> None:
+    found, _ = linted("haproxy", f"frontend a\n    bind :443 ssl crt all.pem\n    log {'x' * (1 << 16)}\n", folder)
+    assert "linted.conf:3" in [str(one.place) for one in found.not_understood]
 
 
 def test_an_include_follows_no_link_to_a_folder(tmp_path) -> None:
