@@ -13,6 +13,17 @@ from originset.data.errors import UsageError
 from originset.data.schema.columns import Table
 from originset.data.schema.study_tables import TABLES
 
+STUDY_TABLES = pl.Schema(dict.fromkeys(("name", "kind", "description"), pl.String()))
+STUDY_COLUMNS = pl.Schema(
+    {
+        "name": pl.String(),
+        "type": pl.String(),
+        "unit": pl.String(),
+        "key": pl.Boolean(),
+        "description": pl.String(),
+    }
+)
+
 
 @click.command(cls=Command)
 @click.argument("table", required=False)
@@ -30,19 +41,12 @@ def command(table: str | None, output_format: str) -> None:
 
 def _tables() -> pl.DataFrame:
     rows = [(one.name, "table" if one.view is None else "view", one.description) for one in TABLES.values()]
-    return pl.DataFrame(rows, schema=["name", "kind", "description"], orient="row")
+    return pl.DataFrame(rows, schema=STUDY_TABLES, orient="row")
 
 
 def _columns(table: Table) -> pl.DataFrame:
     rows = [(one.name, one.type, one.unit, one.name in table.key, one.description) for one in table.columns]
-    schema = {
-        "name": pl.String,
-        "type": pl.String,
-        "unit": pl.String,
-        "key": pl.Boolean,
-        "description": pl.String,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=STUDY_COLUMNS, orient="row")
 
 
 def _named(name: str) -> Table:
