@@ -15,8 +15,7 @@ from originset.cli.common.reference_data import REFERENCE_FACTS
 from originset.cli.lab.doctor import FINDINGS
 from originset.cli.plan.rollout.status_command import RING_STATES
 from originset.cli.query import NAMED_QUERIES
-from originset.cli.study.schema import STUDY_COLUMNS, STUDY_TABLES
-from originset.cli.study.status import STATUS
+from originset.data.schema.described_study import STATUS, STUDY_COLUMNS, STUDY_TABLES
 from originset.data.schema.study_tables import TABLES
 from originset.models.experiments.experiment_checks import CHECKS
 from originset.models.plans.inventory.ring_comparison import COMPARED

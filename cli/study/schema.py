@@ -11,18 +11,8 @@ from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import format_option, write_rows
 from originset.data.errors import UsageError
 from originset.data.schema.columns import Table
+from originset.data.schema.described_study import STUDY_COLUMNS, STUDY_TABLES
 from originset.data.schema.study_tables import TABLES
-
-STUDY_TABLES = pl.Schema(dict.fromkeys(("name", "kind", "description"), pl.String()))
-STUDY_COLUMNS = pl.Schema(
-    {
-        "name": pl.String(),
-        "type": pl.String(),
-        "unit": pl.String(),
-        "key": pl.Boolean(),
-        "description": pl.String(),
-    }
-)
 
 
 @click.command(cls=Command)
