@@ -18,20 +18,11 @@ from originset.data.captures.capture import capture_paths
 from originset.data.captures.capture_place import captures_folder
 from originset.data.errors import StudyError
 from originset.data.ledger.visit_counts import VisitCount, visit_counts
+from originset.data.schema.described_study import STATUS
 from originset.data.studies.rounds import round_entries, settings_by_round
 from originset.data.studies.shards import shard_paths
 from originset.data.studies.study import Study
 
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "what": pl.String,
-    "vantage": pl.String,
-    "round": pl.Int64,
-    "browser": pl.String,
-    "state": pl.String,
-    "reason": pl.String,
-    "count": pl.Int64,
-    "latest": pl.Datetime("us", "UTC"),
-}
 # Commands after which the tables, or the models, are behind.
 _FILLING = frozenset({"crawl", "import", "merge", "enrich"})
 _TO_VISIT = frozenset({"queued", "leased"})
@@ -53,7 +44,7 @@ def command(study: Study, output_format: str) -> None:
     manifest = study.manifest()
     counts = visit_counts(study.ledger_path)
     rows = [*_visits(manifest, counts), *_files(study)]
-    write_rows(pl.DataFrame(rows, schema=_SCHEMA), output_format)
+    write_rows(pl.DataFrame(rows, schema=STATUS), output_format)
     note(f"next: {_next(study, manifest, counts)}")
 
 

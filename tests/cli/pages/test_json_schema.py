@@ -108,7 +108,9 @@ def test_the_schema_of_a_command_line() -> None:
     assert output_of(["check", "lint", "x", "--format", "json"]) == "lint"
     assert output_of(["study", "compare", "a", "b", "--rows", "pages", "--format", "json"]) == "compare_pages"
     assert output_of(["study", "compare", "a", "b"]) is None
-    assert output_of(["study", "status", "--format", "json"]) is None
+    assert output_of(["study", "schema", "--format", "json"]) == "study_tables"
+    assert output_of(["study", "schema", "visits", "--format", "json"]) == "study_columns"
+    assert output_of(["study", "status", "--format", "csv"]) is None
 
 
 def test_captures(tmp_path: Path) -> None:
