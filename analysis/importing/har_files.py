@@ -218,7 +218,8 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
     if not parts and not isinstance(stream, gzip.GzipFile):  # which would have raised, as zstandard's reader does not
         raise InputError(source, "damaged", "nothing can be unpacked: cut off, or packed from an empty file")
     opened.seek(0)
-    return HarText(source, b"".join(parts), hashlib.file_digest(opened, "sha256").hexdigest())
+    sha256 = hashlib.file_digest(cast("io.BufferedReader", opened), "sha256")
+    return HarText(source, b"".join(parts), sha256.hexdigest())
 
 
 def _members_or_none(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
@@ -240,16 +241,12 @@ def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
     with archive:
         members = sorted(archive.infolist(), key=lambda member: member.filename)
         if len(members) > MAX_MEMBERS:
-            yield InputError(
-                source, "too-large", f"{len(members):,} members, of which only {MAX_MEMBERS:,} are looked at"
-            )
+            yield InputError(source, "too-large", f"{len(members):,} members; only {MAX_MEMBERS:,} are read")
         for member in members[:MAX_MEMBERS]:
             name = member.filename.lower()
             inner = f"{source}/{member.filename}"
             if name.endswith(_PACKED_MEMBERS):
-                yield InputError(
-                    inner, "packed-twice", "packed within an archive: unpack the archive, import its folder"
-                )
+                yield InputError(inner, "packed-twice", "packed within an archive: unpack that, import its folder")
             if member.is_dir() or not name.endswith((".har", ".json")):
                 continue
             try:
