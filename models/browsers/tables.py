@@ -18,6 +18,7 @@ from originset.data.schema.study_tables import (
 )
 from originset.models.browsers.backtest.predictions_check import predictions_check
 from originset.models.browsers.backtest.recorded_facts import without_sharing
+from originset.models.browsers.backtest.version_predictions import by_recorders_rules
 from originset.models.browsers.batch import INPUTS, Part, read
 from originset.models.browsers.candidate_pairs import pairs, planned_pairs, with_cookies_blocked
 from originset.models.browsers.causes.connection_causes import redundant_connections
@@ -36,7 +37,6 @@ from originset.models.browsers.replay import replayed, ways
 from originset.models.browsers.request_groups import asked, modes_of
 from originset.models.browsers.savings import SAVED_CONNECTIONS, saved_connections
 from originset.models.browsers.sharing_rules import YES
-from originset.models.browsers.versions.version_predictions import by_recorders_rules
 
 TODAY, PLANNED, RECORDED = "today", "planned", "recorded"
 

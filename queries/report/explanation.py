@@ -20,6 +20,7 @@ from originset.queries.report.explained_changes import (
 )
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents, Page
+from originset.queries.report.rules_sentences import BrowserNeeds, recorders_needs
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 VERSION = 1
@@ -90,6 +91,8 @@ class ExplainedPage(msgspec.Struct, frozen=True, kw_only=True):
     ``owner_changes``: what the site's owner can change, each alone; ``owner_changes_together``: all of it, with
     ``owner_changes_untried`` that were not tried alone. ``states``: the page before and after; empty where it is not
     drawn, as is the rest then.
+
+    ``needs``: by the rules of its browser's version, by which ``cause`` is said, of today's and of the one asked about.
     """
 
     visit_id: str
@@ -109,6 +112,7 @@ class ExplainedPage(msgspec.Struct, frozen=True, kw_only=True):
     owner_changes_together: OwnerChange | None
     preconnects: list[PreconnectHint]
     states: list[StateOfPage]
+    needs: list[BrowserNeeds]
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,6 +191,7 @@ def _page(page: Page) -> ExplainedPage:
         owner_changes_together=owner_changes_together(page),
         preconnects=preconnects(page),
         states=states_drawn(page),
+        needs=[*recorders_needs(facts), *([] if page.as_browser is None else [page.as_browser])],
     )
 
 

@@ -1,1 +1,1 @@
-"""The rules of browsers' versions: which of them each recording's browser follows, and what another would have done."""
+"""Which rules the browser of a recording follows, by its version."""
