@@ -54,7 +54,7 @@ def cached_flags(entries: Sequence[Entry], recorder: Recorder) -> list[bool | No
         return _cached_by_firefox(entries)
     if recorder.name == "playwright":
         # Bytes on the wire: an answer from the network has at least its headers.
-        return [True if entry.response.transfer_size == 0 and _answered(entry) else None for entry in entries]
+        return [True if entry.response.transfer_size == 0 and _has_response(entry) else None for entry in entries]
     unmarked = False if recorder.cache_known else None
     # chrome-har writes an (empty) earlier state of the cache exactly where the answer came from it. Elsewhere the state
     # may be there although the network was asked.
@@ -77,14 +77,14 @@ def _cached_by_firefox(entries: Sequence[Entry]) -> list[bool | None]:
         True
         if names_servers
         and not entry.server_ip
-        and _answered(entry)
+        and _has_response(entry)
         and (entry.request.url or "").startswith(("http:", "https:"))
         else None
         for entry in entries
     ]
 
 
-def _answered(entry: Entry) -> bool:
+def _has_response(entry: Entry) -> bool:
     return entry.response.status is not None and entry.response.status >= 100
 
 

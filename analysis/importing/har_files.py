@@ -158,7 +158,7 @@ def _hars_of_stream(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarT
     elif is_export(opened):
         yield ExportFile(file)
     elif not file.maybe or _is_meant(_head(opened)):
-        yield _unpacked(opened, file.source, size)
+        yield _unpacked_text(opened, file.source, size)
 
 
 def _is_meant(beginning: bytes) -> bool:
@@ -202,7 +202,7 @@ def is_export(opened: BinaryIO) -> bool:
     return _ROW.match(head) is not None and b'"payload"' in head
 
 
-def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
+def _unpacked_text(opened: BinaryIO, source: str, packed: int) -> HarText:
     stream = open_unpacked(opened, packed_chunk=min(packed, MIN_SUSPECT) + 1)
     if stream is opened:
         if packed > MAX_BYTES:

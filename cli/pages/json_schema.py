@@ -52,7 +52,7 @@ def schema() -> dict[str, Any]:
         for (name, (_, written)), made in zip(OUTPUTS.items(), schemas, strict=True)
     }
     rows = {name: _array(written) for name, written in ROWS.items()} | {"query": _ANY_ROWS}
-    definitions = {**{name: _dedented(made) for name, made in components.items()}, **outputs, **rows}
+    definitions = {**{name: _with_clean_description(made) for name, made in components.items()}, **outputs, **rows}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
 
 
@@ -81,7 +81,7 @@ def _value(kind: pl.DataType, *, known: bool) -> dict[str, Any]:
     return {"type": name if known else [name, "null"]}
 
 
-def _dedented(component: dict[str, Any]) -> dict[str, Any]:
+def _with_clean_description(component: dict[str, Any]) -> dict[str, Any]:
     """A struct's schema, its docstring without the source's indentation."""
     if "description" not in component:
         return component

@@ -26,7 +26,7 @@ def command(table: str | None, output_format: str) -> None:
 
     Example: originset study schema visits
     """
-    write_rows(_tables() if table is None else _columns(_named(table)), output_format)
+    write_rows(_tables() if table is None else _columns(_table_named(table)), output_format)
 
 
 def _tables() -> pl.DataFrame:
@@ -39,7 +39,7 @@ def _columns(table: Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=STUDY_COLUMNS, orient="row")
 
 
-def _named(name: str) -> Table:
+def _table_named(name: str) -> Table:
     if name in TABLES:
         return TABLES[name]
     near = get_close_matches(name, TABLES)

@@ -147,14 +147,16 @@ def find_binary(browser: BrowserName = "chromium") -> str:
     Raises:
         MissingDependency: it is not installed.
     """
-    path = next((path for name in _BINARIES[browser] if (path := shutil.which(name))), None) or _elsewhere(browser)
+    path = next((path for name in _BINARIES[browser] if (path := shutil.which(name))), None) or _found_by_selenium(
+        browser
+    )
     if path is None:
         package = _PACKAGES[browser]
         raise MissingDependency(package, f"apt-get install {package}")
     return path
 
 
-def _elsewhere(browser: BrowserName) -> str | None:
+def _found_by_selenium(browser: BrowserName) -> str | None:
     """Where Selenium Manager finds a browser that is not on the path; it fetches none."""
     if browser not in _FOR_SELENIUM:
         return None

@@ -124,7 +124,7 @@ class LookupLog:
     def cache_hit(self, event: Event) -> None:
         """The cache answered, once for each record type that it was asked for."""
         if event.source not in self._hits:
-            self._hits[event.source] = event.time, _known(event)
+            self._hits[event.source] = event.time, _cached_queries(event)
 
     def transaction(self, event: Event) -> None:
         """A transaction is named by its job, then begins; its end names the error."""
@@ -171,13 +171,13 @@ class LookupLog:
             if result.get("type") == "alias":
                 target = _name(result.get("alias_target"))
                 targets.setdefault(rtype, {})[_name(result.get("domain_name"))] = target
-            self._take(lookup, query, result, event.time)
+            self._add_result(lookup, query, result, event.time)
         for rtype, of in targets.items():  # the log sorts them otherwise than they lead on
             name: str | None = lookup.host
             while (name := of.pop(name or "", None)) is not None:
                 lookup.queries[rtype].aliases.append(name)
 
-    def _take(self, lookup: Lookup, query: Query, result: dict[str, Any], time: int) -> None:
+    def _add_result(self, lookup: Lookup, query: Query, result: dict[str, Any], time: int) -> None:
         kind = result.get("type")
         if kind == "data":
             addresses = [str(item["address"]) for item in result.get("endpoints", []) if "address" in item]
@@ -219,7 +219,7 @@ class LookupLog:
                 lookup.addresses.add(address)
 
 
-def _known(event: Event) -> dict[str, Query]:
+def _cached_queries(event: Event) -> dict[str, Query]:
     """The addresses in an answer of the cache."""
     results = parameters(event).get("results")
     endpoints = results.get("ip_endpoints") if isinstance(results, dict) else None

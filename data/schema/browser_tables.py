@@ -208,7 +208,7 @@ PAGE_ADDRESSES = table(
 )
 
 
-def _exposed() -> str:
+def _exposure_columns() -> str:
     ways = [
         ("dns", "dns_clear", "measured_dns", "measured"),
         ("sni", "sni_clear", "measured_sni", "measured"),
@@ -246,5 +246,5 @@ EXPOSURES = table(
         "not known whether it is sent, or whether it is readable",
     ),
     Column("model", "VARCHAR", "measured, chromium, firefox, planned_chromium, planned_firefox or best_case"),
-    view=_exposed(),
+    view=_exposure_columns(),
 )

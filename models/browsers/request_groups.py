@@ -124,7 +124,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
         _connections(alike),
-        _caused(part, requests, kind, pages, ended)[firsts],
+        _caused_at(part, requests, kind, pages, ended)[firsts],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
         facts["frames_missed"].gather(firsts),
@@ -135,9 +135,11 @@ def modes_of(part: Part) -> pl.DataFrame:
         largest(ended, group, firsts.size).alias("ended_ms"),
         (-largest(-ended, group, firsts.size)).alias("first_answer_ms"),
         second_least(requests["started_ms"], group, firsts.size).alias("second_ms"),
-        _known(cross[firsts]).alias("cross_site"),
+        _as_boolean(cross[firsts]).alias("cross_site"),
     )
-    carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
+    carried = _with_protocols(part, rows).with_columns(
+        _carried_credentials(rows["connection"].to_numpy(), said[firsts])
+    )
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
 
 
@@ -154,11 +156,11 @@ def _connections(rows: pl.DataFrame) -> pl.Series:
     return pl.Series("connection", np.where(rows["connection_id"].is_null().to_numpy(), -1, number))
 
 
-def _known(codes: _Codes) -> pl.Series:
+def _as_boolean(codes: _Codes) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(codes)) != _N).then(pl.lit(pl.Series(codes == _T)))).to_series()
 
 
-def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
+def _caused_at(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
     """``caused_ms``: when what asked for each request, or else the page's document, had been answered.
 
     A document asks for what it names as it comes: of one, when it began to. Nothing is answered before its connection
@@ -253,7 +255,7 @@ def _modes(requests: pl.DataFrame, visit: Ints, kind: _Codes, cross: _Codes, pag
     return said
 
 
-def _carried(connection: Ints, said: _Codes) -> pl.Series:
+def _carried_credentials(connection: Ints, said: _Codes) -> pl.Series:
     """``credentialed``: of what a connection carried, what is known of any and contradicted by none."""
     least, most = (np.full(int(connection.max(initial=-1)) + 2, end, np.int8) for end in (_T, _F))
     told = (connection >= 0) & (said != _N)
@@ -261,7 +263,7 @@ def _carried(connection: Ints, said: _Codes) -> pl.Series:
     np.maximum.at(most, connection[told], said[told])
     one = np.where(least == most, least, _N)
     one[-1] = _N
-    return _known(np.where(said == _N, one[connection], said).astype(np.int8)).alias("credentialed")
+    return _as_boolean(np.where(said == _N, one[connection], said).astype(np.int8)).alias("credentialed")
 
 
 def _with_protocols(part: Part, rows: pl.DataFrame) -> pl.DataFrame:

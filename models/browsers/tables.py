@@ -81,7 +81,7 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     modes = modes_of(part)
     groups = groups_of(part, modes)
     found = pairs(part.facts, groups)
-    replays, predicted = _replays(part, groups, found)
+    replays, predicted = _replayed_groups(part, groups, found)
     replays[_COOKIES_BLOCKED] = _with_cookies_blocked(groups, found)
     best_case = first_of_place(part, groups)
     redundant = redundant_connections(part, modes)
@@ -95,13 +95,15 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
     ids = part.visits["visit_id"]
     named = {name: frame.with_columns(ids.gather(frame["visit_id"])) for name, frame in of_pages.items()}
-    named["saved_connections"] = _saved(part, groups, found, replays, rows["colocated_hosts"]).sort(
+    named["saved_connections"] = _saved_connections(part, groups, found, replays, rows["colocated_hosts"]).sort(
         "site", "server", "host"
     )
     return {name: frame.select(WRITES[name].names()).cast(WRITES[name]) for name, frame in named.items()}
 
 
-def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+def _replayed_groups(
+    part: Part, groups: pl.DataFrame, found: pl.DataFrame
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
     """What becomes of the groups in each browser, today and planned, and what each page needs then."""
     planned = planned_pairs(part.facts, groups, found)
     # A planned pair takes the place of what both have today.
@@ -145,7 +147,7 @@ def _with_cookies_blocked(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataF
     return connections(replayed(groups, ways(with_cookies_blocked(found), rules)), rules)
 
 
-def _saved(
+def _saved_connections(
     part: Part, groups: pl.DataFrame, found: pl.DataFrame, replays: Mapping[str, pl.DataFrame], colocated: pl.DataFrame
 ) -> pl.DataFrame:
     """Rows of ``saved_connections``; of visits that are left out nobody knows what they would save."""

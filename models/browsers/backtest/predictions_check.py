@@ -66,8 +66,8 @@ def _checked_visits(
     more = surplus_causes(by_host.filter(pl.col("surplus") > 0), used, redundant)
     fewer = missing_causes(part, by_host.filter(pl.col("missing") > 0), used, prediction)
     return (
-        rows.join(_commonest(more, "more"), on=_ROW, how="left", nulls_equal=True)
-        .join(_commonest(fewer, "fewer"), on=_ROW, how="left", nulls_equal=True)
+        rows.join(_most_frequent_cause(more, "more"), on=_ROW, how="left", nulls_equal=True)
+        .join(_most_frequent_cause(fewer, "fewer"), on=_ROW, how="left", nulls_equal=True)
         .join(own, on="visit_id")
         .select(
             "visit_id",
@@ -105,7 +105,7 @@ def _by_host(opens: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _commonest(causes: pl.DataFrame, name: str) -> pl.DataFrame:
+def _most_frequent_cause(causes: pl.DataFrame, name: str) -> pl.DataFrame:
     """Of each page and protocol the cause that most of ``causes`` (visit_id, protocol, cause) have, as ``name``."""
     counted = causes.group_by(*_ROW, "cause").agg(pl.len().alias("times"))
     return counted.sort("times", "cause", descending=[True, False]).group_by(_ROW, maintain_order=True).agg(

@@ -51,7 +51,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
             "closed_ms",
             "privacy_mode",
             "answers",
-            _misdirected(rows, carried, told["misdirected"]),
+            _misdirected_hosts(rows, carried, told["misdirected"]),
             pl.col("origin_set").alias("origins"),
             pl.coalesce("server_ip", "first_ip").alias("peer"),
             pl.coalesce("opened_ms", "started_ms").alias("opened_ms"),
@@ -70,7 +70,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     return own[order].drop("first").with_row_index("number")
 
 
-def _misdirected(rows: pl.DataFrame, carried: pl.DataFrame, told: pl.Series) -> pl.Series:
+def _misdirected_hosts(rows: pl.DataFrame, carried: pl.DataFrame, told: pl.Series) -> pl.Series:
     """Hosts that each connection answered 421 for, by its requests and by what its recorder says; NULL for none."""
     refused = rows.filter("refused", pl.col("connection") >= 0).select("connection", "host")
     several = told.list.len().fill_null(0) > 0
