@@ -27,12 +27,12 @@ from originset.data.sanitising.printable import path_text, printable_json
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.explanation import explanation
+from originset.queries.report.printable_text import less_or_more
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.report_page import render
 from originset.queries.report.rules_sentences import as_browser_sentence, rules_sentence
-from originset.queries.report.shown_text import less_or_more
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _MOST = 5

@@ -19,8 +19,8 @@ from originset.models.runner.runner import batch_rows
 from originset.models.timeline.changed_timelines import TIMELINE_READS, PageTimelines, carriers
 from originset.queries.report.change_sentences import PageChange, Preconnect
 from originset.queries.report.connection_lanes import PageTimeline
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_contents import Page
-from originset.queries.report.shown_text import printable_excerpt
 
 _CHANGE = ["visit_id", "change"]
 _Key = tuple[str, int]  # a visit, and a number of its changes

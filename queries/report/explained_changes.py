@@ -8,8 +8,8 @@ import msgspec
 
 from originset.queries.report.change_sentences import PageChange
 from originset.queries.report.connection_lanes import PageState, page_states, request_spans
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_contents import Page
-from originset.queries.report.shown_text import printable_excerpt
 
 
 class Bounds(msgspec.Struct, frozen=True):

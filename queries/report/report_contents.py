@@ -15,9 +15,9 @@ from originset.queries.report.cause_sentences import as_of, who, why
 from originset.queries.report.change_sentences import PageChange, Preconnect
 from originset.queries.report.connection_lanes import PageTimeline
 from originset.queries.report.connection_reasons import seen_sentences, short_reason
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_advice import ADVISED, Advice, advice
 from originset.queries.report.rules_sentences import BrowserNeeds
-from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.report.undecided_sharing import Undecided, undecided
 
 # Tables beneath the pages: the catalogue's query, its title, and how many rows are of use to a reader.

@@ -16,10 +16,10 @@ from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.change_sentences import between_numbers, preconnect_sentence, saved_sentence
 from originset.queries.report.connection_lanes import ROW_HEIGHT, WIDTH, Waterfalls, waterfalls
+from originset.queries.report.printable_text import between, less_or_more
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.rules_sentences import as_browser_sentence, rules_sentence
-from originset.queries.report.shown_text import between, less_or_more
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 

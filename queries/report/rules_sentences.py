@@ -9,7 +9,7 @@ import msgspec
 
 from originset.data.quantity import quantity
 from originset.data.reference.browser_rules import BROWSER_TITLES, browser_rules
-from originset.queries.report.shown_text import printable_excerpt
+from originset.queries.report.printable_text import printable_excerpt
 
 RulesOf: TypeAlias = Literal["recorded", "today", "as_browser"]
 
