@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "rollout": {
         "models/plans/inventory/rollout.py": ("tests/models/plans/inventory/test_rollout.py",),
         "models/plans/inventory/ring_comparison.py": ("tests/models/plans/inventory/test_ring_comparison.py",),
-        "models/plans/inventory/ring_changes.py": ("tests/models/plans/inventory/test_ring_comparison.py",),
+        "models/plans/inventory/ring_changes.py": ("tests/models/plans/inventory/test_ring_changes.py",),
     },
     "models": {
         "models/certificates/greedy_names.py": ("tests/models/certificates",),

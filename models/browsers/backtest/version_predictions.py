@@ -38,5 +38,5 @@ def by_recorders_rules(part: Part, groups: pl.DataFrame, found: pl.DataFrame, to
         else:
             pages = predicted_by(part, groups, found, rules)
             pages = pages.with_columns(pl.lit(rules.browser, today.schema["browser"]).alias("browser"))
-        predictions.append(pages.drop("rules_version", strict=False).join(own, on="visit_id"))
-    return pl.concat(predictions) if predictions else today.clear()
+        predictions.append(pages.drop("model", "rules_version", strict=False).join(own, on="visit_id"))
+    return pl.concat(predictions, how="diagonal") if predictions else today.clear()

@@ -80,7 +80,7 @@ def test_a_study_whose_captures_are_in_s3_takes_in_others(place: str, tmp_path: 
     assert [key for key in keys(bucket_name) if "/one/" in key] == names(SITES[:5])
     assert not whole.captures.exists()
     assert merged(whole, *parts).captures == 0
-    assert fetch_captures(whole) == 5
+    assert fetch_captures(whole) == {"captures_fetched": 5}
     with whole.changing("analyze", {}):
         read_captures(whole, DISPLAY)
     assert scan(whole, "visits").collect()["site"].sort().to_list() == SITES[:5]

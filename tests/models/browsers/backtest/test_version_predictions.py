@@ -110,3 +110,15 @@ def test_why_connections_were_opened_is_said_by_the_recorders_own_rules(recorded
 
     assert causes("88.0.4324.150") == {"ORIGIN_UNSUPPORTED"}
     assert causes("156.0.8078.79") == {"UNKNOWN"}  # this one would have heeded them
+
+
+def test_a_study_of_recordings_by_several_versions(recorded) -> None:
+    """One page follows rules of its own, the other today's."""
+    old, new = recorded("88.0.4324.150"), recorded("156.0.8078.79")
+    both = {
+        name: pl.concat([rows, new[name].with_columns(visit_id=pl.lit("w"))])
+        if "visit_id" in rows.collect_schema().names()
+        else rows
+        for name, rows in old.items()
+    }
+    assert sorted(needs(both, RECORDED)) == sorted([*needs(old, RECORDED), *needs(new, RECORDED)])
