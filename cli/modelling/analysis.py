@@ -30,8 +30,7 @@ def analyze(
     with study.changing("analyze", {}) as counts:
         if views is not None:
             study.update_manifest(views=views)
-        if fetched := fetch_captures(study):
-            counts["captures_fetched"] = fetched
+        counts.update(fetch_captures(study))
         with progress() as display:
             counts.update(read_captures(study, display, reference.suffix_list, jobs))
             counts.update(resolve_names(study, reference))

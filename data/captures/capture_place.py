@@ -6,10 +6,11 @@ import contextlib
 import os
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from originset.data.captures.capture import capture_path, write_packed
+from originset.data.captures.capture import MAX_BYTES, capture_path, write_packed
 from originset.data.captures.capture_store import FolderStore
 from originset.data.errors import MissingDependency, StudyError, UsageError
 from originset.data.studies.named_places import is_noted, note_place
@@ -23,7 +24,7 @@ CaptureStore: TypeAlias = "FolderStore | BucketStore"
 _FACT = "captures"  # of study.json
 
 #: The form of a place in S3-compatible storage.
-BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._=-]+)*", re.ASCII)
+BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/(?!\.{1,2}(/|$))[A-Za-z0-9._=-]+)*", re.ASCII)
 
 
 def open_place(place: str) -> CaptureStore:
@@ -125,11 +126,14 @@ def bucket_of(study: Study) -> BucketStore | None:
     return None if isinstance(store, FolderStore) else store
 
 
-def fetch_captures(study: Study) -> int:
-    """Copy captures from S3 that are new or have changed into the study's folder; returns how many."""
+def fetch_captures(study: Study) -> dict[str, int]:
+    """Copy captures from S3 that are new or have changed into the study's folder; returns how many, and left out."""
     store = bucket_of(study)
-    fetched = 0
+    counts: Counter[str] = Counter()
     for stored in () if store is None else store.captures():
+        if stored.size > MAX_BYTES:  # whoever can write there could end every analysis with one object
+            counts["captures_too_large"] += 1
+            continue
         path = capture_path(study.captures, stored.visit_id)
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()
@@ -138,5 +142,5 @@ def fetch_captures(study: Study) -> int:
         if store is not None and (packed := store.read(stored.visit_id)) is not None:
             write_packed(study.captures, stored.visit_id, packed)
             os.utime(path, (stored.changed, stored.changed), follow_symlinks=False)
-            fetched += 1
-    return fetched
+            counts["captures_fetched"] += 1
+    return dict(counts)

@@ -25,11 +25,12 @@ from originset.data.files.nofollow import NotRegularError, list_folder, open_fol
 
 INCOMING = "incoming"
 
-_HEX = re.compile("[0-9a-f]+")
+# As long as any id or attempt; a file system takes no names of any length.
+_HEX = re.compile("[0-9a-f]{1,64}")
 _STAGED = re.compile(rf"{INCOMING}/{_HEX.pattern}/{_HEX.pattern}")
 # What a worker staged, and files that were half written when it was killed.
 _LEFT = re.compile(rf"{_HEX.pattern}|\.{_HEX.pattern}\.[0-9]+\.tmp")
-_CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]+){re.escape(SUFFIX)})", re.ASCII)
+_CAPTURE = re.compile(rf"(([0-9a-f]{{2}})/(\2[0-9a-f]{{1,62}}){re.escape(SUFFIX)})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from s3_storage import bucket
+from s3_storage import bucket, put_object
 
 from originset.data.captures.capture import (
     Extension,
@@ -102,8 +102,8 @@ def test_a_study_that_keeps_its_captures_there(place: str, store: CaptureStore, 
     assert kept_in is not None
     assert kept_in.place == place
     fetched = fetch_captures(study)
-    assert fetched == (1 if place.startswith("s3:") else 0)
-    assert fetch_captures(study) == 0, "what is there is not fetched again"
+    assert fetched == ({"captures_fetched": 1} if place.startswith("s3:") else {})
+    assert fetch_captures(study) == {}, "what is there is not fetched again"
     path = capture_path(captures_folder(study), ID)
     assert b'"site":"first"' in read_capture_bytes(path)
     settled.write(ID, packed("made again, and longer"))
@@ -138,8 +138,25 @@ def test_a_link_in_a_shared_folder_is_not_followed(tmp_path: Path) -> None:
     assert (ids(store), store.read(ID)) == ([], None)
 
 
+@pytest.mark.promise("stored-captures-are-bounded")
+def test_names_and_sizes_of_no_capture(
+    place: str, store: CaptureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(tmp_path / "study")
+    with study.changing("crawl", {}):
+        settle_place(study, place)
+    store.write(ID, packed("as others"))
+    store.write("ab" + "2" * 14, packed("large" * 1000))
+    if place.startswith("s3:"):
+        put_object(place, f"ab/ab{'0' * 300}.har.zst", b"its name is longer than that of any file")
+    monkeypatch.setattr("originset.data.captures.capture_place.MAX_BYTES", len(packed("as others")))
+    counts = {"captures_fetched": 1, "captures_too_large": 1}
+    assert fetch_captures(study) == (counts if place.startswith("s3:") else {})
+    assert capture_path(captures_folder(study), ID).exists()
+
+
 def test_places_that_are_none(tmp_path: Path) -> None:
-    for name in ("shared", "./shared", "s3://", "s3://UPPER/x", "s3://bucket/../x y", "http://bucket/x", ""):
+    for name in ("shared", "./shared", "s3://bucket/..", "s3://bucket/a/../b", "s3://bucket/.", "s3://", "s3://UPPER/x", "s3://bucket/../x y", "http://bucket/x", ""):
         with pytest.raises(UsageError, match="no place for captures"):
             open_place(name)
 
