@@ -82,7 +82,7 @@ def command(out: Path) -> None:
             "DNS queries": len(testbed.dns_queries()),
         }
     analyze(study, built_in_reference())  # a demo is the same everywhere
-    _show(study, out, logged)
+    _print_results(study, out, logged)
 
 
 def _make_room(out: Path) -> None:
@@ -108,7 +108,7 @@ def _crawl(study: Study, sites: SiteList, testbed: Testbed) -> None:
         crawl(study, sites, settings, lambda _visit, _left: display.advance(task), planned)
 
 
-def _show(study: Study, out: Path, logged: dict[str, int]) -> None:
+def _print_results(study: Study, out: Path, logged: dict[str, int]) -> None:
     (out / "figures").mkdir()
     with open_database(study) as connection:
         pages = connection.execute("SELECT status, count(*) FROM visits GROUP BY ALL ORDER BY 2 DESC").fetchall()

@@ -17,19 +17,22 @@ from originset.cli.common.live import enrich, handshake_problems, live_options, 
 from originset.cli.common.output import note, say
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.analysis import analyze
+from originset.cli.modelling.as_browser import rules_of_browser, with_needs_in_browser
 from originset.cli.modelling.scratch_study import study_of
 from originset.data.errors import InputError
 from originset.data.quantity import quantity
+from originset.data.reference.browser_rules import BrowserRules
 from originset.data.reference.snapshot import current_reference
 from originset.data.sanitising.printable import path_text, printable_json
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.explanation import explanation
+from originset.queries.report.printable_text import less_or_more
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.report_page import render
-from originset.queries.report.shown_text import less_or_more
+from originset.queries.report.rules_sentences import as_browser_sentence, rules_sentence
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 _MOST = 5
@@ -54,6 +57,13 @@ _WIDTH = 100
     help="Format of the answer on stdout; docs/json-schema.json is JSON's schema.",
 )
 @click.option(
+    "--as-browser",
+    "as_rules",
+    metavar="BROWSER[@VERSION]",
+    callback=rules_of_browser,
+    help="Also say what each page would have needed in this browser, such as chromium@88 or firefox.",
+)
+@click.option(
     "--live",
     is_flag=True,
     help="Contact a resolver and servers for what the file lacks. Without it nothing is contacted.",
@@ -66,6 +76,7 @@ def command(
     out: Path | None,
     *,
     output_format: str,
+    as_rules: BrowserRules | None,
     live: bool,
     resolver: str,
     rate: float,
@@ -81,6 +92,8 @@ def command(
 
     Exit codes: 0 all files were read, 1 some were refused, 2 none can be read.
 
+    Connections are explained by the rules of the recorded browser's version, or of the nearest that was observed.
+
     With --live, each statement that is based on a live answer says when it was obtained.
 
     Example: originset explain page.har --out page.html
@@ -93,6 +106,8 @@ def command(
             analyze(study, current_reference())
         title = path_text(Path(files[0].name)) if len(files) == 1 else f"{len(files)} recordings"
         contents = report_contents(study, title, pages=_MOST_PAGES)
+        if as_rules is not None:
+            contents = with_needs_in_browser(study, contents, as_rules)
     if output_format == "json":
         click.echo(printable_json(msgspec.json.encode(explanation(contents)).decode()))
     else:
@@ -141,7 +156,9 @@ def _all_pages(contents: Contents) -> str:
 
 
 def _page_sentences(page: Page) -> list[str]:
-    sentences = (_page(page.facts), range_sentence(page.facts), page_sentence(page.facts))
+    facts, asked = page.facts, page.as_browser
+    in_browser = None if asked is None else as_browser_sentence(asked)
+    sentences = (_page(facts), rules_sentence(facts), range_sentence(facts), page_sentence(facts), in_browser)
     return [_text(sentence) for sentence in sentences if sentence is not None]
 
 

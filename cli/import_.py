@@ -98,8 +98,8 @@ def _report(summary: ImportSummary) -> None:
     if summary.lost:
         what = f"{len(summary.lost)} files whose rows were in damaged shards must be imported again"
         note(f"{what}: {', '.join(summary.lost[:3])}{', ...' if len(summary.lost) > 3 else ''}")
-    _say([f"refused: {error}" for error in summary.refused], "refused", "all are in the table rejects")
-    _say([f"cut off: {error}" for error in summary.cut_off], "cut off", "all are in the table rejects")
+    _note_lines([f"refused: {error}" for error in summary.refused], "refused", "all are in the table rejects")
+    _note_lines([f"cut off: {error}" for error in summary.cut_off], "cut off", "all are in the table rejects")
     note(
         f"{summary.files} files: {summary.imported} imported, {summary.already} were in the study already, "
         f"{len(summary.refused)} refused"
@@ -144,8 +144,10 @@ def _report_together(limits: list[FileLimits]) -> None:
 def _verify(study: Study, files: tuple[Path, ...]) -> bool:
     with byte_progress() as display:
         result = verify_import(study, files, display)
-    _say([f"differs: {line}" for line in result.differences], "differences", "correct one of the two")
-    _say([f"haralyzer fails: {line}" for line in result.failures], "kinds of failure", "they are failures of haralyzer")
+    _note_lines([f"differs: {line}" for line in result.differences], "differences", "correct one of the two")
+    _note_lines(
+        [f"haralyzer fails: {line}" for line in result.failures], "kinds of failure", "they are failures of haralyzer"
+    )
     note(
         f"haralyzer read {result.files} files, {result.pages} pages and {result.entries} entries; "
         f"{len(result.differences)} differences from what was imported"
@@ -153,7 +155,7 @@ def _verify(study: Study, files: tuple[Path, ...]) -> bool:
     return bool(result.differences)
 
 
-def _say(lines: list[str], what: str, where: str) -> None:
+def _note_lines(lines: list[str], what: str, where: str) -> None:
     for line in lines[:_SHOWN]:
         note(line)
     if len(lines) > _SHOWN:

@@ -18,6 +18,16 @@ from originset.data.studies.study import Study
 from originset.queries import catalogue
 from originset.queries.visit_selection import Selection, reads_selection
 
+NAMED_QUERIES = pl.Schema(
+    {
+        "name": pl.String(),
+        "paper": pl.String(),
+        "summary": pl.String(),
+        "parameters": pl.List(pl.String()),
+        "columns": pl.List(pl.String()),
+    }
+)
+
 
 @click.command(cls=Command)
 @click.argument("name", required=False)
@@ -131,12 +141,6 @@ def _listing() -> pl.DataFrame:
             )
             for query in queries
         ],
-        schema={
-            "name": pl.String,
-            "paper": pl.String,
-            "summary": pl.String,
-            "parameters": pl.List(pl.String),
-            "columns": pl.List(pl.String),
-        },
+        schema=NAMED_QUERIES,
         orient="row",
     )

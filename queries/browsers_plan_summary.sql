@@ -22,6 +22,7 @@ comparable_predictions AS (
     bool_and(dns IS NOT NULL) AS has_dns,
     bool_and(handshake_bytes IS NOT NULL AND round_trips IS NOT NULL) AS has_handshakes
   FROM browser_predictions
+  WHERE model IN ('today', 'planned')
   GROUP BY visit_id, browser
 )
 SELECT
@@ -43,6 +44,6 @@ JOIN browser_predictions AS p ON p.visit_id = v.visit_id
 JOIN comparable_predictions AS k ON k.visit_id = p.visit_id AND k.browser = p.browser
 JOIN basis_summary AS b
   ON b.question = v.question AND b.vantage IS NOT DISTINCT FROM v.vantage AND b.browser IS NOT DISTINCT FROM v.browser
-WHERE v.question = 'browsers'
+WHERE v.question = 'browsers' AND p.model IN ('today', 'planned')
 GROUP BY v.vantage, v.browser, p.browser, p.model
 ORDER BY v.vantage NULLS LAST, v.browser NULLS LAST, p.browser, p.model DESC

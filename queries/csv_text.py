@@ -25,11 +25,11 @@ _SUSPECT = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|[\p{C}\p{Zl}\p{Zp}]"
 def csv_text(rows: pl.DataFrame) -> str:
     """The whole table with a header. NULL is empty, an empty text is ``""``; lists are JSON, those of texts words."""
     header = pl.DataFrame([[_cell(name)] for name in rows.columns], schema=[str(n) for n in range(rows.width)])
-    columns = [_harmless(_flat(column)) for column in rows.iter_columns()]
+    columns = [_harmless(_flat_column(column)) for column in rows.iter_columns()]
     return header.write_csv(include_header=False) + pl.DataFrame(columns).write_csv(include_header=False)
 
 
-def _flat(column: pl.Series) -> pl.Series:
+def _flat_column(column: pl.Series) -> pl.Series:
     kind = column.dtype
     if isinstance(kind, pl.List) and not kind.inner.is_nested():
         return column.cast(pl.List(pl.String)).list.join(" ")

@@ -203,7 +203,7 @@ def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
     while line := file.readline(_LONGEST_LINE + 1):
         number += 1
         if len(line) > _LONGEST_LINE:
-            raise _wrong(path, number, f"it is longer than {_LONGEST_LINE} bytes")
+            raise _not_a_log(path, number, f"it is longer than {_LONGEST_LINE} bytes")
         yield line
 
 
@@ -215,7 +215,7 @@ def _json_lines(path: Path, file: IO[bytes], kind: type[_Line]) -> Iterator[tupl
         try:
             row = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _wrong(path, number, json_problem(error)) from None
+            raise _not_a_log(path, number, json_problem(error)) from None
         yield number, row
 
 
@@ -224,7 +224,7 @@ def _texts(path: Path, file: IO[bytes]) -> Iterator[str]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise _wrong(path, number, "it is not UTF-8") from None
+            raise _not_a_log(path, number, "it is not UTF-8") from None
 
 
 def _csv_lines(path: Path, file: IO[bytes], kind: type[_Line]) -> Iterator[tuple[int, _Line]]:
@@ -237,16 +237,16 @@ def _csv_lines(path: Path, file: IO[bytes], kind: type[_Line]) -> Iterator[tuple
     try:
         header = next(reader)
         if missing := [name for name in fields if name not in header]:
-            raise _wrong(path, 1, f"no column is called {missing[0]}; wanted are {', '.join(fields)}")
+            raise _not_a_log(path, 1, f"no column is called {missing[0]}; wanted are {', '.join(fields)}")
         places = [header.index(name) for name in fields]
         for values in reader:
             if not values:
                 continue
             if len(values) != len(header):
-                raise _wrong(path, reader.line_num, f"it has {len(values)} fields, the first line {len(header)}")
+                raise _not_a_log(path, reader.line_num, f"it has {len(values)} fields, the first line {len(header)}")
             yield reader.line_num, kind(*(values[place] for place in places))
     except csv.Error:
-        raise _wrong(path, reader.line_num, "a field in quotes does not end where its column does") from None
+        raise _not_a_log(path, reader.line_num, "a field in quotes does not end where its column does") from None
 
 
 def _log_row(path: Path, number: int, line: _Line, group_of: GroupOfSite | None) -> _LogRow | None:
@@ -255,9 +255,9 @@ def _log_row(path: Path, number: int, line: _Line, group_of: GroupOfSite | None)
     if named is None:
         return None
     if (group := _GROUPS.get(named.strip().lower())) is None:
-        raise _wrong(path, number, f"its group is {line.group[:40]!r}, neither control nor experiment")
+        raise _not_a_log(path, number, f"its group is {line.group[:40]!r}, neither control nor experiment")
     if (time := _time_us(line.time)) is None:
-        raise _wrong(
+        raise _not_a_log(
             path, number, f"its time is {str(line.time)[:40]!r}: neither ISO 8601 nor (milli)seconds since 1970"
         )
     return time, group, str(line.connection), _normal(line.host)
@@ -280,5 +280,5 @@ def _normal(host: str) -> str:
     return re.sub(r":[0-9]+$", "", host.strip().lower()).removesuffix(".")
 
 
-def _wrong(path: Path, number: int, detail: str) -> InputError:
+def _not_a_log(path: Path, number: int, detail: str) -> InputError:
     return InputError(str(path), "not-a-log", f"line {number}: {detail}")

@@ -39,13 +39,13 @@ def _with_texts(relation: duckdb.DuckDBPyRelation, places: set[int]) -> duckdb.D
     if not places:
         return relation
     columns = [
-        f"CAST(#{place + 1} AS VARCHAR) AS {_quoted(name)}" if place in places else f"#{place + 1}"
+        f"CAST(#{place + 1} AS VARCHAR) AS {_quoted_identifier(name)}" if place in places else f"#{place + 1}"
         for place, name in enumerate(relation.columns)
     ]
     return relation.project(", ".join(columns))
 
 
-def _quoted(name: str) -> str:
+def _quoted_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -87,8 +87,10 @@ def test_no_text_of_strangers_is_run_or_unpickled() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
-                assert not names & {"pickle", "shelve", "marshal", "dill", "cloudpickle", "yaml"}, path
+                assert not names & {"pickle", "shelve", "marshal", "dill", "cloudpickle"}, path
             if isinstance(node, ast.Call):
                 assert not any(word.arg == "shell" for word in node.keywords), path
                 called = ast.unparse(node.func)
+                # Events of YAML are texts; objects are built by msgspec alone.
+                assert not called.startswith("yaml.") or called == "yaml.parse", path
                 assert called not in {"eval", "exec", "os.system", "os.popen", "subprocess.getoutput"}, path

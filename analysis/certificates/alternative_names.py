@@ -21,16 +21,16 @@ def alternative_names(tbs_certificate: bytes) -> list[str]:
     Raises:
         ValueError: the bytes are not DER of this structure.
     """
-    fields = _inner(tbs_certificate, _SEQUENCE)
+    fields = _content_of_tag(tbs_certificate, _SEQUENCE)
     extensions = next((content for tag, content in _values(fields) if tag == _EXTENSIONS), None)
     if extensions is None:
         return []
-    for tag, extension in _values(_inner(extensions, _SEQUENCE)):
+    for tag, extension in _values(_content_of_tag(extensions, _SEQUENCE)):
         parts = list(_values(extension)) if tag == _SEQUENCE else []
         if parts and parts[0] == (_OBJECT_ID, _SUBJECT_ALTERNATIVE_NAME):
             if parts[-1][0] != _OCTETS:
                 raise ValueError("the extension has no value")
-            return list(_names(_inner(parts[-1][1], _SEQUENCE)))
+            return list(_names(_content_of_tag(parts[-1][1], _SEQUENCE)))
     return []
 
 
@@ -43,7 +43,7 @@ def _names(names: bytes) -> Iterator[str]:
             yield str(ipaddress.ip_address(content)) if len(content) in (4, 16) else f"address {content.hex()}"
 
 
-def _inner(data: bytes, expected: int) -> bytes:
+def _content_of_tag(data: bytes, expected: int) -> bytes:
     tag, content = next(_values(data), (None, b""))
     if tag != expected:
         raise ValueError(f"tag {expected:#04x} expected")

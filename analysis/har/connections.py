@@ -35,9 +35,9 @@ def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -
             .alias("tls_version"),
             pl.col("security").drop_nulls().first(),
             # The phases of a request do not show a connection that was opened ahead of need.
-            pl.coalesce(_first("opened_ms"), pl.col("opened").filter(had_connect).first()).alias("opened_ms"),
+            pl.coalesce(_first_known("opened_ms"), pl.col("opened").filter(had_connect).first()).alias("opened_ms"),
             pl.coalesce(
-                _first("established_ms"), (pl.col("opened") + pl.col("connect_ms")).filter(had_connect).first()
+                _first_known("established_ms"), (pl.col("opened") + pl.col("connect_ms")).filter(had_connect).first()
             ).alias("established_ms"),
             pl.col("tls_resumed").drop_nulls().first().alias("resumed"),
             pl.col("connection_source").first().alias("source"),
@@ -56,5 +56,5 @@ def connection_rows(requests: pl.DataFrame, certificate_ids: list[str | None]) -
     )
 
 
-def _first(name: str) -> pl.Expr:
+def _first_known(name: str) -> pl.Expr:
     return pl.col(name).drop_nulls().first()

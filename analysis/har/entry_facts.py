@@ -54,7 +54,7 @@ def cached_flags(entries: Sequence[Entry], recorder: Recorder) -> list[bool | No
         return _cached_by_firefox(entries)
     if recorder.name == "playwright":
         # Bytes on the wire: an answer from the network has at least its headers.
-        return [True if entry.response.transfer_size == 0 and _answered(entry) else None for entry in entries]
+        return [True if entry.response.transfer_size == 0 and _has_response(entry) else None for entry in entries]
     unmarked = False if recorder.cache_known else None
     # chrome-har writes an (empty) earlier state of the cache exactly where the answer came from it. Elsewhere the state
     # may be there although the network was asked.
@@ -77,14 +77,14 @@ def _cached_by_firefox(entries: Sequence[Entry]) -> list[bool | None]:
         True
         if names_servers
         and not entry.server_ip
-        and _answered(entry)
+        and _has_response(entry)
         and (entry.request.url or "").startswith(("http:", "https:"))
         else None
         for entry in entries
     ]
 
 
-def _answered(entry: Entry) -> bool:
+def _has_response(entry: Entry) -> bool:
     return entry.response.status is not None and entry.response.status >= 100
 
 
@@ -126,13 +126,11 @@ def connection_moments(entry: Entry) -> tuple[float, float] | None:
 
     WebPageTest has moments where HARs have durations.
     """
-    sent, opened, connected, secured = (
-        _milliseconds(moment) for moment in (entry.load_start, entry.connect_start, entry.connect_end, entry.ssl_end)
-    )
-    established = max(connected or 0.0, secured or 0.0)
-    if sent is None or opened is None or opened < 0 or established <= opened:
+    sent, opened = _milliseconds(entry.load_start), _milliseconds(entry.connect_start)
+    if sent is None or opened is None or opened < 0:
         return None
-    return opened - sent, established - sent
+    established = max(_milliseconds(entry.connect_end) or 0.0, _milliseconds(entry.ssl_end) or 0.0)
+    return (opened - sent, established - sent) if established > opened else None
 
 
 def _milliseconds(moment: float | str | None) -> float | None:

@@ -64,7 +64,7 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
             "asked": asked,
             "titled": titled,
             "preserving": [facts.recorder.name not in _DRIVING for facts in visits],
-            "unloaded": [_unloaded(facts) for facts in visits],
+            "unloaded": [_load_event_is_missing(facts) for facts in visits],
         },
         schema_overrides={"visit": pl.Int64},
     )
@@ -72,12 +72,12 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
         page_facts.join(flags, on="visit", how="left")
         .join(_warm(on_network), on="visit", how="left")
         .join(_cached_hosts(on_network), on="visit", how="left")
-        .join(_started(requests), on="visit", how="left")
+        .join(_requested_addresses(requests), on="visit", how="left")
         .join(_loads(on_network), on="visit", how="left")
         .sort("visit")
     )
     frame = frame.with_columns(
-        pl.col("visit").is_in(_proxied(on_network)).alias("proxied"),
+        pl.col("visit").is_in(_proxied_visits(on_network)).alias("proxied"),
         (pl.col("preserved_log") | (pl.col("preserving") & _several_loads())).alias("preserved_log"),
         (pl.col("unloaded") | _without_document()).alias("partial"),
     )
@@ -85,7 +85,7 @@ def quality_words(visits: list[VisitFacts], requests: pl.DataFrame, asked: pl.Se
     return frame.select(listed.list.drop_nulls().alias("quality")).to_series()
 
 
-def _started(requests: pl.DataFrame) -> pl.DataFrame:
+def _requested_addresses(requests: pl.DataFrame) -> pl.DataFrame:
     return requests.group_by("visit").agg(pl.col("bare").drop_nulls().unique().alias("addresses"))
 
 
@@ -119,7 +119,7 @@ def _several_loads() -> pl.Expr:
     return (loaded_again | moved.fill_null(value=False)).fill_null(value=False)
 
 
-def _unloaded(facts: VisitFacts) -> bool:
+def _load_event_is_missing(facts: VisitFacts) -> bool:
     """A recorder that waits for the load event has none: it gave up waiting."""
     timings = facts.page.timings if facts.page is not None else None
     return (
@@ -164,7 +164,7 @@ def _cached_hosts(on_network: pl.DataFrame) -> pl.DataFrame:
     return hosts.group_by("visit").agg(pl.col("cached_hosts").any())
 
 
-def _proxied(on_network: pl.DataFrame) -> list[int]:
+def _proxied_visits(on_network: pl.DataFrame) -> list[int]:
     one_address = (
         on_network.filter(~pl.col("from_cache").fill_null(value=False) & pl.col("status").is_not_null())
         .group_by("visit")

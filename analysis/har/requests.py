@@ -38,7 +38,7 @@ def request_rows(entry_columns: EntryColumns, *, keep_secrets: bool = False) -> 
         *_visit_facts(entry_columns, frame["visit"]),
     )
     frame = _phases(frame.drop(_READ))
-    frame = _ordered(_from_start(frame))
+    frame = _in_order_of_start(_from_start(frame))
     frame = _connection_ids(frame)
     frame = _connection_protocols(frame)
     frame = _initiators(frame)
@@ -127,7 +127,7 @@ def _from_start(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
+def _in_order_of_start(frame: pl.DataFrame) -> pl.DataFrame:
     """Sorted by start within the visit; an entry without a time stays after the previous one of the file."""
     visit = pl.col("visit")
     frame = frame.with_columns(

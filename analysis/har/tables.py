@@ -17,6 +17,7 @@ from originset.analysis.har.decoding.truncated import whole_entries
 from originset.analysis.har.entry_columns import EntryColumns, VisitFacts
 from originset.analysis.har.recorders import Recorder, browser, detect_recorder, recorder_version
 from originset.analysis.har.requests import request_rows
+from originset.analysis.har.user_agents import sent_version
 from originset.analysis.har.visits import visit_rows
 from originset.analysis.har.webpagetest_chains import from_chain
 from originset.analysis.har.webpagetest_lookups import lookup_rows
@@ -58,6 +59,7 @@ class HarBatch:
             log, lost = decode_whole_entries(text, source)
             recorder = detect_recorder(log)
             kind, version = browser(log, recorder)
+            version = version or sent_version(text, kind)
             pages: list[Page | None] = [*log.pages] if log.pages else [None]
             self.add_log(
                 log,

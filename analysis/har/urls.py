@@ -95,7 +95,7 @@ def url_columns(urls: pl.Series, *, keep_secrets: bool = False) -> pl.DataFrame:
     frame = frame.join(parsed, on="authority", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("host").is_not_null()).then(pl.coalesce("port", default)).alias("port")
     )
-    url = frame["given"].alias("url") if keep_secrets else _redacted(frame)
+    url = frame["given"].alias("url") if keep_secrets else _redacted_urls(frame)
     return frame.with_columns(url).select("bare", "url", "scheme", "host", "port")
 
 
@@ -105,7 +105,7 @@ def _scheme(head: str) -> str | None:
     return match[1].lower() if match else None
 
 
-def _redacted(frame: pl.DataFrame) -> pl.Series:
+def _redacted_urls(frame: pl.DataFrame) -> pl.Series:
     """``url``: redact_url over ``given``, called only for URLs that it might change."""
     bare = pl.col("bare")
     web = pl.col("authority").is_not_null()

@@ -49,14 +49,14 @@ def remove_replaced(study: Study) -> None:
     for path, files in by_shard.items():
         replaced = set(files.filter("cut_off")["source"]) & whole_sources
         if replaced and all(is_usable(study, table, path.stem) for table in _TABLES):
-            _remove(study, path, replaced)
+            _remove_rows(study, path, replaced)
 
 
 def _visits(study: Study) -> list[Path]:
     return [path for path in shard_paths(study, "visits") if path.stem.startswith(IMPORT)]
 
 
-def _remove(study: Study, visits: Path, sources: set[str]) -> None:
+def _remove_rows(study: Study, visits: Path, sources: set[str]) -> None:
     """Remove the rows of truncated files of these sources from a shard of each table, from visits last."""
     rows = read_shard(study, "visits", visits)
     removed = rows.filter(pl.col("source").is_in(list(sources)) & _CUT_OFF)["visit_id"].implode()

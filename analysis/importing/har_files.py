@@ -61,10 +61,14 @@ class HarFile:
 
 @dataclass(frozen=True, slots=True)
 class HarText:
-    """One HAR's text, or a NetLog's; of a truncated compressed file, as much as could be unpacked."""
+    """One HAR's text, or a NetLog's; of a truncated compressed file, as much as could be unpacked.
+
+    ``sha256``: of the file as it is, which costs a tenth of unpacked text; of an archive's member, of its text.
+    """
 
     source: str
     text: bytes
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +158,19 @@ def _hars_of_stream(opened: BinaryIO, file: HarFile, size: int) -> Iterator[HarT
     elif is_export(opened):
         yield ExportFile(file)
     elif not file.maybe or _is_meant(_head(opened)):
-        yield _unpacked(opened, file.source, size)
+        yield _unpacked_text(opened, file.source, size)
 
 
 def _is_meant(beginning: bytes) -> bool:
     return _BEGINNING.match(beginning) is not None or is_netlog(beginning)
 
 
-def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK) -> IO[bytes]:
-    """A stream of the unpacked content, of any supported compression, unpacked ``chunk`` bytes at a time."""
+def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK, packed_chunk: int = _CHUNK) -> IO[bytes]:
+    """A stream of the unpacked content, of any supported compression.
+
+    It is unpacked ``chunk`` bytes at a time, of ``packed_chunk`` bytes that are read at a time. zstandard copies less
+    where one read gives it a whole file.
+    """
     opened.seek(0)
     beginning = opened.read(4)
     opened.seek(0)
@@ -171,7 +179,7 @@ def open_unpacked(opened: BinaryIO, chunk: int = _CHUNK) -> IO[bytes]:
     if beginning == b"\x28\xb5\x2f\xfd":
         return io.BufferedReader(
             zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-                opened, read_across_frames=True, closefd=False
+                opened, read_size=packed_chunk, read_across_frames=True, closefd=False
             ),
             chunk,
         )
@@ -194,12 +202,13 @@ def is_export(opened: BinaryIO) -> bool:
     return _ROW.match(head) is not None and b'"payload"' in head
 
 
-def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
-    stream = open_unpacked(opened)
+def _unpacked_text(opened: BinaryIO, source: str, packed: int) -> HarText:
+    stream = open_unpacked(opened, packed_chunk=min(packed, MIN_SUSPECT) + 1)
     if stream is opened:
         if packed > MAX_BYTES:
             raise InputError(source, "too-large", f"larger than {MAX_BYTES >> 20} MiB")
-        return HarText(source, _bounded(opened, source, expected=packed))
+        text = _bounded(opened, source, expected=packed)
+        return HarText(source, text, hashlib.sha256(text).hexdigest())
     parts: list[bytes] = []
     try:
         _gather(stream, source, packed, parts, _told_size(opened))
@@ -208,7 +217,9 @@ def _unpacked(opened: BinaryIO, source: str, packed: int) -> HarText:
             raise InputError(source, "damaged", f"its compression is damaged or cut off ({error})") from error
     if not parts and not isinstance(stream, gzip.GzipFile):  # which would have raised, as zstandard's reader does not
         raise InputError(source, "damaged", "nothing can be unpacked: cut off, or packed from an empty file")
-    return HarText(source, b"".join(parts))
+    opened.seek(0)
+    sha256 = hashlib.file_digest(cast("io.BufferedReader", opened), "sha256")
+    return HarText(source, b"".join(parts), sha256.hexdigest())
 
 
 def _members_or_none(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
@@ -230,16 +241,12 @@ def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
     with archive:
         members = sorted(archive.infolist(), key=lambda member: member.filename)
         if len(members) > MAX_MEMBERS:
-            yield InputError(
-                source, "too-large", f"{len(members):,} members, of which only {MAX_MEMBERS:,} are looked at"
-            )
+            yield InputError(source, "too-large", f"{len(members):,} members; only {MAX_MEMBERS:,} are read")
         for member in members[:MAX_MEMBERS]:
             name = member.filename.lower()
             inner = f"{source}/{member.filename}"
             if name.endswith(_PACKED_MEMBERS):
-                yield InputError(
-                    inner, "packed-twice", "packed within an archive: unpack the archive, import its folder"
-                )
+                yield InputError(inner, "packed-twice", "packed within an archive: unpack that, import its folder")
             if member.is_dir() or not name.endswith((".har", ".json")):
                 continue
             try:
@@ -251,7 +258,7 @@ def _members(opened: BinaryIO, source: str) -> Iterator[HarText | InputError]:
                 yield InputError(inner, "damaged", f"cannot be unpacked ({error})")
             else:
                 if name.endswith(".har") or _is_meant(text):
-                    yield HarText(inner, text)
+                    yield HarText(inner, text, hashlib.sha256(text).hexdigest())
 
 
 def _told_size(opened: BinaryIO) -> int:

@@ -22,7 +22,7 @@ import zstandard
 from rich.progress import Progress
 
 from originset.analysis.har.decoding.bounds import require_values
-from originset.analysis.har.decoding.har_decoder import decode_entry, decode_page
+from originset.analysis.har.decoding.har_decoder import decode_payload
 from originset.analysis.har.decoding.numbers import Place
 from originset.analysis.har.decoding.structs import Entry, Log, Page
 from originset.analysis.har.entry_columns import VisitFacts
@@ -100,9 +100,10 @@ def import_exports(
 
 def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> None:
     number = spilled = 0
+    packed = file.path.stat().st_size
     try:
         for number, row in enumerate(_read_rows(file), 1):
-            _require_growth(file, spilled)
+            _require_growth(file, packed, spilled)
             try:
                 spilled_row = _kept_row(row, f"{file.source}#{number}")
             except InputError as error:
@@ -120,8 +121,7 @@ def _spill(file: HarFile, parts: Sequence[BinaryIO], summary: ImportSummary) -> 
         summary.refused.append(error)
 
 
-def _require_growth(file: HarFile, spilled: int) -> None:
-    packed = file.path.stat().st_size
+def _require_growth(file: HarFile, packed: int, spilled: int) -> None:
     if spilled > max(MIN_SUSPECT, packed * MAX_GROWTH):
         raise InputError(file.source, "bomb", f"{packed} bytes that unpack to more than {MAX_GROWTH} times their size")
 
@@ -152,7 +152,7 @@ def _parquet_rows(file: HarFile) -> Iterator[dict[str, object]]:
     with pq.ParquetFile(file.path, read_dictionary=texts) as parquet:
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
             for number in range(batch.num_rows):
-                yield from batch.slice(number, 1).to_pylist()
+                yield {name: values[number].as_py() for name, values in zip(columns, batch.columns, strict=True)}
 
 
 def _row_of(values: dict[str, object]) -> ExportRow:
@@ -173,12 +173,11 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _SpilledRow:
         if payload[:1] == b'"':
             payload = msgspec.json.decode(payload, type=str).encode()
         require_values(payload, source)
-        value = msgspec.json.decode(payload)
+        entry_or_page = decode_payload(payload)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
         raise InputError(source, "not-json", f"a row that cannot be read ({error})") from None
-    if row.page is None or not isinstance(value, dict):
+    if row.page is None or entry_or_page is None:
         raise InputError(source, "not-har", "a row without a page or a payload")
-    entry = decode_entry(payload, value) if "request" in value else None
     return _SpilledRow(
         key=(row.date or "", row.client or "", row.page),
         digest=hashlib.sha256(payload).digest(),
@@ -186,8 +185,8 @@ def _kept_row(given: dict[str, object] | bytes, source: str) -> _SpilledRow:
         root_page=row.root_page,
         rank=row.rank,
         index=row.index or 0,
-        entry=entry,
-        page=None if entry is not None else decode_page(value),
+        entry=entry_or_page if isinstance(entry_or_page, Entry) else None,
+        page=entry_or_page if isinstance(entry_or_page, Page) else None,
     )
 
 

@@ -130,35 +130,34 @@ class Importer:
                 self._take(har)
 
     def _take(self, har: HarText) -> None:
-        sha256 = hashlib.sha256(har.text).hexdigest()
-        if not self._is_new(har.source, sha256, har.text):
+        if not self._is_new(har.source, har.sha256, har.text):
             return
         if is_netlog(har.text[:_BEGINNING]):
-            self._take_netlog(har, sha256)
+            self._take_netlog(har)
             return
         try:
-            taken = self._batch.add(har.text, har.source, sha256)
+            taken = self._batch.add(har.text, har.source, har.sha256)
             if self._settings.keep_files:
-                keep_file(self._study, har.text, har.source, sha256, keep_secrets=self._settings.keep_secrets)
+                keep_file(self._study, har.text, har.source, har.sha256, keep_secrets=self._settings.keep_secrets)
         except InputError as error:
             self.summary.refused.append(error)
             return
         if taken.lost is not None:
             self.summary.cut_off.append(taken.lost)
-        self._note(har.source, sha256, taken.recorder, len(har.text))
+        self._note(har.source, har.sha256, taken.recorder, len(har.text))
 
-    def _take_netlog(self, netlog: HarText, sha256: str) -> None:
+    def _take_netlog(self, netlog: HarText) -> None:
         """Add the page loads of a NetLog, as a shard of its own."""
         try:
             captures = netlog_captures(netlog.text, netlog.source)
-            tables = netlog_tables(captures, netlog.source, sha256, keep_secrets=self._settings.keep_secrets)
+            tables = netlog_tables(captures, netlog.source, netlog.sha256, keep_secrets=self._settings.keep_secrets)
         except InputError as error:
             self.summary.refused.append(error)
             return
         if captures.lost is not None:
             self.summary.cut_off.append(captures.lost)
-        self._write_shard([(netlog.source, sha256)], tables)
-        self._note_source(netlog.source, sha256, NETLOG)
+        self._write_shard([(netlog.source, netlog.sha256)], tables)
+        self._note_source(netlog.source, netlog.sha256, NETLOG)
 
     def take_log(self, log: Log, visit: VisitFacts) -> None:
         """Add one page of HTTP Archive's tables."""
@@ -174,7 +173,8 @@ class Importer:
     def _is_new(self, source: str, sha256: str, text: bytes | None = None) -> bool:
         """Whether to import it: its path is not in the study, or only truncated, and this file is whole."""
         known_sha256 = self._known.get(source)
-        if known_sha256 == sha256:
+        # Earlier versions hashed what a packed file holds.
+        if known_sha256 == sha256 or (known_sha256 and text and known_sha256 == hashlib.sha256(text).hexdigest()):
             self.summary.already += 1
             return False
         if known_sha256 is None or (text is not None and self._was_cut_off(source) and _is_whole(text, source)):

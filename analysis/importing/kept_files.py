@@ -27,12 +27,12 @@ def kept_path(study: Study, sha256: str) -> Path:
 def keep_file(study: Study, text: bytes, source: str, sha256: str, *, keep_secrets: bool) -> None:
     """Keep a copy of a HAR, as it is if secrets are kept."""
     if not keep_secrets:
-        text = msgspec.json.encode({"log": _redacted(decode_whole_entries(text, source)[0])})
+        text = msgspec.json.encode({"log": _redacted_log(decode_whole_entries(text, source)[0])})
     with replacing(kept_path(study, sha256), private=True, below=study.root) as temporary:
         temporary.write_bytes(zstandard.compress(text, 3))
 
 
-def _redacted(log: Log) -> Log:
+def _redacted_log(log: Log) -> Log:
     log.extension = None  # what a capture has beside HAR
     for entry in log.entries:
         entry.page = _url(entry.page)

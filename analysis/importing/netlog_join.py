@@ -39,7 +39,7 @@ def join_netlogs(study: Study) -> int:
     pairs = _pairs(study)
     for pair in pairs:
         _join(study, pair)
-        _remove(study, pair)
+        _remove_netlog_visit(study, pair)
     return len(pairs)
 
 
@@ -90,8 +90,10 @@ def _join(study: Study, pair: _Pair) -> None:
     logged = {table: theirs[table].filter(is_netlog) for table in ("requests", "connections", "dns_queries", "visits")}
     joined = {
         "requests": _requests(ours["requests"].filter(is_har), logged["requests"]),
-        "connections": _moved(logged["connections"], pair, "opened_ms", "established_ms", "closed_ms", "origin_ms"),
-        "dns_queries": _moved(logged["dns_queries"], pair, "asked_ms"),
+        "connections": _on_clock_of_har(
+            logged["connections"], pair, "opened_ms", "established_ms", "closed_ms", "origin_ms"
+        ),
+        "dns_queries": _on_clock_of_har(logged["dns_queries"], pair, "asked_ms"),
         "visits": _visit(ours["visits"].filter(is_har), logged["visits"]),
     }
     for table in _TABLES:
@@ -129,7 +131,7 @@ def _requests(ours: pl.DataFrame, logged: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _moved(rows: pl.DataFrame, pair: _Pair, *times: str) -> pl.DataFrame:
+def _on_clock_of_har(rows: pl.DataFrame, pair: _Pair, *times: str) -> pl.DataFrame:
     """Rows of the NetLog's visit as the HAR's, on its clock."""
     return rows.with_columns(pl.lit(pair.har).alias("visit_id"), *(pl.col(name) + pair.later_ms for name in times))
 
@@ -145,7 +147,7 @@ def _visit(ours: pl.DataFrame, logged: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _remove(study: Study, pair: _Pair) -> None:
+def _remove_netlog_visit(study: Study, pair: _Pair) -> None:
     for table in ("requests", "connections", "dns_queries", "visits"):
         rows = _shard(study, table, pair.netlog_shard)
         write_shard(study, table, pair.netlog_shard, rows.filter(pl.col("visit_id") != pair.netlog))

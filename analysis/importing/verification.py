@@ -167,7 +167,7 @@ def _bytes(entry: HarEntry) -> int | None:
     return headers + body if headers >= 0 and body >= 0 else None
 
 
-def _wait(entry: HarEntry) -> float | None:
+def _wait_ms(entry: HarEntry) -> float | None:
     wait = entry.timings["wait"]
     return wait if wait >= 0 else None
 
@@ -177,7 +177,7 @@ _FIELDS: dict[str, Callable[[HarEntry], Any]] = {
     "method": lambda entry: entry.request.method.upper() or None,
     "mime_type": lambda entry: mime_type(entry.response.mimeType),
     "server_ip": lambda entry: canonical_ip(entry.serverAddress) if entry.serverAddress else None,
-    "wait_ms": _wait,
+    "wait_ms": _wait_ms,
     "bytes": _bytes,
 }
 

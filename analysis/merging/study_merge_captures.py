@@ -115,20 +115,20 @@ class _Bucket:
         return name in self._there
 
     def copy(self, visit_id: str, bucket: BucketStore) -> bool:
-        return (packed := bucket.read(visit_id)) is not None and self._put(visit_id, packed)
+        return (packed := bucket.read(visit_id)) is not None and self._add_capture(visit_id, packed)
 
     def take(self, name: str, source: Path) -> bool:
         if (visit_id := capture_name(name)) is None:
             raise StudyError(source, f"{name} is not named as a capture is", "move it away")
         try:
-            return self._put(visit_id, read_regular(source, *name.split("/"), limit=MAX_BYTES))
+            return self._add_capture(visit_id, read_regular(source, *name.split("/"), limit=MAX_BYTES))
         except OverflowError:
             raise _too_large(source, name) from None
 
     def sync(self) -> None:
         """Nothing: the storage has what it acknowledged."""
 
-    def _put(self, visit_id: str, packed: bytes) -> bool:
+    def _add_capture(self, visit_id: str, packed: bytes) -> bool:
         self._store.write(visit_id, packed)
         self._there.add(_name(visit_id))
         return True
@@ -176,12 +176,12 @@ def merge_captures(target: Target, source: Study, done: Callable[[int], None]) -
                 else:
                     yield partial(target.take, name, captures)
 
-    added = _added(new(), done)
+    added = _captures_added(new(), done)
     target.sync()
     return added, already_there, links
 
 
-def _added(calls: Iterator[Callable[[], bool]], done: Callable[[int], None]) -> int:
+def _captures_added(calls: Iterator[Callable[[], bool]], done: Callable[[int], None]) -> int:
     """Run all calls, several at once, because some wait for storage; returns how many added a capture."""
     added = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -86,7 +86,7 @@ def _stream(exchange: Exchange, event: Event) -> None:
         exchange.stream_asked = event.time
 
 
-def _sending(exchange: Exchange, event: Event) -> None:
+def _note_sending(exchange: Exchange, event: Event) -> None:
     if event.phase == END:
         exchange.sent_at = event.time
     else:
@@ -127,11 +127,11 @@ def _body_read(exchange: Exchange, event: Event) -> None:
         exchange.ended = event.time
 
 
-def _encoded(exchange: Exchange, event: Event) -> None:
+def _add_encoded_bytes(exchange: Exchange, event: Event) -> None:
     exchange.encoded_bytes = (exchange.encoded_bytes or 0) + _byte_count(event)
 
 
-def _decoded(exchange: Exchange, event: Event) -> None:
+def _add_decoded_bytes(exchange: Exchange, event: Event) -> None:
     exchange.decoded_bytes = (exchange.decoded_bytes or 0) + _byte_count(event)
 
 
@@ -153,22 +153,22 @@ def _failed(exchange: Exchange, event: Event) -> None:
         exchange.net_error = error
 
 
-def _misdirected(exchange: Exchange, _: Event) -> None:
+def _start_again(exchange: Exchange, _: Event) -> None:
     """It is tried again on another connection: what is said of it so far is of the first try."""
     exchange.stream_given = exchange.sending = exchange.sent_at = exchange.answered = None
 
 
 _HANDLERS: dict[str, Callable[[Exchange, Event], None]] = {
     "HTTP_STREAM_REQUEST": _stream,
-    "HTTP_TRANSACTION_SEND_REQUEST": _sending,
+    "HTTP_TRANSACTION_SEND_REQUEST": _note_sending,
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": _request_headers,
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": _request_headers,
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": _request_headers,
     "HTTP_TRANSACTION_READ_RESPONSE_HEADERS": _response_headers,
-    "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _misdirected,
+    "HTTP_TRANSACTION_RESTART_MISDIRECTED_REQUEST": _start_again,
     "HTTP_TRANSACTION_READ_BODY": _body_read,
-    "URL_REQUEST_JOB_BYTES_READ": _encoded,
-    "URL_REQUEST_JOB_FILTERED_BYTES_READ": _decoded,
+    "URL_REQUEST_JOB_BYTES_READ": _add_encoded_bytes,
+    "URL_REQUEST_JOB_FILTERED_BYTES_READ": _add_decoded_bytes,
     "REQUEST_ALIVE": _alive,
     "FAILED": _failed,
 }

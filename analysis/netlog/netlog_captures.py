@@ -167,20 +167,20 @@ def _add_phases(timings: Timings, exchange: Exchange, visit: PageVisit, *, opene
     """
     sending = exchange.sending
     if sending is None:
-        timings.blocked = _between(exchange.sent.started, exchange.ended)
+        timings.blocked = _duration(exchange.sent.started, exchange.ended)
         return
-    waited = _between(exchange.sent.started, sending) or 0.0
+    waited = _duration(exchange.sent.started, sending) or 0.0
     socket = visit.sockets.get(exchange.sent.socket if exchange.sent.socket is not None else -1)
     if opened and socket is not None and socket.opened is not None and socket.established is not None:
         begin, end = max(socket.opened, exchange.sent.started), min(socket.established, sending)
         timings.connect = float(end - begin) if end > begin else None
     timings.blocked = max(0.0, waited - (timings.connect or 0.0))
-    timings.send = _between(sending, exchange.sent_at) or 0.0
-    timings.wait = _between(exchange.sent_at, exchange.answered)
-    timings.receive = _between(exchange.answered, exchange.ended)
+    timings.send = _duration(sending, exchange.sent_at) or 0.0
+    timings.wait = _duration(exchange.sent_at, exchange.answered)
+    timings.receive = _duration(exchange.answered, exchange.ended)
 
 
-def _between(begin: int | None, end: int | None) -> float | None:
+def _duration(begin: int | None, end: int | None) -> float | None:
     return None if begin is None or end is None else float(max(0, end - begin))
 
 

@@ -39,8 +39,8 @@ def host_edges(
         [
             by_alias,
             at_edges,
-            _unexplained(elsewhere.filter(pl.col("network_of").is_null()), by_alias),
-            _unexplained(
+            _hosts_without_aliases(elsewhere.filter(pl.col("network_of").is_null()), by_alias),
+            _hosts_without_aliases(
                 elsewhere.join(at_edges, left_on=["host", "network_of"], right_on=["host", "provider"], how="anti")
                 .join(by_alias, left_on=["host", "network_of"], right_on=["host", "provider"], how="anti")
                 .filter(pl.col("network_of").is_not_null()),
@@ -62,7 +62,7 @@ def host_edges(
     )
 
 
-def _unexplained(located: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
+def _hosts_without_aliases(located: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
     """``host`` and, as its provider, ``ELSEWHERE`` for the hosts of ``located`` that have none of ``aliases``."""
     return located.join(aliases, on="host", how="anti").select("host", pl.lit(ELSEWHERE).alias("provider"))
 

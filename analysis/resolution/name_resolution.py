@@ -28,7 +28,7 @@ def resolve_names(study: Study, reference: Reference | None = None) -> dict[str,
     """
     reference = reference or built_in_reference()
     providers = provider_table.providers()
-    located = _located(study)
+    located = _host_addresses(study)
     addresses = address_rows(
         pl.concat([located["ip"], _other_addresses(study)]),
         _table(study, reference),
@@ -55,37 +55,37 @@ def _table(study: Study, reference: Reference) -> IpToAs | YearlyOrigins:
     if not reference.of_years:
         return reference.ip_to_as
     seen = addresses_by_year(study)
-    seen = seen.with_columns(_canonical(seen["ip"])).drop_nulls("ip").unique()
+    seen = seen.with_columns(_canonical_addresses(seen["ip"])).drop_nulls("ip").unique()
     return YearlyOrigins(reference.ip_to_as, reference.of_years, seen)
 
 
-def _located(study: Study) -> pl.DataFrame:
+def _host_addresses(study: Study) -> pl.DataFrame:
     """Each ``host`` with each ``ip`` of its connections, requests and DNS answers; NULL where one is not known."""
-    pairs = _distinct(
+    pairs = _distinct_rows(
         scan(study, "requests").select("host", pl.col("server_ip").alias("ip")),
         _answers(study).select("host", pl.col("answers").alias("ip")).explode("ip"),
         scan(study, "dns_queries").select("host", pl.lit(None, pl.String).alias("ip")),
     )
-    return pairs.with_columns(_canonical(pairs["ip"]))
+    return pairs.with_columns(_canonical_addresses(pairs["ip"]))
 
 
 def _other_hosts(study: Study) -> pl.Series:
     connections = scan(study, "connections")
-    return _distinct(
+    return _distinct_rows(
         connections.select(pl.col("first_host").alias("host")),
         connections.select(pl.col("hosts").explode().alias("host")),
     ).to_series()
 
 
 def _other_addresses(study: Study) -> pl.Series:
-    other_addresses = _distinct(
+    other_addresses = _distinct_rows(
         scan(study, "connections").select(pl.col("server_ip").alias("ip")),
         scan(study, "visits").select(pl.col("vantage_ip").alias("ip")),
     ).to_series()
-    return _canonical(other_addresses)
+    return _canonical_addresses(other_addresses)
 
 
-def _canonical(addresses: pl.Series) -> pl.Series:
+def _canonical_addresses(addresses: pl.Series) -> pl.Series:
     """Recorded addresses in canonical text; NULL for other texts. Most are canonical IPv4 addresses already."""
     in_order = addresses.str.contains(_IPV4)
     others = map_distinct(addresses.filter(~in_order), canonical_ip)
@@ -104,12 +104,12 @@ def _vantages(study: Study, addresses: pl.DataFrame) -> pl.DataFrame:
 def _aliases(study: Study) -> pl.DataFrame:
     """Each ``host`` with each name of its alias chains."""
     chains = scan(study, "dns_queries").select("host", pl.col("cname_chain").alias("alias"))
-    return _distinct(chains.explode("alias")).drop_nulls()
+    return _distinct_rows(chains.explode("alias")).drop_nulls()
 
 
 def _answers(study: Study) -> pl.LazyFrame:
     return scan(study, "dns_queries").filter(pl.col("rtype").is_in(["A", "AAAA"]))
 
 
-def _distinct(*columns: pl.LazyFrame) -> pl.DataFrame:
+def _distinct_rows(*columns: pl.LazyFrame) -> pl.DataFrame:
     return pl.concat([column.unique() for column in columns]).unique().collect(engine="streaming")

@@ -52,9 +52,9 @@ def command(ctx: click.Context, *, budget_path: Path, hars: tuple[Path, ...], ou
     default, overrides = read_budget(budget_path)
     if hars:
         with study_of(hars) as made:
-            rows = _judged(made, default, overrides)
+            rows = _verdicts(made, default, overrides)
     else:
-        rows = _judged(ctx.obj, default, overrides)
+        rows = _verdicts(ctx.obj, default, overrides)
     if rows.is_empty():
         raise UsageError(
             f"{budget_path} limits nothing of these pages", "its [[page]] tables name others, and [budget] nothing"
@@ -69,6 +69,6 @@ def command(ctx: click.Context, *, budget_path: Path, hars: tuple[Path, ...], ou
     ctx.exit(_OVER if over else _UNDECIDED if unknown else _WITHIN)
 
 
-def _judged(study: Study, default: PageBudget, overrides: list[PageBudget]) -> pl.DataFrame:
+def _verdicts(study: Study, default: PageBudget, overrides: list[PageBudget]) -> pl.DataFrame:
     with open_database(study) as connection:
         return budget_verdicts(connection, default, overrides)

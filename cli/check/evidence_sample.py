@@ -21,12 +21,22 @@ _DRAWN = """
     ) <= $2
     ORDER BY e.level DESC, e.kind, provider, e.host_a, e.host_b"""
 
+DRAWN_PAIRS = pl.Schema(
+    {
+        "kind": pl.String(),
+        "level": pl.Int8(),
+        "provider": pl.String(),
+        "host_a": pl.String(),
+        "host_b": pl.String(),
+    }
+)
+
 # The quantile of the normal distribution for a 95 % interval.
 _QUANTILE = 1.959964
 
 
 def drawn_pairs(study: Study, most: int, seed: int) -> pl.DataFrame:
-    """At most ``most`` pairs of each kind of evidence and provider: kind, level, provider, host_a and host_b.
+    """At most ``most`` pairs of each kind of evidence and provider, as DRAWN_PAIRS.
 
     Raises:
         StudyError: there is no study, or no database yet.

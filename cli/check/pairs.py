@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from originset.cli.check.evidence_sample import drawn_pairs, precision
+from originset.cli.check.evidence_sample import DRAWN_PAIRS, drawn_pairs, precision
 from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.contact_options import allow_private_option, ca_file_option, max_time_option, rate_option
 from originset.cli.common.output import format_option, note, write_rows
@@ -19,7 +19,8 @@ from originset.data.studies.study import Study
 _NOT_COMPARED = 3
 
 _OF_PAIR = ("kind", "level", "provider")
-_ANSWERS = dict.fromkeys(("server", "host", "address", "result", "detail"), pl.String)
+_ANSWERS = pl.Schema(dict.fromkeys(("server", "host", "address", "result", "detail"), pl.String()))
+ASKED_PAIRS = pl.Schema({name: DRAWN_PAIRS[name] for name in _OF_PAIR} | dict(_ANSWERS))
 
 
 @click.command(cls=Command)

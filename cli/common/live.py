@@ -31,15 +31,17 @@ _NAMED = 5
 _LIVE_SECONDS = 3600.0
 _PER_SECOND = 5.0
 
-_PLAN = {
-    "host": pl.String,
-    "what": pl.String,
-    "address": pl.String,
-    "port": pl.Int32,
-    "visits": pl.UInt32,
-    "contacted": pl.Boolean,
-    "why_not": pl.String,
-}
+CONTACTS = pl.Schema(
+    {
+        "host": pl.String(),
+        "what": pl.String(),
+        "address": pl.String(),
+        "port": pl.Int32(),
+        "visits": pl.UInt32(),
+        "contacted": pl.Boolean(),
+        "why_not": pl.String(),
+    }
+)
 
 
 def live_options(function: _F) -> _F:
@@ -175,7 +177,7 @@ def would_contact(wanted: MissingAnswers, how: LookupPolicy) -> pl.DataFrame:
         if how.may_look_up(host):
             where = "as answered, if public and other" if address else "as answered, if public"
             rows.append((host, "TLS handshake", where, port, count, None, None))
-    return pl.DataFrame(rows, schema=_PLAN, orient="row")
+    return pl.DataFrame(rows, schema=CONTACTS, orient="row")
 
 
 def _live_handshake(found: CertificateProbe) -> LiveHandshake:

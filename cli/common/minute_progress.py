@@ -48,9 +48,9 @@ class MinuteProgress(Progress):
         while not self._ended.wait(_INTERVAL_S):
             for task in self.tasks:
                 if not task.finished:
-                    done = f": {_done(task)}" if self._counts else ""
+                    done = f": {_completed_of_total(task)}" if self._counts else ""
                     self.console.print(Text(printable(f"{task.description}{done}")), soft_wrap=True)
 
 
-def _done(task: Task) -> str:
+def _completed_of_total(task: Task) -> str:
     return f"{task.completed:,.0f} of {task.total:,.0f}" if task.total else f"{task.completed:,.0f}"

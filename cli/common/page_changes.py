@@ -19,8 +19,8 @@ from originset.models.runner.runner import batch_rows
 from originset.models.timeline.changed_timelines import TIMELINE_READS, PageTimelines, carriers
 from originset.queries.report.change_sentences import PageChange, Preconnect
 from originset.queries.report.connection_lanes import PageTimeline
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_contents import Page
-from originset.queries.report.shown_text import printable_excerpt
 
 _CHANGE = ["visit_id", "change"]
 _Key = tuple[str, int]  # a visit, and a number of its changes
@@ -89,7 +89,7 @@ def _page_with_changes(page: Page, fixes: Sequence[str], savings: _SavingsOfPage
             if number in page_changes
         ],
         further_changes=max(0, len(fixes) - MOST_TRIED_ALONE),
-        together=together,
+        together=together and replace(together, connections=_connections_advised(page, *fixes)),
         preconnects=_preconnects(page, savings.preconnects.get((visit,))) if times else [],
         timeline=timeline,
     )
@@ -173,8 +173,8 @@ def _page_change(
     )
 
 
-def _connections_advised(page: Page, fix: str) -> list[int]:
-    return [entry["number"] for entry in page.connections if entry["fix"] == fix]
+def _connections_advised(page: Page, *fixes: str) -> list[int]:
+    return [entry["number"] for entry in page.connections if entry["fix"] in fixes and _is_for_owner(entry)]
 
 
 def _preconnects(page: Page, rows: pl.DataFrame | None) -> list[Preconnect]:

@@ -17,6 +17,8 @@ from originset.data.reference.snapshot import Reference, current_reference
 from originset.data.studies.shards import scan
 from originset.data.studies.study import Study
 
+REFERENCE_FACTS = pl.Schema(dict.fromkeys(("what", "date", "source", "sha256"), pl.String()))
+
 # Within such a time few addresses change their AS.
 _CURRENT = timedelta(days=2 * 365)
 
@@ -88,8 +90,7 @@ def warn_of_older_visits(study: Study, reference: Reference) -> None:
 def write_facts(facts: dict[str, dict[str, str]], output_format: str) -> None:
     """Write a row for each table of the reference data."""
     rows = [{"what": what, **entry} for what, entry in facts.items()]
-    schema = dict.fromkeys(("what", "date", "source", "sha256"), pl.String)
-    write_rows(pl.DataFrame(rows, schema=schema), output_format)
+    write_rows(pl.DataFrame(rows, schema=REFERENCE_FACTS), output_format)
 
 
 def _today() -> date:

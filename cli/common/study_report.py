@@ -9,8 +9,8 @@ from originset.cli.common.selection import apply_selection
 from originset.data.studies.database import open_database
 from originset.data.studies.shards import require_unchanged
 from originset.data.studies.study import Study
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_contents import Contents, contents
-from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.visit_selection import Selection
 
 # The most requests that are drawn, over all pages: some 80 bytes each. Further pages have only their connections.

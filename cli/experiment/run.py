@@ -124,7 +124,7 @@ def run_experiment(sites: int, mode: Mode, seed: int, out: Path) -> pl.DataFrame
     write_text(out / "loads.csv", csv_text(loads))
     write_text(out / "log.jsonl", _log(chosen, phases))
     kept = _complete_pages(loads)
-    passive = _passive(out / "log.jsonl", phases[DURING], sites)
+    passive = _passive_periods(out / "log.jsonl", phases[DURING], sites)
     during = kept.filter(phase=DURING).with_columns(pl.col("group").replace_strict(_TYPES))
     counts = during.select(Type="group", **{"CDNJS-Not-Coalesced": "new_connections"})
     name, title, theirs = (
@@ -186,7 +186,7 @@ def _complete_pages(loads: pl.DataFrame) -> pl.DataFrame:
     return kept
 
 
-def _passive(log: Path, during: Phase, sites: int) -> Periods:
+def _passive_periods(log: Path, during: Phase, sites: int) -> Periods:
     """The phase with the change, divided into as many periods as possible that all have a connection of the control."""
     start, end = (datetime.fromtimestamp(time, UTC) for time in (during.began, during.ended))
     for periods in range(max(1, min(_MOST_PERIODS, sites // 2)), 1, -1):

@@ -103,7 +103,9 @@ def verify_plan(study: Study, path: Path, out: Path) -> pl.DataFrame:
     plan = read_plan(path)
     deployed = deployment_of(plan, str(path))
     visits, differences, tables = site_pages(study, plan)
-    pages = [page for visit in visits.iter_rows(named=True) if (page := _rebuilt(visit, tables, deployed)) is not None]
+    pages = [
+        page for visit in visits.iter_rows(named=True) if (page := _rebuilt_page(visit, tables, deployed)) is not None
+    ]
     if not pages:
         raise UsageError("no page of the plan's site can be rebuilt, so nothing can be verified")
     requests = {page.visit["visit_id"]: sorted(page.scenario.requests) for page in pages}
@@ -150,7 +152,7 @@ def verified_page(page: _Page, hosts: pl.DataFrame, folder: Path) -> Iterator[pl
             yield found
 
 
-def _rebuilt(visit: dict[str, Any], tables: dict[str, pl.LazyFrame], deployed: Deployment) -> _Page | None:
+def _rebuilt_page(visit: dict[str, Any], tables: dict[str, pl.LazyFrame], deployed: Deployment) -> _Page | None:
     """A page's scenario; a remark says what of it cannot be in the testbed, or that nothing can."""
     own = {name: tables[name].filter(visit_id=visit["visit_id"]).collect() for name in PER_VISIT}
     used = own["connections"].select("certificate_id").unique().lazy()

@@ -11,6 +11,8 @@ from originset.cli.common.command_tree import Command
 from originset.cli.common.output import format_option, note, write_rows
 from originset.crawler.readiness import examine
 
+FINDINGS = pl.Schema(dict.fromkeys(("what", "found", "needed_for", "remedy"), pl.String()))
+
 
 @click.command(cls=Command)
 @format_option
@@ -25,7 +27,7 @@ def command(output_format: str) -> None:
     findings = list(examine())
     rows = pl.DataFrame(
         [(f.what, f.found, ", ".join(f.needed_for), None if f.found else f.remedy) for f in findings],
-        schema=dict.fromkeys(("what", "found", "needed_for", "remedy"), pl.String),
+        schema=FINDINGS,
         orient="row",
     )
     write_rows(rows, output_format)

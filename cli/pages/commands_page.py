@@ -23,7 +23,7 @@ unusable input, 130 interrupted.
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     """The program, its commands and their subcommands, each with the words that call it."""
-    yield from _below("originset", main)
+    yield from _subcommands("originset", main)
 
 
 def split_help(command: click.Command) -> tuple[str, str]:
@@ -43,13 +43,13 @@ def page() -> str:
     return _HEAD + "".join(f"\n{_section(words, command)}" for words, command in commands())
 
 
-def _below(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+def _subcommands(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
     yield words, command
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
             if (child := command.get_command(context, name)) is not None:
-                yield from _below(f"{words} {name}", child)
+                yield from _subcommands(f"{words} {name}", child)
 
 
 def _section(words: str, command: click.Command) -> str:

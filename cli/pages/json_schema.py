@@ -5,19 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from originset.cli.check.lint_report import LINTED
-from originset.cli.check.server_report import CHECKED
-from originset.data.captures.capture import Extension
+from originset.cli.pages.written_rows import ROWS, WrittenRows
+from originset.cli.plan.rollout.rollout_state import RolloutState
+from originset.cli.writers.names_json import CertificateNames
+from originset.data.captures.capture import Extension, Visit
+from originset.models.plans.inventory.inventory_plan_file import InventoryPlanFile, PlannedAddition
+from originset.models.plans.inventory.rollout import Rollout
 from originset.models.plans.origin_plan import Plan
-from originset.models.plans.plan_rows import PLAN_ROWS
-from originset.queries.comparison.compared_values import PAGE_CHANGES, TOTAL_CHANGES
-from originset.queries.comparison.connection_changes import CONNECTION_CHANGES
 from originset.queries.page_budget import BudgetRow
 from originset.queries.report.explanation import Explanation
 
@@ -25,67 +24,22 @@ from originset.queries.report.explanation import Explanation
 OUTPUTS: dict[str, tuple[type[msgspec.Struct] | Any, str]] = {
     "explain": (Explanation, "explain --format json"),
     "plan": (Plan, "plan site --out FILE.json"),
+    "inventory": (list[PlannedAddition], "plan inventory --format json"),
+    "inventory_plan": (InventoryPlanFile, "plan inventory --out FILE.json"),
+    "rollout": (Rollout, "plan inventory --rollout FILE.json"),
+    "rollout_state": (RolloutState, "state.json of plan rollout next"),
+    "certificate": (CertificateNames, "plan certificate --for json"),
     "budget": (list[BudgetRow], "check budget --format json"),
+    "crawl": (Visit, "crawl --format jsonl, a line"),
     "capture": (Extension, "log._originset of a crawl's captures"),
 }
 
-#: Columns that rows have with ``study compare --by``.
-_BY = pl.Schema(dict.fromkeys(("vantage_before", "vantage_after", "round_before", "round_after"), pl.String()))
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenRows:
-    """Rows that a command writes as a JSON array of objects; ``known``: columns that are never null."""
-
-    columns: pl.Schema
-    written: str
-    description: str
-    known: tuple[str, ...]
-    optional: pl.Schema = field(default_factory=pl.Schema)
-
-
-#: Rows that are written, by the name that their schema has in ``$defs``.
-ROWS = {
-    "compare_totals": WrittenRows(
-        TOTAL_CHANGES,
-        "study compare --format json",
-        "A measure over all pages, before and after; the last four columns are numbers of pages by verdict.",
-        ("metric", "pages", "before", "after", "change", *TOTAL_CHANGES.names()[-4:]),
-        _BY,
-    ),
-    "compare_pages": WrittenRows(
-        PAGE_CHANGES,
-        "study compare --rows pages --format json",
-        "A measure of a page, before and after.",
-        ("site", "metric", "visits", "visits_after", "before", "after", "change", "verdict"),
-        _BY,
-    ),
-    "compare_connections": WrittenRows(
-        CONNECTION_CHANGES,
-        "study compare --rows connections --format json",
-        "A host of a page whose connections changed in number; why: it has no requests on one side, or they are "
-        "carried by another host's connection.",
-        ("site", "host", "before", "after", "change"),
-        _BY,
-    ),
-    "plan_rows": WrittenRows(
-        PLAN_ROWS,
-        "plan site --format json",
-        "An origin to announce or to leave out, or a name to add or to ask its owner for.",
-        ("action",),
-    ),
-    "server": WrittenRows(
-        CHECKED,
-        "check server --format json",
-        "A test of a server. The address is null where the name has none.",
-        ("site", "test", "result", "subject", "detail"),
-    ),
-    "lint": WrittenRows(
-        LINTED,
-        "check lint --format json",
-        "A connection's host and another that is requested on it; both are null where a line was not understood.",
-        ("verdict", "why", "file", "line"),
-    ),
+#: Each query has columns of its own; ``originset query`` lists them.
+_ANY_ROWS = {
+    "title": "originset query NAME --format json",
+    "description": "Rows with the query's columns, which the command query without a name lists.",
+    "type": "array",
+    "items": {"type": "object"},
 }
 
 
@@ -97,8 +51,8 @@ def schema() -> dict[str, Any]:
         name: {"title": f"originset {written}", **made}
         for (name, (_, written)), made in zip(OUTPUTS.items(), schemas, strict=True)
     }
-    rows = {name: _array(written) for name, written in ROWS.items()}
-    definitions = {**{name: _dedented(made) for name, made in components.items()}, **outputs, **rows}
+    rows = {name: _array(written) for name, written in ROWS.items()} | {"query": _ANY_ROWS}
+    definitions = {**{name: _with_clean_description(made) for name, made in components.items()}, **outputs, **rows}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
 
 
@@ -118,6 +72,8 @@ def _array(rows: WrittenRows) -> dict[str, Any]:
 
 
 def _value(kind: pl.DataType, *, known: bool) -> dict[str, Any]:
+    if isinstance(kind, pl.List):
+        return {"type": "array", "items": _value(pl.String(), known=True)}
     if isinstance(kind, pl.Enum):
         return {"enum": [*kind.categories, *(() if known else (None,))]}
     numbers = "integer" if kind.is_integer() else "number" if kind.is_float() else "string"
@@ -125,7 +81,7 @@ def _value(kind: pl.DataType, *, known: bool) -> dict[str, Any]:
     return {"type": name if known else [name, "null"]}
 
 
-def _dedented(component: dict[str, Any]) -> dict[str, Any]:
+def _with_clean_description(component: dict[str, Any]) -> dict[str, Any]:
     """A struct's schema, its docstring without the source's indentation."""
     if "description" not in component:
         return component

@@ -94,12 +94,12 @@ def command(
         note(remark)
     limits = Limits(max_additions, max_names)
     planned = plan_of_files(known, pairs, limits, exclusions(exclude, exclude_from))
-    _show(planned, out, output_format)
+    _write_plan(planned, out, output_format)
     if rollout_path is not None:
         _write_rollout(planned, control_domain, rollout_path, seed)
 
 
-def _show(made: InventoryPlan, out: Path | None, output_format: str) -> None:
+def _write_plan(made: InventoryPlan, out: Path | None, output_format: str) -> None:
     """Rows to stdout, or everything as JSON to ``out``; what was left out to stderr."""
     if out is None:
         write_rows(made.additions, output_format)

@@ -21,7 +21,7 @@ from originset.cli.serve.uploaded_files import receive_files
 from originset.data.errors import OriginsetError, UsageError
 from originset.data.studies.study import Study
 from originset.queries.catalogue import catalogue
-from originset.queries.report.shown_text import printable_excerpt
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.visit_selection import PAGE_KINDS
 
 # The report's own policy, in its head, permits its script and style by their hashes. In a sandbox the report has an

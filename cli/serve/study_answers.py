@@ -17,8 +17,8 @@ from originset.data.studies.database import open_database
 from originset.data.studies.shards import literal
 from originset.data.studies.study import Study
 from originset.queries.catalogue import NamedQuery, named_query, run
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_page import render
-from originset.queries.report.shown_text import printable_excerpt
 from originset.queries.visit_selection import PAGE_KINDS, Selection, reads_selection, select_visits
 
 #: In the place of a value: it is not known.

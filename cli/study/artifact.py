@@ -111,7 +111,7 @@ def _fill(study: Study, top: Path, selection: Selection, display: Progress) -> i
         numbers, folders = draw(connection, expected, display=display).numbers, folder_names(connection)
         visits = dict(run(connection, _VISITS).rows())
         rungs = ladder(connection)
-    _strip(study, bare, display)
+    _write_sanitised_tables(study, bare, display)
     manifest = sanitised_manifest(study.manifest())
     steps = _rehearse(study, bare, manifest, expected, display, selection=selection, selected=selected)
     _write(bare.manifest_path, _json(manifest))
@@ -119,13 +119,15 @@ def _fill(study: Study, top: Path, selection: Selection, display: Progress) -> i
         _write(top / "queries" / f"{query.name}.sql", query.standalone(query.values({})))
     _write(top / "SCHEMA.md", schema_page())
     size = sum(path.stat().st_size for path in _files(top))
-    bundle = Bundle(manifest, _versions(), visits, selection, numbers, _drawn(expected), folders, rungs, steps, size)
+    bundle = Bundle(
+        manifest, _versions(), visits, selection, numbers, _reproducible_files(expected), folders, rungs, steps, size
+    )
     _write(top / "ARTIFACT.md", page(bundle))
     _write(top / "SHA256SUMS", "".join(f"{_sha256(path)}  {path.relative_to(top)}\n" for path in _files(top)))
     return size
 
 
-def _strip(study: Study, bare: Study, display: Progress) -> None:
+def _write_sanitised_tables(study: Study, bare: Study, display: Progress) -> None:
     """Write the tables that models read, shard by shard, so that no study is too large for memory."""
     sanitiser = StudySanitiser(
         scan(study, "visits").collect(), scan(study, "rejects").collect(), _server_addresses(study)
@@ -194,8 +196,8 @@ def _rehearse(
         drawn = time.monotonic()
         other = [
             name
-            for name in sorted(_drawn(expected) | _drawn(Path(folder)))
-            if not _same(expected / name, Path(folder) / name)
+            for name in sorted(_reproducible_files(expected) | _reproducible_files(Path(folder)))
+            if not _same_content(expected / name, Path(folder) / name)
         ]
         if other:
             raise StudyError(
@@ -269,12 +271,12 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _drawn(folder: Path) -> set[str]:
+def _reproducible_files(folder: Path) -> set[str]:
     """The paths, below a folder of figures and tables, of those that the same rows give everywhere."""
     return {str(path.relative_to(folder)) for path in _files(folder) if path.suffix in _SAME_BYTES}
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same_content(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and cmp(one, other, shallow=False)
 
 

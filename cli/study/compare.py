@@ -82,9 +82,9 @@ def command(
     Example: originset study compare before.har after.har
     """
     if by is not None and not sides:
-        rows = _within(study, by, selection, kind)
+        rows = _compare_groups(study, by, selection, kind)
     elif by is None and len(sides) == 2:
-        with _opened(sides[0], selection) as first, _opened(sides[1], selection) as second:
+        with _opened_side(sides[0], selection) as first, _opened_side(sides[1], selection) as second:
             before, after = _Side.of(first), _Side.of(second)
         rows = _compared(before, after, kind)
     else:
@@ -93,7 +93,7 @@ def command(
 
 
 @contextmanager
-def _opened(path: Path, selection: Selection) -> Iterator[duckdb.DuckDBPyConnection]:
+def _opened_side(path: Path, selection: Selection) -> Iterator[duckdb.DuckDBPyConnection]:
     is_study = path.is_dir() and Study(path).manifest_path.exists()
     with (
         nullcontext(Study(path)) if is_study else study_of([path]) as study,
@@ -133,7 +133,7 @@ def _name(changes: pl.DataFrame, label: str) -> None:
             note(f"{label}{word}: {rows.height - _NAMED} more hosts, all of them with --rows connections")
 
 
-def _within(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFrame:
+def _compare_groups(study: Study, by: str, selection: Selection, kind: str) -> pl.DataFrame:
     """Each vantage or round against the first of them."""
     with open_database(study) as connection:
         apply_selection(connection, selection)

@@ -11,6 +11,7 @@ from originset.cli.common.command_tree import Command, study_option
 from originset.cli.common.output import format_option, write_rows
 from originset.data.errors import UsageError
 from originset.data.schema.columns import Table
+from originset.data.schema.described_study import STUDY_COLUMNS, STUDY_TABLES
 from originset.data.schema.study_tables import TABLES
 
 
@@ -25,27 +26,20 @@ def command(table: str | None, output_format: str) -> None:
 
     Example: originset study schema visits
     """
-    write_rows(_tables() if table is None else _columns(_named(table)), output_format)
+    write_rows(_tables() if table is None else _columns(_table_named(table)), output_format)
 
 
 def _tables() -> pl.DataFrame:
     rows = [(one.name, "table" if one.view is None else "view", one.description) for one in TABLES.values()]
-    return pl.DataFrame(rows, schema=["name", "kind", "description"], orient="row")
+    return pl.DataFrame(rows, schema=STUDY_TABLES, orient="row")
 
 
 def _columns(table: Table) -> pl.DataFrame:
     rows = [(one.name, one.type, one.unit, one.name in table.key, one.description) for one in table.columns]
-    schema = {
-        "name": pl.String,
-        "type": pl.String,
-        "unit": pl.String,
-        "key": pl.Boolean,
-        "description": pl.String,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=STUDY_COLUMNS, orient="row")
 
 
-def _named(name: str) -> Table:
+def _table_named(name: str) -> Table:
     if name in TABLES:
         return TABLES[name]
     near = get_close_matches(name, TABLES)

@@ -18,20 +18,11 @@ from originset.data.captures.capture import capture_paths
 from originset.data.captures.capture_place import captures_folder
 from originset.data.errors import StudyError
 from originset.data.ledger.visit_counts import VisitCount, visit_counts
+from originset.data.schema.described_study import STATUS
 from originset.data.studies.rounds import round_entries, settings_by_round
 from originset.data.studies.shards import shard_paths
 from originset.data.studies.study import Study
 
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "what": pl.String,
-    "vantage": pl.String,
-    "round": pl.Int64,
-    "browser": pl.String,
-    "state": pl.String,
-    "reason": pl.String,
-    "count": pl.Int64,
-    "latest": pl.Datetime("us", "UTC"),
-}
 # Commands after which the tables, or the models, are behind.
 _FILLING = frozenset({"crawl", "import", "merge", "enrich"})
 _TO_VISIT = frozenset({"queued", "leased"})
@@ -53,7 +44,7 @@ def command(study: Study, output_format: str) -> None:
     manifest = study.manifest()
     counts = visit_counts(study.ledger_path)
     rows = [*_visits(manifest, counts), *_files(study)]
-    write_rows(pl.DataFrame(rows, schema=_SCHEMA), output_format)
+    write_rows(pl.DataFrame(rows, schema=STATUS), output_format)
     note(f"next: {_next(study, manifest, counts)}")
 
 
@@ -81,14 +72,14 @@ def _files(study: Study) -> Iterator[dict[str, Any]]:
         captures = None
     tables = (path for name in _tables(study) for path in shard_paths(study, name))
     for what, paths in (("captures", captures), ("shards", tables), ("database", [study.database_path])):
-        yield {"what": what, **_newest(paths)}
+        yield {"what": what, **_count_and_latest(paths)}
 
 
 def _tables(study: Study) -> list[str]:
     return sorted(path.name for path in study.tables.iterdir()) if study.tables.is_dir() else []
 
 
-def _newest(paths: Iterable[Path] | None) -> dict[str, Any]:
+def _count_and_latest(paths: Iterable[Path] | None) -> dict[str, Any]:
     """How many files there are and when the newest was written; NULL for what is not known."""
     if paths is None:
         return {"count": None, "latest": None}
@@ -110,8 +101,10 @@ def _next(study: Study, manifest: Mapping[str, Any], counts: Iterable[VisitCount
     if left := sum(found.visits for found in counts if found.state in _TO_VISIT):
         return f"run the crawl's command again, {left} visits are left over"
     whole = f"originset --study {shlex.quote(str(study.root))}"
-    filled = _latest(number for number, run in enumerate(runs) if run["command"] in _FILLING and _changed(run))
-    analysed = _latest(number for number, run in enumerate(runs) if run["command"] == "analyze" and run["ended_at"])
+    filled = _maximum(
+        number for number, run in enumerate(runs) if run["command"] in _FILLING and _may_have_added_visits(run)
+    )
+    analysed = _maximum(number for number, run in enumerate(runs) if run["command"] == "analyze" and run["ended_at"])
     if filled is None:
         return f"{whole} crawl SITES, or {whole} import FILES"
     if analysed is None or analysed < filled or not study.database_path.exists():
@@ -119,10 +112,10 @@ def _next(study: Study, manifest: Mapping[str, Any], counts: Iterable[VisitCount
     return f"{whole} query, or {whole} study report"
 
 
-def _latest(numbers: Iterable[int]) -> int | None:
+def _maximum(numbers: Iterable[int]) -> int | None:
     return max(numbers, default=None)
 
 
-def _changed(run: Mapping[str, Any]) -> bool:
+def _may_have_added_visits(run: Mapping[str, Any]) -> bool:
     """Whether a run may have brought something: a crawl that ended says how many visits it made."""
     return run["command"] != "crawl" or run["ended_at"] is None or bool(run["counts"].get("made"))

@@ -101,7 +101,7 @@ def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT)
         )
     kept, addresses, left_out = _sorted_out(current)
     own = plan.servers[0].server if plan.servers else plan.site
-    added: list[str] = [] if covers(kept, own) else [_must(own)]
+    added: list[str] = [] if covers(kept, own) else [_require_name(own)]
     ask: list[str] = []
     for addition in plan.additions:
         problem = why_no_name(addition.name)
@@ -111,7 +111,7 @@ def choose(plan: Plan, existing: Iterable[str] | None, limit: int = USUAL_LIMIT)
             ask.append(addition.name)
         elif addition.name not in added and not covers(kept, addition.name):
             added.append(addition.name)
-    certificates = _divided(_by_use(plan, own, kept, added), addresses, frozenset(added), limit)
+    certificates = _certificates_within_limit(_by_use(plan, own, kept, added), addresses, frozenset(added), limit)
     return NameList(plan.site, plan.basis, certificates, tuple(ask), tuple(left_out))
 
 
@@ -146,7 +146,7 @@ def _sorted_out(names: Iterable[str]) -> tuple[list[str], list[str], list[tuple[
     return kept, addresses, left_out
 
 
-def _must(host: str) -> str:
+def _require_name(host: str) -> str:
     problem = why_no_name(host)
     if problem is not None:
         raise UsageError(f"{quoted(host)} can be in no certificate ({problem})")
@@ -161,7 +161,9 @@ def _by_use(plan: Plan, own: str, kept: list[str], added: list[str]) -> list[str
     return list(dict.fromkeys([*mine, *added, *used, *sorted(kept)]))
 
 
-def _divided(names: list[str], addresses: list[str], added: frozenset[str], limit: int) -> tuple[Certificate, ...]:
+def _certificates_within_limit(
+    names: list[str], addresses: list[str], added: frozenset[str], limit: int
+) -> tuple[Certificate, ...]:
     everything = [*names, *addresses]
     parts = [everything[start : start + limit] for start in range(0, len(everything), limit)]
     hosts = set(names)

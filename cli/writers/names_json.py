@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
+
+import msgspec
 
 from originset.cli.writers.name_list import NameList
 
 
+class CertificateEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A certificate: all its names and addresses, and which of the names are ``added``."""
+
+    names: list[str]
+    addresses: list[str]
+    added: list[str]
+
+
+class LeftOutName(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that cannot be in a certificate, and why."""
+
+    name: str
+    reason: str
+
+
+class CertificateNames(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file; ``ask``: names of other owners."""
+
+    format: Literal["originset-certificate"] = "originset-certificate"
+    version: Literal[1] = 1
+    site: str
+    certificates: list[CertificateEntry]
+    ask: list[str]
+    left_out: list[LeftOutName]
+
+
 def render(chosen: NameList) -> str:
-    """The text, ASCII: ``certificates`` (names, addresses, added), ``ask`` and ``left_out`` (name, reason)."""
-    content = {
-        "format": "originset-certificate",
-        "version": 1,
-        "site": chosen.site,
-        "certificates": [
-            {"names": entry.names, "addresses": entry.addresses, "added": entry.added} for entry in chosen.certificates
+    """The text of :class:`CertificateNames`, ASCII."""
+    content = CertificateNames(
+        site=chosen.site,
+        certificates=[
+            CertificateEntry(names=list(entry.names), addresses=list(entry.addresses), added=list(entry.added))
+            for entry in chosen.certificates
         ],
-        "ask": chosen.ask,
-        "left_out": [{"name": name, "reason": reason} for name, reason in chosen.left_out],
-    }
-    return json.dumps(content, indent=2) + "\n"
+        ask=list(chosen.ask),
+        left_out=[LeftOutName(name=name, reason=reason) for name, reason in chosen.left_out],
+    )
+    return json.dumps(msgspec.to_builtins(content), indent=2) + "\n"

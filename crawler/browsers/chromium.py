@@ -89,7 +89,7 @@ class Chromium:
         self._process = process
         stack.enter_context(process.stdin)
         stack.enter_context(process.stdout)
-        stack.callback(self._end)
+        stack.callback(self._end_process)
         with contextlib.suppress(psutil.Error):
             self._browsers = [psutil.Process(process.pid)]
         return process.stdout.fileno(), process.stdin.fileno()
@@ -124,7 +124,7 @@ class Chromium:
         for browser in self._browsers:
             kill_process_tree(browser)
 
-    def _end(self) -> None:
+    def _end_process(self) -> None:
         """End the browser, and wait until it is gone."""
         self.kill()
         if self._process is not None:

@@ -158,7 +158,7 @@ class DevTools:
         if not self._messages and not self._read(timeout_s):
             return False
         with _refusing_unreadable():
-            message = _decoded(self._messages.popleft())
+            message = _decoded_message(self._messages.popleft())
             if message.id is not None:
                 if message.id in self._results:
                     self._results[message.id] = message
@@ -174,10 +174,10 @@ class DevTools:
                 return False
             if not (read := os.read(self._answers, _READ_BYTES)):
                 raise DevToolsLost("the browser closed its DevTools connection")
-            self._take(read)
+            self._take_bytes(read)
         return True
 
-    def _take(self, read: bytes) -> None:
+    def _take_bytes(self, read: bytes) -> None:
         first, *others = read.split(_END)
         self._unfinished.append(first)
         self._unfinished_bytes += len(first)
@@ -191,7 +191,7 @@ class DevTools:
             self._unfinished_bytes = len(others[-1])
 
 
-def _decoded(text: bytes) -> _Message:
+def _decoded_message(text: bytes) -> _Message:
     try:
         return _decoder.decode(text)
     except msgspec.DecodeError:

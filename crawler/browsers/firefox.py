@@ -178,7 +178,7 @@ class Firefox:
                 stderr=errors,
                 start_new_session=True,
             )
-        stack.callback(_end, process)
+        stack.callback(_end_process_group, process)
         self._process = process
         deadline = time.monotonic() + _START_S
         firefox_socket.start_bidi(profile, deadline, lambda: process.poll() is None)
@@ -217,16 +217,16 @@ class Firefox:
         except ConnectionClosed as error:
             self._oversized = error.sent is not None and error.sent.code == CloseCode.MESSAGE_TOO_BIG
             raise
-        message: dict[str, Any] = json.loads(self._admitted(text))
+        message: dict[str, Any] = json.loads(self._within_limits(text))
         if "method" in message:
-            self._hear(message["method"], message["params"])
+            self._handle_event(message["method"], message["params"])
         return message
 
-    def _admitted(self, message: str) -> str:
+    def _within_limits(self, message: str) -> str:
         """A message as it is to be decoded."""
         return message
 
-    def _hear(self, method: str, event: dict[str, Any]) -> None:
+    def _handle_event(self, method: str, event: dict[str, Any]) -> None:
         if method != "network.responseCompleted":
             return
         response = event["response"]
@@ -239,7 +239,7 @@ class Firefox:
             self._call("browser.close", {}, 5.0)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process_group(process: subprocess.Popen[bytes]) -> None:
     """Wait until it has ended by itself; then end what is left of its process group, which it leads."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(5)

@@ -128,7 +128,7 @@ class _Watch:
                 while not self._limits:
                     self._changed.wait()
             pause.wait(_PAUSE_S)
-            now, available = time.monotonic(), _available()
+            now, available = time.monotonic(), _available_memory()
             if left - available < _LESS and now - looked < _POLL_S:
                 left = max(left, available)
                 continue
@@ -140,7 +140,7 @@ class _Watch:
                 limit.look(memory)
 
 
-def _available() -> int:
+def _available_memory() -> int:
     """Bytes that programs could still have, swapping included, as proc(5)'s meminfo estimates them."""
     return sum(int(kb) for kb in _AVAILABLE_KB.findall(_read("/proc/meminfo"))) << 10
 

@@ -91,7 +91,7 @@ class _ClusterWorkers:
         try:
             while not (coordinator.finished or coordinator.ended()):
                 now = time.monotonic()
-                if self._look(coordinator):
+                if self._update_workers(coordinator):
                     reached = now
                 if self.slots:
                     occupied = now
@@ -104,7 +104,7 @@ class _ClusterWorkers:
         for thread in self._threads:
             thread.join()
 
-    def _look(self, coordinator: Coordinator) -> bool:
+    def _update_workers(self, coordinator: Coordinator) -> bool:
         """Ask the scheduler who is there: lose those who are not, put those to work who are. Whether it answered."""
         if self.client.status != "running":
             return False

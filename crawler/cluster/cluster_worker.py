@@ -67,13 +67,13 @@ def make_batch(order: bytes) -> bytes:
     """Make an order's visits; an :class:`Answer`. Runs in a thread of a Dask worker."""
     version, rest = msgspec.msgpack.decode(order, type=tuple[str, bytes])
     if version == originset.__version__:
-        answer = _answer(msgspec.msgpack.decode(rest, type=Order), _wanted())
+        answer = _answer(msgspec.msgpack.decode(rest, type=Order), _task_is_wanted())
     else:
         answer = Answer(refused=f"it has originset {originset.__version__}, the crawl {version}")
     return msgspec.msgpack.encode(answer)
 
 
-def _wanted() -> Callable[[], bool]:
+def _task_is_wanted() -> Callable[[], bool]:
     """Whether anybody still waits for the task that this thread runs.
 
     A task stops being wanted when the crawl gives it to another worker, ends, or vanishes: the scheduler then forgets
@@ -101,7 +101,7 @@ def _answer(order: Order, wanted: Callable[[], bool]) -> Answer:
         sweep()
         answer.refused = shortage(Path(tempfile.gettempdir()), settings.least_disk, settings.least_memory)
         if answer.refused is None:
-            answer.made.extend(_made(order, store, wanted))
+            answer.made.extend(_visit_results(order, store, wanted))
     except (OriginsetError, OSError) as error:
         answer.refused = str(error) or type(error).__name__
     return answer
@@ -116,7 +116,9 @@ def _network_check(known_good: tuple[Place, ...], allow_private: bool) -> Networ
     return NetworkCheck(known_good, allow_private=allow_private)
 
 
-def _made(order: Order, store: CaptureStore | None, wanted: Callable[[], bool]) -> Iterator[VisitResult | None]:
+def _visit_results(
+    order: Order, store: CaptureStore | None, wanted: Callable[[], bool]
+) -> Iterator[VisitResult | None]:
     settings = order.settings
     browsers = Browsers(settings.visit)
     slot = BrowserWorker(settings, order.seed, Politeness(settings), browsers.start, lambda: not wanted())

@@ -191,7 +191,7 @@ class Coordinator:
         elif (wait_s := self._retry_pause(row, made.visit)) is not None:
             self._retry_later(row, made, wait_s)
         else:
-            self._keep(row, made)
+            self._keep_result(row, made)
             return made.visit
         return None
 
@@ -226,7 +226,7 @@ class Coordinator:
             self.made["skipped"] += 1
         self._frontier.done(row)
 
-    def _keep(self, row: LedgerRow, made: VisitResult) -> None:
+    def _keep_result(self, row: LedgerRow, made: VisitResult) -> None:
         result = made.visit
         # First the capture, then the ledger: a row that says done has its file.
         self._keep_capture(made)

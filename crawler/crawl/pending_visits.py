@@ -104,7 +104,7 @@ def recover(study: Study, ledger: Ledger, store: CaptureStore | None = None) -> 
     """Settle what a crawl that was killed had leased: done if its capture is in place, queued if not. How many done."""
     done = 0
     for row, since in ledger.leased_rows():
-        extension = _captured(study, row, since, store)
+        extension = _existing_capture(study, row, since, store)
         if extension is None:
             ledger.requeue(row)
         else:
@@ -121,7 +121,7 @@ def reconcile(study: Study, ledger: Ledger, store: CaptureStore | None = None) -
     those are that ``analyze`` refused, since it says to remove them.
     """
     if store is not None and ledger.is_complete():
-        _make_again(ledger, _refused(study, store))
+        _make_again(ledger, _refused_captures(study, store))
         return 0
     ledger.clear_complete()
     there = _visit_ids(study, store)
@@ -135,7 +135,7 @@ def reconcile(study: Study, ledger: Ledger, store: CaptureStore | None = None) -
             if state in FINISHED and visit_id not in there:
                 ledger.requeue(row)
             elif state == "queued" and visit_id in there and not attempts:
-                extension = _captured(study, row, _LONG_AGO, store)
+                extension = _existing_capture(study, row, _LONG_AGO, store)
                 if extension is not None:
                     _settle(ledger, row, extension)
                     learnt += 1
@@ -151,7 +151,7 @@ def _make_again(ledger: Ledger, removed: set[str]) -> None:
                 ledger.requeue(row)
 
 
-def _refused(study: Study, store: CaptureStore) -> set[str]:
+def _refused_captures(study: Study, store: CaptureStore) -> set[str]:
     """Visits whose captures were refused and are not there any more."""
     sources = scan(study, "rejects").select("source").collect()["source"]
     names = (capture_name(source.removeprefix(_SOURCE)) for source in sources if source.startswith(_SOURCE))
@@ -174,7 +174,7 @@ def _settle(ledger: Ledger, row: LedgerRow, extension: Extension) -> None:
     ledger.finish(row, OUTCOMES[visit.status], visit.error, visit.error_code, rows)
 
 
-def _captured(study: Study, row: LedgerRow, since: str, store: CaptureStore | None) -> Extension | None:
+def _existing_capture(study: Study, row: LedgerRow, since: str, store: CaptureStore | None) -> Extension | None:
     visit_id = _visit_id(row)
     path = capture_path(study.captures, visit_id)
     try:

@@ -39,15 +39,15 @@ def settle_round(study: Study, settings: CrawlSettings, version: str | None = No
     recorded = settings_by_round(round_entries(manifest), settings.vantage)
     wanted = compared_settings(settings) | ({} if version is None else {"browser_version": version})
     if settings.as_round:
-        same = [number for number, held in recorded.items() if _fitting(held, wanted) is not None]
+        same = [number for number, held in recorded.items() if _same_settings(held, wanted) is not None]
         return replace(settings, round_number=max(same) if same else max(recorded, default=0) + 1)
     held = recorded.get(settings.round_number)
-    if held is not None and _fitting(held, wanted) is None:
+    if held is not None and _same_settings(held, wanted) is None:
         raise _refusal(study, settings, differences(held[0], wanted), "add --as-round")
     return settings
 
 
-def _fitting(held: list[Settings], wanted: Settings) -> Settings | None:
+def _same_settings(held: list[Settings], wanted: Settings) -> Settings | None:
     """The settings that do not differ; None if all do."""
     return next((recorded for recorded in held if not differences(recorded, wanted)), None)
 
@@ -88,7 +88,7 @@ class RoundRecord:
         vantage, number = self._settings.vantage, self._settings.round_number
         entries = round_entries(self._study.manifest())
         held = settings_by_round(entries, vantage).get(number, [])
-        recorded = _fitting(held, wanted) or (held[0] if held else wanted)
+        recorded = _same_settings(held, wanted) or (held[0] if held else wanted)
         completed = {**wanted, **recorded}
         others = [entry for entry in entries if entry["settings"] is not recorded]
         entry = {"vantage": vantage, "round": number, "settings": completed}

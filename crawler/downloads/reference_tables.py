@@ -82,25 +82,25 @@ def update_reference(folder: Path, sources: ReferenceSources, day: date | None) 
 def _routes(what: str, base: str, day: date | None) -> _Fetched:
     if day is None:
         address = base + "pfx2as-creation.log"
-        lines = _get(address).decode(errors="replace").splitlines()
+        lines = _download(address).decode(errors="replace").splitlines()
         paths = [line.split()[2] for line in lines if not line.startswith("#") and len(line.split()) == 3]
-        path = _last([path for path in paths if _ROUTES.fullmatch(path.rpartition("/")[2])], address)
+        path = _latest_name([path for path in paths if _ROUTES.fullmatch(path.rpartition("/")[2])], address)
     else:
         month = f"{day:%Y/%m}/"
-        listing = _get(base + month).decode(errors="replace")
+        listing = _download(base + month).decode(errors="replace")
         names = [found[0] for found in _ROUTES.finditer(listing) if found[1] == f"{day:%Y%m%d}"]
-        path = month + _last(names, f"{base}{month} for {day}")
+        path = month + _latest_name(names, f"{base}{month} for {day}")
     content = _checked(base + path, read_table_file)
     stamp = _ROUTES.search(path)
-    return _Fetched(what, base + path, _day(stamp[1] if stamp else ""), content)
+    return _Fetched(what, base + path, _iso_date(stamp[1] if stamp else ""), content)
 
 
 def _names(base: str, day: date | None) -> _Fetched:
-    listing = _get(base).decode(errors="replace")
+    listing = _download(base).decode(errors="replace")
     until = "99999999" if day is None else f"{day:%Y%m%d}"
     names = sorted({found[0] for found in _ORGANISATIONS.finditer(listing) if found[1] <= until})
-    name = _last(names, base if day is None else f"{base} until {day}")
-    return _Fetched("as_names", base + name, _day(name[:8]), _checked(base + name, read_as_names))
+    name = _latest_name(names, base if day is None else f"{base} until {day}")
+    return _Fetched("as_names", base + name, _iso_date(name[:8]), _checked(base + name, read_as_names))
 
 
 def _suffixes(address: str) -> _Fetched:
@@ -113,12 +113,12 @@ def _suffixes(address: str) -> _Fetched:
 
 
 def _checked(address: str, read: Callable[[bytes, str], object]) -> bytes:
-    content = _get(address)
+    content = _download(address)
     read(content, address)
     return content
 
 
-def _get(address: str) -> bytes:
+def _download(address: str) -> bytes:
     request = urllib.request.Request(address, headers={"User-Agent": "originset"})  # noqa: S310 - http(s), from ReferenceSources
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - as above
@@ -131,13 +131,13 @@ def _get(address: str) -> bytes:
     return content
 
 
-def _last(names: list[str], where: str) -> str:
+def _latest_name(names: list[str], where: str) -> str:
     if not names:
         raise InputError(where, "not-published", "no such file is published there")
     return names[-1]
 
 
-def _day(stamp: str) -> str:
+def _iso_date(stamp: str) -> str:
     return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:]}"
 
 

@@ -50,7 +50,7 @@ def fetch_ranking(source: str, server: str | None = None, cache: Path | None = N
         raise InputError(source, "not-tranco", "a Tranco list is tranco:ID, tranco:ID:N or tranco:latest[:N]")
     list_id = named["id"]
     if list_id == "latest":
-        list_id = _get(source, f"{server}/top-1m-id").decode("ascii", "replace").strip()
+        list_id = _download(source, f"{server}/top-1m-id").decode("ascii", "replace").strip()
         if _ID.fullmatch(list_id) is None:
             raise InputError(source, "not-tranco", "Tranco's answer names no list")
     url = f"{server}/download/{list_id}/full"
@@ -59,18 +59,18 @@ def fetch_ranking(source: str, server: str | None = None, cache: Path | None = N
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        data = _get(source, url)
+        data = _download(source, url)
         # A list that is not there is answered with a page that says so.
         if re.match(rb"1,[^,\s<>]+\r?\n", data) is None:
             raise InputError(source, "not-tranco", f"{url} is no list of rank,domain") from None
-        _keep(path, data)
+        _write_whole(path, data)
     except OSError as error:
         raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
     count = None if named["count"] is None else int(named["count"])
     return Ranking(list_id, count, url, data)
 
 
-def _keep(path: Path, data: bytes) -> None:
+def _write_whole(path: Path, data: bytes) -> None:
     """Whole or not at all, whoever else does the same."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def _keep(path: Path, data: bytes) -> None:
         raise InputError(str(path), "unwritable", f"cannot be written ({error.strerror or os.strerror(5)})") from error
 
 
-def _get(source: str, url: str) -> bytes:
+def _download(source: str, url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the server is ours to name
             data: bytes = answer.read(_LARGEST)

@@ -86,13 +86,13 @@ class NetLogStream:
                 events = [event for line in lines.add(chunk) if (event := event_of(line)) is not None]
                 with self._lock:
                     self._lost |= lines.take_loss()
-                    self._keep(events)
+                    self._queue_events(events)
                 if self._marks:
                     self._see_marks(events)
         finally:
             os.close(self._fd)
 
-    def _keep(self, events: list[Event]) -> None:
+    def _queue_events(self, events: list[Event]) -> None:
         """Have events wait, unless too many do."""
         self._waiting += sum(len(event.params) + _EVENT_BYTES for event in events)
         if self._waiting <= _MOST_WAITING:
@@ -113,5 +113,5 @@ class NetLogStream:
 def _url(params: msgspec.Raw) -> str:
     try:
         return _url_decoder.decode(params).url
-    except msgspec.DecodeError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return ""

@@ -74,7 +74,7 @@ async def _ask(server: str, host: str, policy: LookupPolicy) -> PairAnswer:
         result = "refused"
     elif over_it.essence == own.essence:
         result = "same"
-    return PairAnswer(server, host, address, result, f"{_described(over_it)}; its own server: {_described(own)}")
+    return PairAnswer(server, host, address, result, f"{_answer_text(over_it)}; its own server: {_answer_text(own)}")
 
 
 async def _address(host: str, policy: LookupPolicy) -> str:
@@ -93,6 +93,6 @@ async def _answer(server: str, address: str, host: str, policy: LookupPolicy) ->
         return await connection.get(host, "/")
 
 
-def _described(answer: ProbeAnswer) -> str:
+def _answer_text(answer: ProbeAnswer) -> str:
     status, location, kind = answer.essence
     return f"{status}{f' {kind}' if kind else ''}{f' to {location}' if location else ''}"

@@ -144,7 +144,7 @@ async def _ask(  # noqa: PLR0917 - one query has six facts
         found.asked_ms = round((asked - began) * 1000, 3)
         try:
             question = dns.message.make_query(dns.name.from_text(host), rtype, use_edns=0, payload=1232)
-            _take(found, await _answer(resolver, question, found, asked + rest), rtype)
+            _read_reply(found, await _answer(resolver, question, found, asked + rest), rtype)
         except (dns.exception.Timeout, TimeoutError):
             found.status = "TIMEOUT"
         except (OSError, EOFError):
@@ -177,7 +177,7 @@ async def _answer(
             return reply
 
 
-def _take(found: DnsQuery, reply: dns.message.Message, rtype: str) -> None:
+def _read_reply(found: DnsQuery, reply: dns.message.Message, rtype: str) -> None:
     kind = dns.rdatatype.from_text(rtype)
     wanted = [rrset for rrset in reply.answer if rrset.rdtype == kind]
     found.answers = [_text(rdata) for rrset in wanted for rdata in rrset]

@@ -72,12 +72,12 @@ def _http3(seen: ServerObservation) -> str:
 def _answers(seen: ServerObservation, host: HostObservation) -> Iterator[str]:
     here = answer_text(host.first)
     yield f"{here} as a connection's first request"
-    yield f"{_same(here, answer_text(host.after))} after {seen.target.site}"
+    yield f"{_same_or_other(here, answer_text(host.after))} after {seen.target.site}"
     if host.own is not None:
-        yield f"{_same(here, answer_text(host.own))} at its own address"
+        yield f"{_same_or_other(here, answer_text(host.own))} at its own address"
     elif host.not_compared is not None:
         yield host.not_compared
 
 
-def _same(here: str, there: str) -> str:
+def _same_or_other(here: str, there: str) -> str:
     return "the same" if here == there else there

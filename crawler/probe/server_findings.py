@@ -51,7 +51,7 @@ def findings(
     back.
     """
     if not expects_set:
-        return list(_unexpected(seen))
+        return list(_unexpected_frames(seen))
     found = [*_of_frames(seen), *_of_set(seen, planned)]
     if seen.longest_frame <= origin_frame.MAX_PAYLOAD:  # else clients close every connection: nothing can be tried
         found += [finding for host in seen.hosts for finding in _of_host(seen, host)]
@@ -77,7 +77,7 @@ def ring_findings(seen: ServerObservation, covered: Iterable[str], withheld: Ite
             yield ServerFinding("announced_early", name, f"{seen.target.site} announces it, and is not to")
 
 
-def _unexpected(seen: ServerObservation) -> Iterator[ServerFinding]:
+def _unexpected_frames(seen: ServerObservation) -> Iterator[ServerFinding]:
     site = seen.target.site
     if seen.longest_frame or seen.payloads:
         yield ServerFinding("unexpected_frame", site, f"{len(seen.origins)} origins over HTTP/2, and none is expected")
@@ -176,10 +176,10 @@ def _beside_its_own(host: HostObservation) -> Iterator[ServerFinding]:
     elif host.own.answer.body_sha256 != host.first.answer.body_sha256:
         yield ServerFinding("body_differs", host.host, "the same kind of answer, another body than at its own address")
     if host.security is not None and host.own_security is not None:
-        yield from _weaker(host.host, host.security, host.own_security)
+        yield from _weaker_security(host.host, host.security, host.own_security)
 
 
-def _weaker(host: str, here: Security, there: Security) -> Iterator[ServerFinding]:
+def _weaker_security(host: str, here: Security, there: Security) -> Iterator[ServerFinding]:
     if here.tls_version < there.tls_version:
         detail = f"{here.tls_version} here, {there.tls_version} at its own address"
         yield ServerFinding("weaker_tls", host, detail)

@@ -167,7 +167,7 @@ async def _stages(target: ProbeTarget) -> AsyncIterator[ServerObservation]:
     secure = [origin for origin in seen.origins if origin.startswith("https:")]
     promised = [place for place in map(_place, secure) if place != (target.site, target.port)]
     yield replace(seen, unfinished=len(promised))
-    sharing = await _sharing(target, names, promised)
+    sharing = await _names_at_same_address(target, names, promised)
     every = [(host, port, True) for host, port in promised] + [(host, target.port, False) for host in sharing]
     chosen = every[:MAX_HOSTS]
     seen = replace(seen, not_tried=len(every) - len(chosen), unfinished=len(chosen))
@@ -265,7 +265,9 @@ async def _over_http3(target: ProbeTarget) -> tuple[tuple[bytes, ...] | None, st
         return None, error.problem
 
 
-async def _sharing(target: ProbeTarget, names: tuple[str, ...], promised: list[tuple[str, int]]) -> list[str]:
+async def _names_at_same_address(
+    target: ProbeTarget, names: tuple[str, ...], promised: list[tuple[str, int]]
+) -> list[str]:
     """The certificate's other names that lead to the server's address: browsers share its connections with them now."""
     known = {target.site, *(host for host, _ in promised)}
     others = [name for name in names if "*" not in name and name not in known and not _is_address(name)][:MAX_HOSTS]

@@ -128,7 +128,9 @@ class _Reader:
     def _host(self, name: str, table: object) -> Host:
         place = f'host."{name}"'
         raw = self._convert(table, HostEntry, place)
-        verbatim = tuple(self._matching(_ORIGIN_ENTRY, one, f"{place}.origin_verbatim") for one in raw.origin_verbatim)
+        verbatim = tuple(
+            self._require_form(_ORIGIN_ENTRY, one, f"{place}.origin_verbatim") for one in raw.origin_verbatim
+        )
         if raw.origin_set is None and (verbatim or raw.origin_added or raw.origin_delay_ms):
             raise self._error(place, "says how its ORIGIN frame is sent, and has no origin_set")
         return Host(
@@ -151,9 +153,9 @@ class _Reader:
             external=raw.external,
             http3=raw.http3,
             https_record=self._https_record(raw.https_record, place),
-            alt_svc=None if raw.alt_svc is None else self._matching(_ALT_SVC, raw.alt_svc, f"{place}.alt_svc"),
+            alt_svc=None if raw.alt_svc is None else self._require_form(_ALT_SVC, raw.alt_svc, f"{place}.alt_svc"),
             hsts=raw.hsts,
-            cookies=tuple(self._matching(_COOKIE, one, f"{place}.cookies") for one in raw.cookies),
+            cookies=tuple(self._require_form(_COOKIE, one, f"{place}.cookies") for one in raw.cookies),
             rough=raw.rough,
         )
 
@@ -170,7 +172,7 @@ class _Reader:
             raise self._error(f"{place}.https_record", f"{raw.port} is no port")
         if not raw.alpn:
             raise self._error(f"{place}.https_record", "has no alpn")
-        return HttpsRecord(tuple(self._matching(_ALPN, one, f"{place}.https_record") for one in raw.alpn), raw.port)
+        return HttpsRecord(tuple(self._require_form(_ALPN, one, f"{place}.https_record") for one in raw.alpn), raw.port)
 
     def _url_to_open(self, name: str, table: object) -> str | None:
         place = f'site."{name}".opens'
@@ -260,7 +262,7 @@ class _Reader:
         except ValueError as error:
             raise self._error(place, str(error)) from error
 
-    def _matching(self, form: re.Pattern[str], text: str, place: str) -> str:
+    def _require_form(self, form: re.Pattern[str], text: str, place: str) -> str:
         if form.fullmatch(text) is None:
             raise self._error(place, f"{text!r} is not of the form {form.pattern}")
         return text

@@ -81,7 +81,7 @@ def log_path(folder: Path, kind: type[Record]) -> Path:
 
 
 class ServerLog:
-    """Writes the logs: one ``write`` a record, so that a reader sees whole lines only."""
+    """Writes the logs: one ``write`` a record, so that lines of several writers do not mix."""
 
     def __init__(self, folder: Path) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -93,6 +93,7 @@ class ServerLog:
 
 
 def read_records(folder: Path, kind: type[_Record]) -> list[_Record]:
-    """All records of a kind so far, in the order they were written."""
+    """All records of a kind so far, in the order they were written; of one that is being written, nothing yet."""
     decoder = msgspec.json.Decoder(kind)
-    return decoder.decode_lines(log_path(folder, kind).read_bytes())
+    written = log_path(folder, kind).read_bytes()
+    return decoder.decode_lines(written[: written.rfind(b"\n") + 1])

@@ -62,7 +62,7 @@ class VisitingFirefox(Firefox):
     Raises ``UsageError`` where settings ask for what is Chromium's alone.
     """
 
-    # To ask of its own windows what no page may: see _forget.
+    # To ask of its own windows what no page may: see _clear_hsts.
     _arguments = ("--remote-allow-system-access",)
     _events = EVENTS
 
@@ -116,7 +116,7 @@ class VisitingFirefox(Firefox):
         memory = MemoryLimit(pids, settings.most_memory, self.kill)
         with Deadline(pids, settings.timeout_s + settings.grace_s, self.kill) as deadline, memory:
             try:
-                self._forget()
+                self._clear_hsts()
                 with self._user_context() as user:
                     context = str(self._call("browsingContext.create", {"type": "tab", "userContext": user})["context"])
                     log = self._log = FirefoxLog(context)
@@ -141,14 +141,14 @@ class VisitingFirefox(Firefox):
             with contextlib.suppress(OSError):
                 shutil.copyfile(database / name, profile / name)
 
-    def _admitted(self, message: str) -> str:
+    def _within_limits(self, message: str) -> str:
         """A message without what :mod:`event_limits` leaves out; an empty one for an event that goes beyond them."""
         message = text_without_data_urls(message)
         if self._log is None or not message.startswith(_EVENT) or self._log.page.budget.take(len(message)):
             return message
         return "{}"
 
-    def _hear(self, method: str, event: dict[str, Any]) -> None:
+    def _handle_event(self, method: str, event: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.add(method, event)
 
@@ -171,7 +171,7 @@ class VisitingFirefox(Firefox):
             told = {"userAgent": f"{agent} ({self.settings.contact})", "userContexts": [user]}
             self._call("emulation.setUserAgentOverride", told)
 
-    def _forget(self) -> None:
+    def _clear_hsts(self) -> None:
         """HSTS is the one thing that Firefox keeps across user contexts."""
         (window, *_) = self._call("browsingContext.getTree", {"moz:scope": "chrome"})["contexts"]
         target = {"context": window["context"]}
@@ -202,10 +202,10 @@ class VisitingFirefox(Firefox):
             rest = deadline - now if quiet_since is None else quiet_since + self.settings.quiet_s - now
             with contextlib.suppress(TimeoutError):
                 self._receive(max(0.0, min(rest, 1.0)))
-        self._look(context, outcome)
+        self._read_page_facts(context, outcome)
         return outcome.judge(log.page, in_flight=log.in_flight > 0, timeout_code=None)
 
-    def _look(self, context: str, outcome: VisitOutcome) -> None:
+    def _read_page_facts(self, context: str, outcome: VisitOutcome) -> None:
         try:
             text = self._evaluate(context, PAGE_FACTS_EXPRESSION)
         except BrowserError:

@@ -176,7 +176,7 @@ def list_folder(below: Path, *names: str) -> Listing:
     """
     try:
         with open_folder(below, *names) as folder, os.scandir(folder) as entries:
-            kinds = [(entry.name, _kind(entry)) for entry in entries]
+            kinds = [(entry.name, _kind_of_entry(entry)) for entry in entries]
     except FileNotFoundError:
         return Listing()
     names_by_kind = {
@@ -185,7 +185,7 @@ def list_folder(below: Path, *names: str) -> Listing:
     return Listing(names_by_kind["file"], names_by_kind["folder"], names_by_kind["other"])
 
 
-def _kind(entry: os.DirEntry[str]) -> str:
+def _kind_of_entry(entry: os.DirEntry[str]) -> str:
     if entry.is_file(follow_symlinks=False):
         return "file"
     return "folder" if entry.is_dir(follow_symlinks=False) else "other"

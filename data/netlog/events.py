@@ -109,7 +109,7 @@ class Parser:
             source_type = self._sources.get(item.source.type, "")
             # A Raw decoded in a struct is a view of the line: keep the bytes of the parameters alone.
             return Event(item.source.id, source_type, name, item.phase, int(item.time), item.params.copy())
-        except (msgspec.DecodeError, ValueError):
+        except (msgspec.DecodeError, ValueError, RecursionError):
             return None  # the opening line, the closing one, or the last one of a browser that was killed
 
     def _head(self, line: bytes) -> None:

@@ -67,18 +67,19 @@ class LookupLog:
         self._owners: dict[int, int] = {}  # DNS transaction -> resolver job
         self._queries: dict[int, Query] = {}  # DNS transaction -> query
         self._askers: dict[int, tuple[str, str]] = {}  # who wants a name's addresses -> name, partition key
-        self._hits: dict[int, Event] = {}  # who wanted them -> the cache's first answer
+        # Who wanted them -> when the cache first answered, and what.
+        self._hits: dict[int, tuple[int, dict[str, Query]]] = {}
 
     def lookups(self) -> list[Lookup]:
         """All lookups, in the order asked; then the names that the cache knew without any."""
         found = dict(self._lookups)
         latest = {(lookup.host, lookup.partition_key): lookup for lookup in found.values()}
-        for asker, event in self._hits.items():
+        for asker, (time, queries) in self._hits.items():
             if (name := self._askers.get(asker)) is None:
                 continue
             lookup = latest.get(name)
             if lookup is None:
-                lookup = latest[name] = found[asker] = Lookup(asker, *name, event.time, _known(event), cached=True)
+                lookup = latest[name] = found[asker] = Lookup(asker, *name, time, queries, cached=True)
             lookup.cache_hits += 1
         return list(found.values())
 
@@ -122,7 +123,8 @@ class LookupLog:
 
     def cache_hit(self, event: Event) -> None:
         """The cache answered, once for each record type that it was asked for."""
-        self._hits.setdefault(event.source, event)
+        if event.source not in self._hits:
+            self._hits[event.source] = event.time, _cached_queries(event)
 
     def transaction(self, event: Event) -> None:
         """A transaction is named by its job, then begins; its end names the error."""
@@ -169,13 +171,13 @@ class LookupLog:
             if result.get("type") == "alias":
                 target = _name(result.get("alias_target"))
                 targets.setdefault(rtype, {})[_name(result.get("domain_name"))] = target
-            self._take(lookup, query, result, event.time)
+            self._add_result(lookup, query, result, event.time)
         for rtype, of in targets.items():  # the log sorts them otherwise than they lead on
             name: str | None = lookup.host
             while (name := of.pop(name or "", None)) is not None:
                 lookup.queries[rtype].aliases.append(name)
 
-    def _take(self, lookup: Lookup, query: Query, result: dict[str, Any], time: int) -> None:
+    def _add_result(self, lookup: Lookup, query: Query, result: dict[str, Any], time: int) -> None:
         kind = result.get("type")
         if kind == "data":
             addresses = [str(item["address"]) for item in result.get("endpoints", []) if "address" in item]
@@ -217,7 +219,7 @@ class LookupLog:
                 lookup.addresses.add(address)
 
 
-def _known(event: Event) -> dict[str, Query]:
+def _cached_queries(event: Event) -> dict[str, Query]:
     """The addresses in an answer of the cache."""
     results = parameters(event).get("results")
     endpoints = results.get("ip_endpoints") if isinstance(results, dict) else None

@@ -41,7 +41,7 @@ def certificates(stream: bytes) -> list[bytes] | None:
             if kind == _CERTIFICATE:
                 return _certificate_list(body)
             if kind == _COMPRESSED_CERTIFICATE:
-                return _certificate_list(_unpacked(body))
+                return _certificate_list(_decompressed_certificate(body))
     except (IndexError, zlib.error):
         return None
     return None
@@ -49,42 +49,42 @@ def certificates(stream: bytes) -> list[bytes] | None:
 
 def _certificate_list(body: memoryview) -> list[bytes]:
     place = 1 + body[0]  # the request's context
-    rest = _take(body, place + 3, int.from_bytes(_take(body, place, 3)))
+    rest = _bytes_at(body, place + 3, int.from_bytes(_bytes_at(body, place, 3)))
     found = []
     while rest:
-        length = int.from_bytes(_take(rest, 0, 3))
-        found.append(bytes(_take(rest, 3, length)))
+        length = int.from_bytes(_bytes_at(rest, 0, 3))
+        found.append(bytes(_bytes_at(rest, 3, length)))
         rest = rest[3 + length :]
-        rest = rest[2 + int.from_bytes(_take(rest, 0, 2)) :]  # its extensions
+        rest = rest[2 + int.from_bytes(_bytes_at(rest, 0, 2)) :]  # its extensions
     return found
 
 
-def _unpacked(body: memoryview) -> memoryview:
-    if int.from_bytes(_take(body, 0, 2)) != _ZLIB:
+def _decompressed_certificate(body: memoryview) -> memoryview:
+    if int.from_bytes(_bytes_at(body, 0, 2)) != _ZLIB:
         raise IndexError
-    packed = _take(body, 8, int.from_bytes(_take(body, 5, 3)))
+    packed = _bytes_at(body, 8, int.from_bytes(_bytes_at(body, 5, 3)))
     return memoryview(zlib.decompressobj().decompress(packed, _MOST_UNPACKED))
 
 
 def _messages(stream: memoryview) -> Iterator[tuple[int, memoryview]]:
     while stream:
-        length = int.from_bytes(_take(stream, 1, 3))
-        yield stream[0], _take(stream, 4, length)
+        length = int.from_bytes(_bytes_at(stream, 1, 3))
+        yield stream[0], _bytes_at(stream, 4, length)
         stream = stream[4 + length :]
 
 
 def _extensions(hello: memoryview) -> set[int]:
     place = 2 + 32
     place += 1 + hello[place] + 2 + 1  # session id, cipher suite, compression method
-    rest = _take(hello, place + 2, int.from_bytes(_take(hello, place, 2)))
+    rest = _bytes_at(hello, place + 2, int.from_bytes(_bytes_at(hello, place, 2)))
     found = set()
     while rest:
-        found.add(int.from_bytes(_take(rest, 0, 2)))
-        rest = rest[4 + int.from_bytes(_take(rest, 2, 2)) :]
+        found.add(int.from_bytes(_bytes_at(rest, 0, 2)))
+        rest = rest[4 + int.from_bytes(_bytes_at(rest, 2, 2)) :]
     return found
 
 
-def _take(data: memoryview, start: int, length: int) -> memoryview:
+def _bytes_at(data: memoryview, start: int, length: int) -> memoryview:
     """``length`` bytes, not copied, so that many short parts take no longer than few long ones.
 
     Raises:

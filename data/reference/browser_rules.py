@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -74,11 +74,28 @@ def rules_of_version(browser: str, version: str | None) -> BrowserRules:
     return _rules(browser, {**entry, **older}, taken)
 
 
+@cache
+def rule_sets() -> tuple[BrowserRules, ...]:
+    """Rules that versions have in common, each once and without ``version``: those of today first, by browser."""
+    every = [
+        *browser_rules().values(),
+        *(
+            rules_of_version(browser, older["observed"][0])
+            for browser, entry in _browser_entries().items()
+            for older in entry.get("older", [])
+        ),
+    ]
+    return tuple(dict.fromkeys(replace(rules, version="") for rules in every))
+
+
 def _version_numbers(version: str) -> tuple[int, ...]:
-    """A version's numbers; none if it does not begin with one. ``88`` is as new as any 88."""
+    """A version's numbers; none if it does not begin with one. ``88`` is as new as any 88, and so is ``88.0.0.0``.
+
+    The latter is what User-Agent headers say since Chromium 101 (https://www.chromium.org/updates/ua-reduction/).
+    """
     numbers = re.match(r"\d+(?:\.\d+)*", version)
     found = tuple(map(int, numbers[0].split("."))) if numbers else ()
-    return found if len(found) != 1 else (*found, sys.maxsize)
+    return found if any(found[1:]) or not found else (found[0], sys.maxsize)
 
 
 def _rules(name: str, entry: dict[str, Any], version: str) -> BrowserRules:

@@ -42,20 +42,20 @@ def cached_flat_table(content_hash: str, flatten: Callable[[], FlatTable]) -> Fl
     with suppress(OSError):
         content = path.read_bytes()
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
-            return _decoded(content[_DIGEST_BYTES:])
+            return _decoded_table(content[_DIGEST_BYTES:])
     table = flatten()
     with suppress(OSError):
-        _keep(path, _encoded(table))
+        _write_cache(path, _encoded_table(table))
     return table
 
 
-def _keep(path: Path, content: bytes) -> None:
+def _write_cache(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=True) as temporary:
         temporary.write_bytes(hashlib.sha256(content).digest() + content)
 
 
-def _encoded(table: FlatTable) -> bytes:
+def _encoded_table(table: FlatTable) -> bytes:
     """One row of Arrow IPC, whose columns are lists."""
     (v4_starts, v4_owners), (v6_starts, v6_owners) = table.prefixes.families
     halves = v6_starts.view(">u8").reshape(-1, 2).astype(np.uint64)
@@ -72,7 +72,7 @@ def _encoded(table: FlatTable) -> bytes:
     return file.getvalue()
 
 
-def _decoded(content: bytes) -> FlatTable:
+def _decoded_table(content: bytes) -> FlatTable:
     row = pl.read_ipc(content)
     v6_starts = np.stack([row["v6_upper"][0].to_numpy(), row["v6_lower"][0].to_numpy()], axis=1).astype(">u8")
     families = [

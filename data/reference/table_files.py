@@ -46,7 +46,7 @@ def read_table_file(content: bytes, name: str) -> TableFile:
         MissingDependency: an MRT table dump, without pyasn.
         InputError: it is none of these, has more than :data:`MAX_BYTES` unpacked, or a line is not as it should be.
     """
-    content = _unpacked(content, name)
+    content = _decompressed(content, name)
     if _is_mrt(content):
         return TableFile(_read_mrt(content, name), "MRT")
     columns = _columns(content)
@@ -60,7 +60,7 @@ def read_table_file(content: bytes, name: str) -> TableFile:
     return TableFile(_checked(_read_lines(content, name, ["network", "length", "origins"]), name), "pfx2as")
 
 
-def _unpacked(content: bytes, name: str) -> bytes:
+def _decompressed(content: bytes, name: str) -> bytes:
     try:
         if content.startswith(_GZIP):
             content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1)

@@ -111,7 +111,7 @@ def redact_url(url: str) -> str:
     scheme = url[:_MAX_NAME].lstrip(_STRIPPED).partition(":")[0].lower()
     if scheme == "data":
         return _media_type(url)
-    url = _cut(url.partition("#")[0].strip(_STRIPPED))
+    url = _cut_to_limit(url.partition("#")[0].strip(_STRIPPED))
     if scheme == "blob":
         inner = _AUTHORITY.match(url[5:])
         return f"blob:{inner[1]}{inner[2].rpartition('@')[2]}/" if inner else "blob:"
@@ -123,14 +123,14 @@ def redact_url(url: str) -> str:
         head, rest = parts[1] + _redact_whole(authority), parts[3]
     path, mark, query = rest.partition("?")
     redacted = head + _redact_pieces(_PATH_SEPARATORS, path)
-    return _cut(redacted + mark + _redact_pieces(_SEPARATORS, query) if mark else redacted)
+    return _cut_to_limit(redacted + mark + _redact_pieces(_SEPARATORS, query) if mark else redacted)
 
 
 def _redact_whole(text: str) -> str:
     return text if _NOTHING_IN_IT.fullmatch(text) or not holds_secret(text) else REDACTED
 
 
-def _cut(url: str) -> str:
+def _cut_to_limit(url: str) -> str:
     """A long URL up to the last separator that is within the bound: half a parameter is not known for what it is."""
     if len(url) <= MAX_URL:
         return url
@@ -146,7 +146,7 @@ def _redact_pieces(separators: re.Pattern[str], text: str) -> str:
     """A path or query, redacted. A secret's value can contain separators: it ends where another name begins."""
     if _NOTHING_IN_IT.fullmatch(text):
         return text
-    pieces = _divided(separators, _COMPACT.sub(_without_token, text) if "eyJ" in text else text)
+    pieces = _separators_and_parts(separators, _COMPACT.sub(_without_token, text) if "eyJ" in text else text)
     hidden_by, hidden_in = "", 1  # what hid the piece before: its name, or something within
     for place in range(1, len(pieces), 2):
         mark, piece = pieces[place - 1], pieces[place]
@@ -166,7 +166,7 @@ def _redact_pieces(separators: re.Pattern[str], text: str) -> str:
     return "".join(pieces)
 
 
-def _divided(separators: re.Pattern[str], text: str) -> list[str]:
+def _separators_and_parts(separators: re.Pattern[str], text: str) -> list[str]:
     """Marks and pieces in turn; before the first piece there is no mark."""
     common, others = _ALL_BUT[separators]
     if others.search(text):
@@ -189,7 +189,7 @@ def _redact_piece(piece: str, text: str) -> tuple[str, str]:
     ``text`` is the piece with what tells that it is an authority.
     """
     name, equals, value = piece.partition("=")
-    decoded = _decoded(name)
+    decoded = _decoded_until_stable(name)
     if equals and (decoded is None or is_secret(decoded)):
         hidden_by = "name"
     elif holds_secret(text):
@@ -217,7 +217,7 @@ def _without_token(found: re.Match[str]) -> str:
     return REDACTED if holds_secret(content) else found[0]
 
 
-def _decoded(text: str) -> str | None:
+def _decoded_until_stable(text: str) -> str | None:
     """A text without its encodings; None if there are more levels of encoding than are legitimate."""
     if "%" not in text and "\\" not in text:
         return text if text.isprintable() else text.translate(_CONTROLS)
@@ -236,7 +236,7 @@ def _decoded(text: str) -> str | None:
 
 def holds_secret(text: str) -> bool:
     """Whether a text, decoded, has a named secret, a user's name and password, or a token in it."""
-    decoded = _decoded(text)
+    decoded = _decoded_until_stable(text)
     if decoded is None:
         return True
     return (

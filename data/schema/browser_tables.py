@@ -95,7 +95,14 @@ BROWSER_PREDICTIONS = table(
         "model",
         "VARCHAR",
         "today: servers as they are; planned: the document's server announces, and its certificate covers, every host "
-        "in its AS that has its registrable domain or is covered already, unless a server answered 421 for the host",
+        "in its AS that has its registrable domain or is covered already, unless a server answered 421 for the host; "
+        "recorded: servers as they are, in the version of the browser that recorded the page, if its rules are known",
+    ),
+    Column(
+        "rules_version",
+        "VARCHAR",
+        "the version whose rules are applied: the newest that was observed; for recorded, of those that were observed "
+        "the nearest that is not newer than the recorded one, else the oldest",
     ),
     Column("tls_low", "INTEGER", "connections, at least", "connections"),
     Column("tls_likely", "INTEGER", "connections, most likely; NULL for planned", "connections"),
@@ -201,7 +208,7 @@ PAGE_ADDRESSES = table(
 )
 
 
-def _exposed() -> str:
+def _exposure_columns() -> str:
     ways = [
         ("dns", "dns_clear", "measured_dns", "measured"),
         ("sni", "sni_clear", "measured_sni", "measured"),
@@ -239,5 +246,5 @@ EXPOSURES = table(
         "not known whether it is sent, or whether it is readable",
     ),
     Column("model", "VARCHAR", "measured, chromium, firefox, planned_chromium, planned_firefox or best_case"),
-    view=_exposed(),
+    view=_exposure_columns(),
 )

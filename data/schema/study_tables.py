@@ -86,7 +86,7 @@ VISITS = table(
     Column("error", "VARCHAR", "the kind of failure: dns, connect, tls, http, timeout, crash, ..."),
     Column("error_code", "VARCHAR", "the browser's own code for it, such as net::ERR_NAME_NOT_RESOLVED"),
     Column("source", "VARCHAR", "crawl, or the path of the HAR within the imported folder or archive"),
-    Column("source_sha256", "VARCHAR", "SHA-256 of the imported file; NULL for a crawl"),
+    Column("source_sha256", "VARCHAR", "SHA-256 of the imported file, packed or not as it is; NULL for a crawl"),
     Column(
         "recorder",
         "VARCHAR",

@@ -26,7 +26,7 @@ def note_place(study: Path, place: str) -> None:
     Raises:
         UsageError: it cannot be noted.
     """
-    path = _noted(study)
+    path = _note_path(study)
     try:
         with replacing(path, private=True) as temporary:
             temporary.write_text(json.dumps({"study": os.path.realpath(study), "captures": place}) + "\n")
@@ -38,12 +38,12 @@ def note_place(study: Path, place: str) -> None:
 def is_noted(study: Path, place: str) -> bool:
     """Whether the user confirmed this place for the study in this folder."""
     try:
-        noted = json.loads(read_whole(_noted(study), _MAX_BYTES))
+        noted = json.loads(read_whole(_note_path(study), _MAX_BYTES))
     except (OSError, OverflowError, ValueError):
         return False
     return bool(noted == {"study": os.path.realpath(study), "captures": place})
 
 
-def _noted(study: Path) -> Path:
+def _note_path(study: Path) -> Path:
     name = hashlib.sha256(os.fsencode(os.path.realpath(study))).hexdigest()
     return platformdirs.user_state_path("originset") / "capture-places" / f"{name}.json"

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from originset.models.browsers.batch_facts import BatchFacts
+from originset.models.browsers.versions.recorder_rules import recorder_rules
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -28,7 +29,7 @@ class Part:
 
     ``facts``: of their hosts, addresses and certificates, whose types these columns have. ``visits``, ``requests``
     (by visit and request_id), ``connections`` (by visit and connection_id) and ``queries`` have the columns of the
-    models browser_visits, browser_requests, browser_connections and browser_lookups.
+    models browser_visits, browser_requests, browser_connections and browser_lookups; ``visits`` RECORDER_RULES besides.
     """
 
     facts: BatchFacts
@@ -42,23 +43,26 @@ def read(rows: Mapping[str, pl.DataFrame]) -> Part:
     """A batch from the rows of INPUTS, by name, in any order; texts are Strings."""
     facts = BatchFacts.of(rows)
     visits = rows["browser_visits"].sort("visit_id").with_columns(pl.col("document_host").cast(facts.hosts))
-    requests = _numbered(rows["browser_requests"], visits).with_columns(
+    visits = visits.hstack(recorder_rules(visits))
+    requests = _with_visit_numbers(rows["browser_requests"], visits).with_columns(
         pl.col("host", "frame_site").cast(facts.hosts),
         pl.col("server_ip").cast(facts.addresses),
         pl.col("protocol").cast(PROTOCOLS),
     )
-    connections = _numbered(rows["browser_connections"], visits).with_columns(
+    connections = _with_visit_numbers(rows["browser_connections"], visits).with_columns(
         pl.col("first_host").cast(facts.hosts),
         pl.col("misdirected").cast(pl.List(facts.hosts)),
         pl.col("server_ip").cast(facts.addresses),
         pl.col("certificate_id").cast(facts.certificates),
         pl.col("protocol").cast(PROTOCOLS),
     )
-    queries = _numbered(rows["browser_lookups"], visits).with_columns(pl.col("host").cast(facts.hosts))
-    return Part(facts, visits, _by(requests, "request_id"), _by(connections, "connection_id"), queries)
+    queries = _with_visit_numbers(rows["browser_lookups"], visits).with_columns(pl.col("host").cast(facts.hosts))
+    return Part(
+        facts, visits, _in_order_of(requests, "request_id"), _in_order_of(connections, "connection_id"), queries
+    )
 
 
-def _by(rows: pl.DataFrame, key: str) -> pl.DataFrame:
+def _in_order_of(rows: pl.DataFrame, key: str) -> pl.DataFrame:
     """The rows ordered by visit and ``key``, which decide what is the first of several."""
     # A sort copies all columns, and nearly always they are in order.
     if rows.select(pl.struct("visit_id", key)).to_series().is_sorted():
@@ -66,7 +70,7 @@ def _by(rows: pl.DataFrame, key: str) -> pl.DataFrame:
     return rows.sort("visit_id", key)
 
 
-def _numbered(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
+def _with_visit_numbers(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
     """The rows of ``visits``, with the visit's row for its id."""
     number = pl.col("visit_id").cast(pl.Enum(visits["visit_id"]), strict=False).to_physical().cast(pl.UInt32)
     return rows.with_columns(number).filter(pl.col("visit_id").is_not_null())

@@ -66,7 +66,9 @@ def advice(additions: Iterable[Mapping[str, Any]]) -> list[Advice]:
                     heeds_origin=heeds,
                     connections_saved=saved,
                     connections_saved_one_address=shared,
-                    says=_says(browser, protocol, heeds=heeds, restricts=protocol in rules.origin_restricts),
+                    says=_support_sentence(
+                        browser, protocol, heeds=heeds, restricts=protocol in rules.origin_restricts
+                    ),
                 )
             )
     return given
@@ -98,7 +100,7 @@ def https_records(protocols: Mapping[str, list[str]]) -> list[HttpsRecord]:
     ]
 
 
-def _says(browser: str, protocol: str, *, heeds: bool, restricts: bool) -> str:
+def _support_sentence(browser: str, protocol: str, *, heeds: bool, restricts: bool) -> str:
     title, over = BROWSER_TITLES.get(browser, browser), _PROTOCOLS[protocol]
     if heeds:
         text = f"{title} acts on ORIGIN frames over {over}: the names need no common address."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.data.reference.browser_rules import browser_rules
+from originset.data.reference.browser_rules import rule_sets
 from originset.models.browsers.batch import earlier_alike, group_numbers
 from originset.models.browsers.batch_facts import BatchFacts
 from originset.models.browsers.sharing_rules import (
@@ -48,7 +48,7 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
     if names is not None:
         coverage = pl.concat([coverage, names.select(coverage.columns)]).unique()
     return (
-        _facing(groups, _possible(groups, coverage))
+        _pairs_with_columns(groups, _possible(groups, coverage))
         .with_columns(
             (pl.col("connection_id") == pl.col("connection_id_held")).fill_null(value=False).alias("together"),
             pl.lit(value=False).alias("planned"),
@@ -88,10 +88,7 @@ def _possible(groups: pl.DataFrame, coverage: pl.DataFrame) -> pl.DataFrame:
     )
     alike = pl.any_horizontal(
         (pl.col("protocol") == pl.col("protocol_held")).fill_null(value=True),
-        *(
-            other_protocol(way)
-            for way in sorted(frozenset.union(*(each.carries_others for each in browser_rules().values())))
-        ),
+        *(other_protocol(way) for way in sorted(frozenset.union(*(each.carries_others for each in rule_sets())))),
     )
     later = (pl.col("group_held") < pl.col("group")) & (pl.col("host") != pl.col("host_held")) & alike
     protocols = groups["protocol"]
@@ -117,7 +114,7 @@ def _possible(groups: pl.DataFrame, coverage: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _facing(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+def _pairs_with_columns(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     """Pairs (group, group_held, ...) with the columns of both groups, same_host and in_set."""
     held = groups.select(_HOLDER)[found["group_held"]].select(pl.all().name.suffix("_held"))
     rows = found.hstack(groups.select(_OWN)[found["group"]]).hstack(held)
@@ -144,7 +141,7 @@ def _reaches(groups: pl.DataFrame, apart: pl.Expr | None = None) -> tuple[pl.Exp
 
 def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
     """Pairs (group, group_held) as rows of :func:`pairs` if the earlier one's server announced and named the later."""
-    return _facing(groups, near).with_columns(
+    return _pairs_with_columns(groups, near).with_columns(
         pl.lit(YES, pl.Int8).alias("covers"),
         pl.lit(YES, pl.Int8).alias("covers_by_names"),
         pl.lit(value=False).alias("same_host"),

@@ -31,18 +31,18 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         [
             *matched(groups, _own_connections(part.connections), _ORIGIN),
             *matched(groups, answers_of(part), _NAME),
-            *matched(groups, _refused(part.connections), _NAME),
+            *matched(groups, _misdirected_hosts(part.connections), _NAME),
             *matched(groups, _protocols(part.queries), _NAME),
             *matched(groups, _handshakes(part.connections), _ORIGIN),
             (carried.is_null() | (carried == groups["host"])).alias("own"),
             part.facts.is_ip_literal(groups["host"]).alias("literal"),
-            _opened(groups),
+            _opened_connection(groups),
         ]
     )
     told = told.with_columns(literals(part)).with_columns(
         pl.when("own")
         .then(pl.coalesce("server_ip", "own_ip"))
-        .otherwise(pl.coalesce("own_ip", _only("answers")))
+        .otherwise(pl.coalesce("own_ip", _only_item("answers")))
         .alias("peer"),
         name_ready().alias("ready_ms"),
         # What was carried by another's connection found it established.
@@ -60,7 +60,7 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     ))  # fmt: skip
 
 
-def _opened(groups: pl.DataFrame) -> pl.Series:
+def _opened_connection(groups: pl.DataFrame) -> pl.Series:
     # What was preconnected has no connect phase: nobody knows what stood when it was.
     alone = pl.struct("visit_id", "connection_id").is_first_distinct() & pl.col("connection_id").is_not_null()
     waited = (pl.col("connected_ms") > pl.col("ready_ms")).fill_null(value=False)
@@ -73,7 +73,7 @@ def _shared_address() -> pl.Expr:
     return pl.when(pl.col("protocol").ne_missing("h3"), pl.col("browser").ne_missing("firefox")).then("server_ip")
 
 
-def _only(name: str) -> pl.Expr:
+def _only_item(name: str) -> pl.Expr:
     return pl.when(pl.col(name).list.len() == 1).then(pl.col(name).list.first())
 
 
@@ -104,7 +104,7 @@ def normal_origins(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.List(pl.String)).list.eval(entry)
 
 
-def _refused(connections: pl.DataFrame) -> pl.DataFrame:
+def _misdirected_hosts(connections: pl.DataFrame) -> pl.DataFrame:
     """``misdirected``: some server of the page said so of the host."""
     return (
         connections.filter(pl.col("misdirected").is_not_null())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from originset.data.reference.browser_rules import browser_rules
+from originset.data.reference.browser_rules import rule_sets
 from originset.models.browsers.batch import Part
 from originset.models.browsers.connection_facts import normal_origins
 from originset.models.browsers.sharing_rules import origin_of
@@ -16,7 +16,7 @@ def frames_missed(part: Part, requests: pl.DataFrame) -> pl.Series:
     RFC 8336 section 2.3: what was sent before the frame may have used a connection that what is sent after it may not.
     Frames count over protocols over which some browser takes them as a restriction.
     """
-    protocols = frozenset.union(*(rules.origin_restricts for rules in browser_rules().values()))
+    protocols = frozenset.union(*(rules.origin_restricts for rules in rule_sets()))
     frames = part.connections.filter(
         pl.col("protocol").is_in(list(protocols)), pl.col("origin_ms").is_not_null(), pl.col("origin_set").is_not_null()
     ).select("visit_id", "first_host", "origin_ms", normal_origins("origin_set").alias("listed"))

@@ -37,7 +37,7 @@ def connections(opens: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
     counted = opens.with_columns(_carriers_of_one_mode(rules).alias("carriers_of_one_mode")).with_columns(
         pl.min_horizontal(unknown_modes(rules), "carriers_of_one_mode").alias("modes")
     )
-    return opens.hstack(counted.select(_low_and_high(rules))).with_columns(_likely(rules))
+    return opens.hstack(counted.select(_low_and_high(rules))).with_columns(_likeliest_count(rules))
 
 
 @cache
@@ -103,7 +103,7 @@ def _speaks(protocol: str) -> pl.Expr:
 
 
 @cache
-def _likely(rules: BrowserRules) -> pl.Expr:
+def _likeliest_count(rules: BrowserRules) -> pl.Expr:
     """The likeliest count where a recording does not decide; the back-test says how often that is right.
 
     Over HTTP/1.1 it is what the recording had, or else what its requests needed at once. Otherwise what may share a
@@ -191,10 +191,10 @@ def of_pages(
     return pl.DataFrame(
         {
             "visit_id": pl.int_range(pages, dtype=pl.UInt32, eager=True),
-            "tls_low": _sums(visit, low, pages),
-            "tls_likely": _sums(visit, opens["likely"].to_numpy(), pages),
-            "tls_high": _sums(visit, high, pages),
-            "as_recorded": _sums(visit, shown, pages),
+            "tls_low": _sums_by_visit(visit, low, pages),
+            "tls_likely": _sums_by_visit(visit, opens["likely"].to_numpy(), pages),
+            "tls_high": _sums_by_visit(visit, high, pages),
+            "as_recorded": _sums_by_visit(visit, shown, pages),
             "dns": _lookups(opens, others, rules, pages),
             "handshake_bytes": _products(visit, high, pages, opens["chain_bytes"], added),
             "round_trips": _products(visit, high, pages, opens["trips"]),
@@ -202,7 +202,7 @@ def of_pages(
     )
 
 
-def _sums(visit: Ints, values: _Numbers, pages: int) -> Ints:
+def _sums_by_visit(visit: Ints, values: _Numbers, pages: int) -> Ints:
     # Sums of float64, exact below 2**53.
     return np.bincount(visit, values, pages).astype(np.int64)
 
@@ -214,10 +214,10 @@ def _products(visit: Ints, times: Ints, pages: int, values: pl.Series, added: In
         known[visit[values.is_null().to_numpy() & (times > 0)]] = False
     if not known.any():
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, pages)
-    return _where(known, _sums(visit, times * (values.fill_null(0).to_numpy() + added), pages))
+    return _null_unless_known(known, _sums_by_visit(visit, times * (values.fill_null(0).to_numpy() + added), pages))
 
 
-def _where(known: _Flags, values: Ints) -> pl.Series:
+def _null_unless_known(known: _Flags, values: Ints) -> pl.Series:
     return pl.select(pl.when(pl.Series(known)).then(pl.Series(values))).to_series()
 
 
@@ -235,7 +235,7 @@ def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules, pag
     known = np.ones(pages, np.bool_)
     known[visit[unsure & ~certain]] = False
     beside = np.bincount(others["visit_id"].to_numpy(), minlength=pages)
-    return _where(known, np.bincount(visit[certain], minlength=pages) + beside)
+    return _null_unless_known(known, np.bincount(visit[certain], minlength=pages) + beside)
 
 
 def with_lookups(groups: pl.DataFrame) -> pl.DataFrame:

@@ -57,7 +57,7 @@ def ways(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
         )
         .filter((pl.col("may") > NO) | (pl.col("shares") > NO) | pl.col("hides_spare"))
         .select(
-            *("group", "group_held", _way().alias("way"), "may"),
+            *("group", "group_held", _way_to_connect().alias("way"), "may"),
             (pl.col("may_by_facts") < pl.col("may")).alias("as_recorded"),
             *("asked", "refused"),
             ((pl.col("shares") > NO) & pl.col("at_once")).alias("either_first"),
@@ -87,7 +87,7 @@ def _left_after_refusal(taken: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
-def _way() -> pl.Expr:
+def _way_to_connect() -> pl.Expr:
     # What its own host's connection can carry, that or the one which it shares carries.
     return (
         # Of a name that a frame has left out since, only what it opened for itself goes on.

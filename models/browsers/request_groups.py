@@ -45,15 +45,15 @@ def asked(rows: pl.DataFrame) -> pl.DataFrame:
 
     ``rows``: of :func:`modes_of`. Columns: ``group`` (the row's number), visit_id, host, port, protocol (h1, h2, h3;
     NULL: unknown), credentialed, third_party, top_site, at_home (the host is of that site), cross_site (the frame is
-    not), cookies_blocked, browser, main_host (of the page's document), sockets (WebSockets among them), requests, first
-    (its request_id), started_ms, ready_ms (its name is resolved), connected_ms (its connect phase ends), caused_ms
-    (what asked for the first, at least the document, had been answered; NULL: not known, or nothing did), connection_id
-    and server_ip (of its first request), first_answer_ms (one of its requests had been answered; NULL: not
-    known), second_ms (its second request was sent; NULL: not known, or none was), phase (some request has a DNS phase),
-    closings and unseen_closings (how often its connections closed, or may have), gone_ms (when the last one did; NULL:
-    it outlived the page, or not known), since_ms (when what follows a closing was sent; NULL: it follows none),
-    carriers (the connections that the recording has them on; NULL: not known of all), at_first (requests sent before
-    the first one was connected). NULL: the recorder does not tell and nothing decides it.
+    not), cookies_blocked, browser, rules (:mod:`.versions.recorder_rules`), main_host (of the page's document), sockets
+    (WebSockets among them), requests, first (its request_id), started_ms, ready_ms (its name is resolved), connected_ms
+    (its connect phase ends), caused_ms (what asked for the first, at least the document, had been answered; NULL: not
+    known, or nothing did), connection_id and server_ip (of its first request), first_answer_ms (one of its requests had
+    been answered; NULL: not known), second_ms (its second request was sent; NULL: not known, or none was), phase (some
+    request has a DNS phase), closings and unseen_closings (how often its connections closed, or may have), gone_ms
+    (when the last one did; NULL: it outlived the page, or not known), since_ms (when what follows a closing was sent;
+    NULL: it follows none), carriers (the connections that the recording has them on; NULL: not known of all), at_first
+    (requests sent before the first one was connected). NULL: the recorder does not tell and nothing decides it.
     """
     group, firsts = group_numbers(rows.select(*_ALIKE, "life"))
     requests = rows["requests"].to_numpy()
@@ -124,7 +124,7 @@ def modes_of(part: Part) -> pl.DataFrame:
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
         _connections(alike),
-        _caused(part, requests, kind, pages, ended)[firsts],
+        _caused_at(part, requests, kind, pages, ended)[firsts],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
         facts["frames_missed"].gather(firsts),
@@ -135,9 +135,11 @@ def modes_of(part: Part) -> pl.DataFrame:
         largest(ended, group, firsts.size).alias("ended_ms"),
         (-largest(-ended, group, firsts.size)).alias("first_answer_ms"),
         second_least(requests["started_ms"], group, firsts.size).alias("second_ms"),
-        _known(cross[firsts]).alias("cross_site"),
+        _as_boolean(cross[firsts]).alias("cross_site"),
     )
-    carried = _with_protocols(part, rows).with_columns(_carried(rows["connection"].to_numpy(), said[firsts]))
+    carried = _with_protocols(part, rows).with_columns(
+        _carried_credentials(rows["connection"].to_numpy(), said[firsts])
+    )
     return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
 
 
@@ -154,11 +156,11 @@ def _connections(rows: pl.DataFrame) -> pl.Series:
     return pl.Series("connection", np.where(rows["connection_id"].is_null().to_numpy(), -1, number))
 
 
-def _known(codes: _Codes) -> pl.Series:
+def _as_boolean(codes: _Codes) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(codes)) != _N).then(pl.lit(pl.Series(codes == _T)))).to_series()
 
 
-def _caused(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
+def _caused_at(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
     """``caused_ms``: when what asked for each request, or else the page's document, had been answered.
 
     A document asks for what it names as it comes: of one, when it began to. Nothing is answered before its connection
@@ -253,7 +255,7 @@ def _modes(requests: pl.DataFrame, visit: Ints, kind: _Codes, cross: _Codes, pag
     return said
 
 
-def _carried(connection: Ints, said: _Codes) -> pl.Series:
+def _carried_credentials(connection: Ints, said: _Codes) -> pl.Series:
     """``credentialed``: of what a connection carried, what is known of any and contradicted by none."""
     least, most = (np.full(int(connection.max(initial=-1)) + 2, end, np.int8) for end in (_T, _F))
     told = (connection >= 0) & (said != _N)
@@ -261,7 +263,7 @@ def _carried(connection: Ints, said: _Codes) -> pl.Series:
     np.maximum.at(most, connection[told], said[told])
     one = np.where(least == most, least, _N)
     one[-1] = _N
-    return _known(np.where(said == _N, one[connection], said).astype(np.int8)).alias("credentialed")
+    return _as_boolean(np.where(said == _N, one[connection], said).astype(np.int8)).alias("credentialed")
 
 
 def _with_protocols(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
@@ -277,7 +279,7 @@ def _with_protocols(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _of_pages(part: Part, rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
     visit = rows["visit_id"]
-    of_visit = part.visits.select("browser", "cookies_blocked").hstack(pages.select("main_host", "main_site"))
+    of_visit = part.visits.select("browser", "rules", "cookies_blocked").hstack(pages.select("main_host", "main_site"))
     return (
         rows.with_columns(part.facts.sites(rows["host"]).alias("site"))
         .hstack(of_visit[visit])

@@ -38,7 +38,7 @@ def saved_connections(
     """
     beside = colocated.filter(pl.col("host") != pl.col("server"))
     pages = beside.select("visit_id").unique()
-    possible = _announced(groups, found.join(pages, on="visit_id", how="semi"), beside)
+    possible = _pairs_if_announced(groups, found.join(pages, on="visit_id", how="semi"), beside)
     by_address = possible.with_columns(pl.lit(value=False).alias("planned"))
     rules = browser_rules()
     chromium, firefox = rules["chromium"], rules["firefox"]
@@ -51,7 +51,7 @@ def saved_connections(
     asked_for = beside.select("site", "server", *_ORIGIN)
     for name, (pairs, rule) in zip(SAVINGS, cases, strict=True):
         then = connections(replayed(groups, ways(pairs, rule)), rule)
-        asked_for = asked_for.join(_fewer(today[rule.browser], then, name), on=_ORIGIN, how="left")
+        asked_for = asked_for.join(_exact_saving(today[rule.browser], then, name), on=_ORIGIN, how="left")
     return totals(asked_for, ["site", "server", "host"])
 
 
@@ -62,7 +62,7 @@ def totals(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     )
 
 
-def _fewer(today: pl.DataFrame, then: pl.DataFrame, name: str) -> pl.DataFrame:
+def _exact_saving(today: pl.DataFrame, then: pl.DataFrame, name: str) -> pl.DataFrame:
     """``name`` for each origin of each page, where both ways it is one number."""
     known = ((pl.col("low") == pl.col("high")) & (pl.col("low_then") == pl.col("high_then"))).all()
     saved = (pl.col("low") - pl.col("low_then")).sum()
@@ -72,7 +72,7 @@ def _fewer(today: pl.DataFrame, then: pl.DataFrame, name: str) -> pl.DataFrame:
     return both.group_by(_ORIGIN).agg(pl.when(known).then(saved).alias(name))
 
 
-def _announced(groups: pl.DataFrame, found: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
+def _pairs_if_announced(groups: pl.DataFrame, found: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
     """``found`` as it would be with each host of ``beside`` in the certificate and the ORIGIN set of its server."""
     servers = beside.select("visit_id", pl.col("server").alias("host"), pl.lit(value=True).alias("own")).unique()
     own = groups.join(servers, on=["visit_id", "host"], how="left", maintain_order="left")["own"].fill_null(value=False)

@@ -18,6 +18,7 @@ from originset.data.schema.study_tables import (
 )
 from originset.models.browsers.backtest.predictions_check import predictions_check
 from originset.models.browsers.backtest.recorded_facts import without_sharing
+from originset.models.browsers.backtest.version_predictions import by_recorders_rules
 from originset.models.browsers.batch import INPUTS, Part, read
 from originset.models.browsers.candidate_pairs import pairs, planned_pairs, with_cookies_blocked
 from originset.models.browsers.causes.connection_causes import redundant_connections
@@ -37,7 +38,7 @@ from originset.models.browsers.request_groups import asked, modes_of
 from originset.models.browsers.savings import SAVED_CONNECTIONS, saved_connections
 from originset.models.browsers.sharing_rules import YES
 
-TODAY, PLANNED = "today", "planned"
+TODAY, PLANNED, RECORDED = "today", "planned", "recorded"
 
 # Firefox opens the same connections whatever third-party cookies are set to.
 _COOKIES_BLOCKED = "chromium_cookies_blocked"
@@ -58,7 +59,7 @@ WRITES = {
     "saved_connections": SAVED_CONNECTIONS,
 }
 
-_BROWSER, _MODEL = pl.Enum(list(browser_rules())), pl.Enum([TODAY, PLANNED])
+_BROWSER, _MODEL = pl.Enum(list(browser_rules())), pl.Enum([TODAY, PLANNED, RECORDED])
 _PAIR = ["group", "group_held"]
 
 
@@ -80,7 +81,7 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     modes = modes_of(part)
     groups = groups_of(part, modes)
     found = pairs(part.facts, groups)
-    replays, predicted = _replays(part, groups, found)
+    replays, predicted = _replayed_groups(part, groups, found)
     replays[_COOKIES_BLOCKED] = _with_cookies_blocked(groups, found)
     best_case = first_of_place(part, groups)
     redundant = redundant_connections(part, modes)
@@ -94,13 +95,15 @@ def browser_tables(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
     ids = part.visits["visit_id"]
     named = {name: frame.with_columns(ids.gather(frame["visit_id"])) for name, frame in of_pages.items()}
-    named["saved_connections"] = _saved(part, groups, found, replays, rows["colocated_hosts"]).sort(
+    named["saved_connections"] = _saved_connections(part, groups, found, replays, rows["colocated_hosts"]).sort(
         "site", "server", "host"
     )
     return {name: frame.select(WRITES[name].names()).cast(WRITES[name]) for name, frame in named.items()}
 
 
-def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+def _replayed_groups(
+    part: Part, groups: pl.DataFrame, found: pl.DataFrame
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
     """What becomes of the groups in each browser, today and planned, and what each page needs then."""
     planned = planned_pairs(part.facts, groups, found)
     # A planned pair takes the place of what both have today.
@@ -118,13 +121,16 @@ def _replays(part: Part, groups: pl.DataFrame, found: pl.DataFrame) -> tuple[dic
                 of_pages(part, opens, others, rules, added).with_columns(
                     pl.lit(browser, _BROWSER).alias("browser"),
                     pl.lit(model, _MODEL).alias("model"),
+                    pl.lit(rules.version).alias("rules_version"),
                     # What was recorded says how likely what servers do today is, not what they would do.
                     pl.when(model == TODAY).then("tls_likely").alias("tls_likely"),
                 )
             )
             if model == TODAY:
                 predictions[-1] = predictions[-1].join(lacking(opens, found, rules), on="visit_id", how="left")
-    return replays, pl.concat(predictions, how="diagonal")
+    predicted = pl.concat(predictions, how="diagonal")
+    own = by_recorders_rules(part, groups, found, predicted.filter(model=TODAY))
+    return replays, pl.concat([predicted, own.with_columns(pl.lit(RECORDED, _MODEL).alias("model"))], how="diagonal")
 
 
 def _checked(part: Part, redundant: pl.DataFrame) -> pl.DataFrame:
@@ -141,7 +147,7 @@ def _with_cookies_blocked(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataF
     return connections(replayed(groups, ways(with_cookies_blocked(found), rules)), rules)
 
 
-def _saved(
+def _saved_connections(
     part: Part, groups: pl.DataFrame, found: pl.DataFrame, replays: Mapping[str, pl.DataFrame], colocated: pl.DataFrame
 ) -> pl.DataFrame:
     """Rows of ``saved_connections``; of visits that are left out nobody knows what they would save."""

@@ -17,48 +17,36 @@ colocated_names AS (
   SELECT
     site,
     host AS name,
+    max(level) AS level,
+    bool_or(same_owner) AS same_owner,
     sum(connections) AS connections_saved_paper,
-    count(*) AS visits,
+    sum(visits) AS visits,
     sum(requests) AS requests
-  FROM colocated_hosts
-  WHERE site IS NOT NULL AND server IS NOT NULL AND host IS NOT NULL AND NOT is_ip_literal(host)
+  FROM site_server_hosts
+  WHERE site IS NOT NULL AND NOT is_ip_literal(host)
   GROUP BY site, host
-),
-uncovered_names AS (
-  SELECT n.*, o.certificate_id
-  FROM colocated_names AS n
-  JOIN site_own_certificates AS o ON o.site = n.site
-  JOIN certificate_facts AS f ON f.certificate_id = o.certificate_id
-  WHERE
-    f.names_known
-    AND getvariable('coverage') <> 'ignored'
-    AND NOT EXISTS (
-      FROM certificate_coverage AS c
-      WHERE
-        c.host = n.name
-        AND c.certificate_id = o.certificate_id
-        AND is_counted_as_covered(c.by_exact_name)
-    )
-),
-document_servers AS (
-  SELECT DISTINCT site, server, host FROM colocated_hosts
-),
-best_levels AS (
-  SELECT s.site, s.host, max(l.level) AS level, bool_or(l.same_owner) AS same_owner
-  FROM document_servers AS s
-  JOIN document_server_levels AS l ON l.server = s.server AND l.host = s.host
-  GROUP BY s.site, s.host
 )
 SELECT
-  m.site,
-  m.name,
-  m.certificate_id,
+  n.site,
+  n.name,
+  o.certificate_id,
   row_number() OVER (
-    PARTITION BY m.site
-    ORDER BY m.connections_saved_paper DESC NULLS LAST, m.visits DESC, m.requests DESC, m.name
+    PARTITION BY n.site
+    ORDER BY n.connections_saved_paper DESC NULLS LAST, n.visits DESC, n.requests DESC, n.name
   ) AS rank,
-  b.level,
-  b.same_owner,
-  m.connections_saved_paper
-FROM uncovered_names AS m
-JOIN best_levels AS b ON b.site = m.site AND b.host = m.name
+  n.level,
+  n.same_owner,
+  n.connections_saved_paper
+FROM colocated_names AS n
+JOIN site_own_certificates AS o ON o.site = n.site
+JOIN certificate_facts AS f ON f.certificate_id = o.certificate_id
+WHERE
+  f.names_known
+  AND getvariable('coverage') <> 'ignored'
+  AND NOT EXISTS (
+    FROM certificate_coverage AS c
+    WHERE
+      c.host = n.name
+      AND c.certificate_id = o.certificate_id
+      AND is_counted_as_covered(c.by_exact_name)
+  )

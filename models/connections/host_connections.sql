@@ -25,6 +25,7 @@
 -- first_at_final_url: the least request_id of those that have the visit's final URL; NULL if there is none
 -- lookups: how many requests have a DNS phase that took time
 -- asn: the AS of the address
+-- organisation: the organisation that runs the AS
 -- server_key: servers with the same key count as one server; NULL if the address is not known
 -- server_unknown: the address is known, but not its AS (or other key), so that it is its own key
 WITH pairs AS (
@@ -51,6 +52,7 @@ pairs_with_keys AS (
     p.*,
     p.scheme IN ('https', 'wss') AS secure,
     a.asn,
+    a.organisation,
     CASE getvariable('colocation')
       WHEN 'asn' THEN a.asn::VARCHAR
       WHEN 'ip' THEN a.ip

@@ -2,33 +2,31 @@
 -- of one group are compared with each other. Oversized pages are left out.
 -- scope: by page
 -- page: the page
--- hosts: the hosts, in alphabetical order
+-- hosts: numbers of the hosts (requested_hosts), in their order
 WITH
 located_hosts AS (
-  SELECT page, host, server_ip, asn
-  FROM host_connections
+  SELECT h.page, h.host, n.host_id, h.server_ip, h.asn, h.organisation
+  FROM host_connections AS h
+  JOIN numbered_pairs AS n ON n.pair = h.pair
   WHERE
-    host IS NOT NULL
-    AND (server_ip IS NOT NULL OR connection_id IS NOT NULL)
-    AND page NOT IN (SELECT page FROM oversized_pages)
+    h.host IS NOT NULL
+    AND (h.server_ip IS NOT NULL OR h.connection_id IS NOT NULL)
+    AND h.page NOT IN (SELECT page FROM oversized_pages)
 ),
 -- The AS has a column of its own, because numbers are grouped faster than texts.
 places AS (
-  SELECT page, asn, NULL AS place, host FROM located_hosts WHERE asn IS NOT NULL
-  UNION
-  SELECT page, NULL, 'address ' || server_ip, host FROM located_hosts WHERE asn IS NULL AND server_ip IS NOT NULL
-  UNION
-  SELECT s.page, NULL, 'organisation ' || a.organisation, s.host
-  FROM located_hosts AS s
-  JOIN addresses AS a ON a.ip = s.server_ip
-  WHERE a.organisation IS NOT NULL
-  UNION
-  SELECT s.page, NULL, 'edge ' || h.edge, s.host
-  FROM located_hosts AS s
-  JOIN hosts AS h ON h.host = s.host
+  SELECT DISTINCT page, asn, NULL AS place, host_id FROM located_hosts WHERE asn IS NOT NULL
+  UNION ALL
+  SELECT DISTINCT page, NULL, 'address ' || server_ip, host_id FROM located_hosts WHERE asn IS NULL AND server_ip IS NOT NULL
+  UNION ALL
+  SELECT DISTINCT page, NULL, 'organisation ' || organisation, host_id FROM located_hosts WHERE organisation IS NOT NULL
+  UNION ALL
+  SELECT DISTINCT l.page, NULL, 'edge ' || h.edge, l.host_id
+  FROM located_hosts AS l
+  JOIN hosts AS h ON h.host = l.host
   WHERE h.edge IS NOT NULL
 )
-SELECT page, list_sort(list(host)) AS hosts
+SELECT page, list_sort(list(host_id)) AS hosts
 FROM places
 GROUP BY page, asn, place
 HAVING count(*) > 1

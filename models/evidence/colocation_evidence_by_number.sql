@@ -17,10 +17,9 @@ numbered_places AS MATERIALIZED (
 places_of_hosts AS MATERIALIZED (
   SELECT
     CAST(s.kind AS ENUM ('same_as', 'same_organisation', 'one_owner', 'same_edge', 'shared_address', 'certificate')) AS kind,
-    p.place_id, h.host_id, s.last_seen_at, s.presented
+    p.place_id, s.host_id, s.last_seen_at, s.presented
   FROM host_places AS s
   JOIN numbered_places AS p ON p.kind = s.kind AND p.place = s.place
-  JOIN numbered_hosts AS h ON h.host = s.host
 ),
 list_members AS MATERIALIZED (
   SELECT m.list, h.host_id

@@ -24,32 +24,25 @@ server_asns AS (
 site_visits AS (
   SELECT site, count(*) AS visits FROM located_documents GROUP BY site
 ),
-visits_by_port AS (
-  SELECT site, server, host, port, count(*) AS visits, sum(requests) AS requests
-  FROM colocated_hosts
-  GROUP BY site, server, host, port
-),
-set_members AS (
-  SELECT
-    site, server, host,
-    first(port ORDER BY visits DESC, port NULLS FIRST) AS port,
-    sum(requests) AS requests,
-    sum(visits) AS visits
-  FROM visits_by_port
-  GROUP BY site, server, host
+servers AS (
+  SELECT a.site, a.server, a.asn, c.certificate_id, f.names_known, t.visits
+  FROM server_asns AS a
+  JOIN site_visits AS t ON t.site = a.site
+  LEFT JOIN server_certificates AS c ON c.site = a.site AND c.server = a.server
+  LEFT JOIN certificate_facts AS f ON f.certificate_id = c.certificate_id
 )
 SELECT
   m.site,
   m.server,
   m.host,
   m.port,
-  a.asn,
-  l.level,
-  CASE WHEN f.names_known THEN v.host IS NOT NULL END AS covered_by_certificate,
+  d.asn,
+  m.level,
+  CASE WHEN d.names_known THEN v.host IS NOT NULL END AS covered_by_certificate,
   m.host IN (SELECT host FROM misdirected_hosts WHERE host IS NOT NULL) AS misdirected,
   m.requests,
   m.visits,
-  m.visits / t.visits AS seen_share,
+  m.visits / d.visits AS seen_share,
   CASE
     WHEN NOT getvariable('browsers') THEN NULL
     -- The other hosts use the connection to the server itself, which is always needed.
@@ -58,11 +51,7 @@ SELECT
     WHEN NOT covered_by_certificate THEN 0
     WHEN covered_by_certificate THEN s.connections_saved_firefox
   END AS connections_saved_firefox
-FROM set_members AS m
-JOIN server_asns AS a ON a.site = m.site AND a.server = m.server
-JOIN site_visits AS t ON t.site = m.site
-JOIN document_server_levels AS l ON l.server = m.server AND l.host = m.host
-LEFT JOIN server_certificates AS c ON c.site = m.site AND c.server = m.server
-LEFT JOIN certificate_facts AS f ON f.certificate_id = c.certificate_id
-LEFT JOIN certificate_coverage AS v ON v.host = m.host AND v.certificate_id = c.certificate_id
+FROM site_server_hosts AS m
+JOIN servers AS d ON d.site = m.site AND d.server = m.server
+LEFT JOIN certificate_coverage AS v ON v.host = m.host AND v.certificate_id = d.certificate_id
 LEFT JOIN site_host_savings AS s ON s.site = m.site AND s.server = m.server AND s.host = m.host

@@ -70,8 +70,9 @@ def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
     """What ``advised`` (rows of ADVISED_CHANGES) saves, by the rules of each browser.
 
     In the recorded browser (of one that no rules are known of, in Chromium) it is the difference between what was
-    recorded and what the rules say of the page after the change; in another, between what they say before and after. A
-    host of which they say the same before and after keeps its connections, whatever else may be uncertain about it.
+    recorded and what the rules say of the page after the change; in another, between what they say before and after.
+    Where the rules do not give a host the number that was recorded, it is a range from the one to the other. A host of
+    which they say the same before and after keeps its connections, whatever else may be uncertain about it.
     """
     number = pl.col("visit_id").cast(pl.Enum(part.visits["visit_id"]), strict=False).to_physical().cast(pl.UInt32)
     rows = advised.with_columns(number).filter(pl.col("visit_id").is_not_null())
@@ -87,7 +88,8 @@ def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
         together = rows.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
         for one in (together, *rows.filter(pl.col("change") < MOST_TRIED_ALONE).partition_by("change")):
             then = _browser_needs(part, rules, others, one)
-            fewer = _fewer_connections(today, then, used, one.join(recorded, on="visit_id", how="left"))
+            before = _with_unseen_preconnects(today.origins, one) if rules.modes_share_host else today.origins
+            fewer = _fewer_connections(before, then, used, one.join(recorded, on="visit_id", how="left"))
             named = (
                 pl.lit(name).alias("browser"),
                 pl.col("visit_id").is_in(recorded["visit_id"].implode()).alias("recorded"),
@@ -139,12 +141,23 @@ def _browser_needs(
     return _BrowserNeeds(origins, of_pages(then, opens, others, rules).select("visit_id", "dns"))
 
 
+def _with_unseen_preconnects(origins: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """``origins``, where hosts that are asked with and without credentials may have a connection for each.
+
+    A browser that shares one among both has two if the page announced one (preconnect) before it asked; no recording
+    shows that.
+    """
+    both_ways = changes.filter(cause="CRED").select("visit_id", pl.col("host").cast(origins.schema["host"]), both=True)
+    joined = origins.join(both_ways.unique(), on=["visit_id", "host"], how="left")
+    return joined.with_columns(pl.when("both").then(pl.max_horizontal("high", 2)).otherwise("high").alias("high"))
+
+
 def _fewer_connections(
-    today: _BrowserNeeds, then: _BrowserNeeds, used: pl.DataFrame, changes: pl.DataFrame
+    today: pl.DataFrame, then: _BrowserNeeds, used: pl.DataFrame, changes: pl.DataFrame
 ) -> pl.DataFrame:
     """visit_id, host, port, saved_low, saved_high and chain_bytes of each host that a change concerns."""
     recorded = used.group_by(_ORIGIN).agg(pl.len().cast(pl.Int64).alias("recorded"))
-    both = today.origins.join(
+    both = today.join(
         then.origins.select(*_ORIGIN, low_then="low", high_then="high"), on=_ORIGIN, how="full", coalesce=True
     ).with_columns(pl.col("low", "high", "low_then", "high_then").fill_null(0))
     concerned = both.join(changes.select("visit_id").unique(), on="visit_id", how="semi").filter(
@@ -152,11 +165,14 @@ def _fewer_connections(
     )
     by_it = changes.select("visit_id", "recorded_by").unique()
     counted = concerned.join(recorded, on=_ORIGIN, how="left").join(by_it, on="visit_id", how="left")
+    # Where the rules give less or more than was recorded, it was chance, and a next load may have either.
     seen = pl.when("recorded_by").then(pl.col("recorded").fill_null(0))
+    least = pl.when("recorded_by").then(pl.min_horizontal(seen, "high")).otherwise("low")
+    most = pl.when("recorded_by").then(pl.max_horizontal(seen, "low")).otherwise("high")
     return counted.select(
         *_ORIGIN,
-        (pl.coalesce(seen, "low") - pl.col("high_then")).alias("saved_low"),
-        (pl.coalesce(seen, "high") - pl.col("low_then")).alias("saved_high"),
+        (least - pl.col("high_then")).alias("saved_low"),
+        (most - pl.col("low_then")).alias("saved_high"),
         "chain_bytes",
     )
 

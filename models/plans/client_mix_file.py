@@ -37,22 +37,22 @@ def read_client_mix(path: Path) -> ClientMix:
     except OSError as error:
         raise InputError(str(path), "unreadable", f"cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
-        raise _bad(path, "is not UTF-8") from error
+        raise _invalid(path, "is not UTF-8") from error
     shares = dict.fromkeys(_KINDS, 0.0)
     for browser, protocol, value in _toml(path, text) if path.suffix == ".toml" else _csv(path, text):
         kind = "other" if browser == "other" else f"{browser}_{protocol}"
         if kind not in shares:
-            raise _bad(path, f"has {kind!r}, which is none of {', '.join(_KINDS)}")
+            raise _invalid(path, f"has {kind!r}, which is none of {', '.join(_KINDS)}")
         try:
             share = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError, OverflowError):
             share = math.nan
         if not 0 <= share <= 1:
-            raise _bad(path, f"has a share of {value!r} for {kind}, which is not between 0 and 1")
+            raise _invalid(path, f"has a share of {value!r} for {kind}, which is not between 0 and 1")
         shares[kind] += share
     total = sum(shares.values())
     if abs(total - 1) > _ROUNDING:
-        raise _bad(path, f"has shares that add up to {total:g}, not to 1; the rest is 'other'")
+        raise _invalid(path, f"has shares that add up to {total:g}, not to 1; the rest is 'other'")
     return ClientMix(**{kind: share / total for kind, share in shares.items()})
 
 
@@ -61,7 +61,7 @@ def _csv(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
     separator = max(_SEPARATORS, key=lines[0].count) if lines else ","
     rows = csv.DictReader(lines, delimiter=separator)
     if not {"browser", "protocol", "share"} <= set(rows.fieldnames or ()):
-        raise _bad(path, "lacks one of the columns browser, protocol and share")
+        raise _invalid(path, "lacks one of the columns browser, protocol and share")
     for row in rows:
         share = row["share"]
         if separator == ";" and share is not None:  # the decimal comma of the same spreadsheets
@@ -74,11 +74,11 @@ def _toml(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
         given = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         place = re.search(r"\(at (line \d+, column \d+)\)$", str(error))
-        raise _bad(path, f"is not TOML at {place[1]}" if place else "is not TOML") from error
+        raise _invalid(path, f"is not TOML at {place[1]}" if place else "is not TOML") from error
     for browser, shares in given.items():
         for protocol, share in shares.items() if isinstance(shares, dict) else [("", shares)]:
             yield browser, protocol, share
 
 
-def _bad(path: Path, why: str) -> InputError:
+def _invalid(path: Path, why: str) -> InputError:
     return InputError(str(path), "not-a-client-mix", why)

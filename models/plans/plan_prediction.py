@@ -12,12 +12,21 @@ from originset.models.browsers.tables import TODAY
 from originset.models.plans.origin_plan import Plan
 from originset.models.plans.planned_connections import ANNOUNCED, PLANNED, planned_connections
 
+PREDICTION = pl.Schema(
+    {
+        "browser": pl.String(),
+        "model": pl.String(),
+        **dict.fromkeys(("pages", "tls_low", "tls_high", "dns", "handshake_bytes", "round_trips"), pl.Int64()),
+        **dict.fromkeys(("dns_pages", "handshake_pages"), pl.Int64()),
+    }
+)
+
 _MODELS = (TODAY, ANNOUNCED, PLANNED)
 _KNOWN = {"dns": "dns_pages", "handshake_bytes": "handshake_pages", "round_trips": "handshake_pages"}
 
 
 def plan_prediction(study: Study, plan: Plan) -> pl.DataFrame:
-    """One row per browser and model (today, announced, planned), summed over the study's pages of the plan's site.
+    """Rows of PREDICTION: for each browser and model (today, announced, planned) sums over the site's pages.
 
     ``dns``, ``handshake_bytes`` and ``round_trips`` are of those ``dns_pages`` and ``handshake_pages`` where they are
     known under all three.

@@ -46,17 +46,17 @@ def plan_rows(plan: Plan) -> pl.DataFrame:
         for entry in server.announce:
             host, port = parse(entry.origin)
             facts = {"action": "announce", "server": server.server, "host": host, "port": port}
-            shown.append({**facts, **_shared(entry)})
+            shown.append({**facts, **_row_values(entry)})
         shown += [
-            {"action": "leave out", "server": server.server, "why": left.detail, **_shared(left)}
+            {"action": "leave out", "server": server.server, "why": left.detail, **_row_values(left)}
             for left in server.left_out
         ]
     for addition in plan.additions:
         action, why = _TO_ADD[addition.validatable_by]
-        shown.append({"action": action, "host": addition.name, "why": why, **_shared(addition)})
+        shown.append({"action": action, "host": addition.name, "why": why, **_row_values(addition)})
     shown += [{"action": "do not add", "host": left.name, "why": left.detail} for left in plan.additions_left_out]
     return pl.DataFrame(shown, schema=PLAN_ROWS)
 
 
-def _shared(entry: msgspec.Struct) -> dict[str, Any]:
+def _row_values(entry: msgspec.Struct) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(entry).items() if name in PLAN_ROWS}

@@ -45,7 +45,14 @@ def verified(page: str, predicted: pl.DataFrame, loads: Sequence[Served]) -> pl.
         (seen, _), *_ = Counter(tuple(sorted(load.get(host, {}).items())) for load in loads).most_common()
         if said is not None or seen:
             rows.append(
-                (page, str(browser), host, _said(said), _connections_text(host, dict(seen)), _agrees(said, dict(seen)))
+                (
+                    page,
+                    str(browser),
+                    host,
+                    _said(said),
+                    _connections_text(host, dict(seen)),
+                    _agrees_with_log(said, dict(seen)),
+                )
             )
     return pl.DataFrame(rows, schema=VERIFIED, orient="row")
 
@@ -60,13 +67,13 @@ def against_study(plan: Plan, origin_sets: pl.DataFrame, additions: pl.DataFrame
     added = {addition.name for addition in plan.additions if addition.same_owner}
     rows: list[_Verified] = []
     for server in plan.servers:
-        rows += _announced(server, beside, added)
+        rows += _announced_differences(server, beside, added)
     for addition in plan.additions:
-        rows += _added(addition, lacking.get(addition.name))
+        rows += _addition_differences(addition, lacking.get(addition.name))
     return pl.DataFrame(rows, schema=VERIFIED, orient="row")
 
 
-def _announced(
+def _announced_differences(
     server: Server, beside: Mapping[tuple[str, str, int], dict[str, Any]], added: Iterable[str]
 ) -> Iterator[_Verified]:
     total: int | None = 0
@@ -81,9 +88,11 @@ def _announced(
             yield None, "firefox", host, f"announced by {server.server}", "its certificate does not cover it", False
         saved = row["connections_saved_firefox"]
         total = None if None in (total, saved) else (total or 0) + saved
-        yield from _saved("firefox", host, entry.connections_saved_firefox, saved)
+        yield from _saving_difference("firefox", host, entry.connections_saved_firefox, saved)
     if total is not None:
-        yield from _saved("firefox", server.server, server.connections_saved_firefox, total, "what it announces ")
+        yield from _saving_difference(
+            "firefox", server.server, server.connections_saved_firefox, total, "what it announces "
+        )
 
 
 def _place(origin: str) -> tuple[str, int]:
@@ -94,22 +103,24 @@ def _place(origin: str) -> tuple[str, int]:
         return origin, 0
 
 
-def _added(addition: Addition, row: dict[str, Any] | None) -> Iterator[_Verified]:
+def _addition_differences(addition: Addition, row: dict[str, Any] | None) -> Iterator[_Verified]:
     if row is None:
         yield None, "any", addition.name, "missing from the certificate", "not missing, by the study", False
         return
     for browser in ("chromium", "chromium_h3", "firefox"):
         name = f"connections_saved_{browser}"
-        yield from _saved(browser, addition.name, getattr(addition, name), row[name])
+        yield from _saving_difference(browser, addition.name, getattr(addition, name), row[name])
 
 
-def _saved(browser: str, host: str, said: int | None, known: int | None, what: str = "") -> Iterator[_Verified]:
+def _saving_difference(
+    browser: str, host: str, said: int | None, known: int | None, what: str = ""
+) -> Iterator[_Verified]:
     if said != known:
         plan, study = ("not known" if number is None else str(number) for number in (said, known))
         yield None, browser, host, f"{what}saves {plan}, by the plan", f"{what}saves {study}, by the study", False
 
 
-def _agrees(said: Mapping[str, Any] | None, seen: Mapping[str, int]) -> bool:
+def _agrees_with_log(said: Mapping[str, Any] | None, seen: Mapping[str, int]) -> bool:
     if said is None or not seen:
         return False
     own = seen.get(said["host"], 0)

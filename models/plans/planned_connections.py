@@ -93,7 +93,7 @@ def planned_connections(tables: Mapping[str, pl.LazyFrame], plan: Plan) -> Plann
     others = without_tls(part, groups)
     pages, hosts = [], []
     for model, deployed in deployments(plan).items():
-        names, served = (None, groups) if deployed is None else _deployed(tables, part.facts, groups, deployed)
+        names, served = (None, groups) if deployed is None else _deployed_names(tables, part.facts, groups, deployed)
         found = pairs(part.facts, served, names)
         for browser, rules in browser_rules().items():
             opens = connections(replayed(served, ways(found, rules)), rules)
@@ -121,7 +121,7 @@ def _of_site(tables: Mapping[str, pl.LazyFrame], site: str) -> dict[str, pl.Lazy
     return {**tables, "visits": visits, **own}
 
 
-def _deployed(
+def _deployed_names(
     tables: Mapping[str, pl.LazyFrame], facts: BatchFacts, groups: pl.DataFrame, deployed: Deployment
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The names that certificates get (host, certificate_id), and groups whose servers send the sets."""

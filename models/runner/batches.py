@@ -37,7 +37,8 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
     """
     shards = {table: {path.stem: path for path in shard_paths(study, table)} for table in PAGE_INPUTS}
     of_study = {
-        table: _select(study, table, _resolved(shard_paths(study, table))) for table in (*PAGE_INPUTS, *STUDY_INPUTS)
+        table: _select(study, table, _resolved_shard(shard_paths(study, table)))
+        for table in (*PAGE_INPUTS, *STUDY_INPUTS)
     }
     _require_each_visit_once(study)
     batches = [
@@ -47,7 +48,7 @@ def inputs_of(study: Study, batch_bytes: int = BATCH_BYTES) -> Inputs:
     return Inputs(study.root.absolute(), of_study, dict(enumerate(batches)))
 
 
-def _resolved(paths: list[Path]) -> list[Path]:
+def _resolved_shard(paths: list[Path]) -> list[Path]:
     """Only the shard with all hosts or addresses that ``analyze`` writes, if there is one; else all shards."""
     return [path for path in paths if path.stem == RESOLVED] or paths
 

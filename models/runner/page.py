@@ -51,10 +51,10 @@ def _stages() -> Iterator[str]:
         own = [model for model in models().values() if stages()[model.name] == stage]
         yield from ("", f"## Stage {stage}: {own[0].scope.value}")
         for model in own:
-            yield from _described(model)
+            yield from _model_section(model)
 
 
-def _described(model: Model) -> Iterator[str]:
+def _model_section(model: Model) -> Iterator[str]:
     title = f"**{model.name}**" if model.name in TABLES else model.name
     yield from ("", f"### {title}", "")
     reads = ", ".join(sorted(model.reads))

@@ -225,14 +225,14 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> Non
     """Write a table to a temporary file and rename it, so that a file is never half written."""
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    select = _typed(TABLES[table]) if table in TABLES else f'FROM "{table}"'
+    select = _typed_rows(TABLES[table]) if table in TABLES else f'FROM "{table}"'
     connection.execute(
         f"COPY ({select}) TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
     )
     temporary.replace(path)
 
 
-def _typed(table: Table) -> str:
+def _typed_rows(table: Table) -> str:
     """Rows of a table by its key, with the types of the schema."""
     columns = ", ".join(f'CAST("{column.name}" AS {column.type}) AS "{column.name}"' for column in table.columns)
     order = ", ".join(f'"{name}"' for name in table.key)

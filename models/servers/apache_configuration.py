@@ -133,7 +133,7 @@ class _Reader:
     def server(self, block: list[Directive]) -> None:
         """What stands outside of virtual hosts, which may follow what they inherit or come before it."""
         inner = []
-        for one in self._flat(block):
+        for one in self._with_includes(block):
             if one.name == "<virtualhost":
                 inner.append(one)
             elif one.name == "sslvhostsnipolicy":
@@ -147,7 +147,7 @@ class _Reader:
             elif one.name == "servername":
                 self._name = one
             else:
-                self._look(one)
+                self._inspect(one)
         for one in inner:
             self._virtual_host(one)
 
@@ -156,9 +156,9 @@ class _Reader:
         if policy in _POLICIES:
             self.policy = policy
         else:
-            self._miss(one)
+            self._note_not_understood(one)
 
-    def _flat(self, block: list[Directive], depth: int = 0) -> list[Directive]:
+    def _with_includes(self, block: list[Directive], depth: int = 0) -> list[Directive]:
         """A block with what it includes, and what it has for mod_ssl and mod_http2, which are taken to be there."""
         if depth > MAX_DEPTH:
             raise InputError(block[0].place.file, "not-apache", "is included too deeply, or by itself")
@@ -167,51 +167,51 @@ class _Reader:
             if one.name in ("include", "includeoptional"):
                 paths = self._folder.matching(one.arguments[0]) if len(one.arguments) == 1 else None
                 if paths is None:
-                    self._miss(one)
+                    self._note_not_understood(one)
                 for path in paths or ():
-                    found += self._flat(directives(path, self._folder), depth + 1)
+                    found += self._with_includes(directives(path, self._folder), depth + 1)
             elif one.name == "<ifmodule" and one.arguments[:1] in _PRESENT:
-                found += self._flat(one.block, depth)
+                found += self._with_includes(one.block, depth)
             else:
                 found.append(one)
         return found
 
-    def _miss(self, one: Directive) -> None:
+    def _note_not_understood(self, one: Directive) -> None:
         self.not_understood.append(NotUnderstood(one.place, " ".join((one.name.lstrip("<"), *one.arguments))))
 
-    def _look(self, one: Directive) -> None:
+    def _inspect(self, one: Directive) -> None:
         """Note a directive whose effect may depend on the connection, or is not known."""
         logs = one.name in ("logformat", "customlog", "transferlog", "errorlogformat", "loadmodule")
         apart = logs or _OF_MACHINE.fullmatch(one.name) is not None
         self.replaces_421 |= one.name == "errordocument" and one.arguments[:1] == ("421",)
         if one.name.startswith("<"):
             known = _SECTIONS.fullmatch(one.name[1:]) is not None
-            for inner in self._flat(one.block) if known else ():
-                self._look(inner)
+            for inner in self._with_includes(one.block) if known else ():
+                self._inspect(inner)
         else:
             known = _HARMLESS.fullmatch(one.name) is not None
         if not known or (not apart and any(_DEPENDS.search(each) for each in one.arguments)):
-            self._miss(one)
+            self._note_not_understood(one)
 
     def _virtual_host(self, block: Directive) -> None:
         ends = [_endpoint(each) for each in block.arguments]
         if None in ends or not ends:
-            self._miss(block)
+            self._note_not_understood(block)
         found = _VirtualHost(block.place, [one for one in ends if one is not None], http2=self._http2)
         own: list[tuple[str, ...]] = []
-        for one in self._flat(block.block):
+        for one in self._with_includes(block.block):
             if one.name in ("servername", "serveralias"):
                 self._names(found, one)
             elif one.name == "protocols":
                 found.http2 = "h2" in one.arguments
             elif one.name == "sslvhostsnipolicy":
-                self._miss(one)
+                self._note_not_understood(one)
             elif one.name.startswith("ssl") and not one.name.startswith("sslproxy"):
                 own.append((one.name, *one.arguments))
             elif not one.name.startswith("sslproxy"):
-                self._look(one)
+                self._inspect(one)
         found.named = bool(found.names)
-        if self._name is not None and not any(one.name == "servername" for one in self._flat(block.block)):
+        if self._name is not None and not any(one.name == "servername" for one in self._with_includes(block.block)):
             self._names(found, self._name)  # it is inherited
         names = {one[0] for one in own}
         found.tls = own + [one for one in self._tls if one[0] not in names]
@@ -221,7 +221,7 @@ class _Reader:
         for argument in one.arguments:
             name = re.sub(r"^https?://|:\d+$", "", argument.lower())
             if normalise_host(name.replace("*", "x").replace("?", "x")) != name.replace("*", "x").replace("?", "x"):
-                self._miss(one)
+                self._note_not_understood(one)
             else:
                 found.names.append(name)
 

@@ -116,15 +116,15 @@ class _Reader:
             elif one.block:
                 self._site(one)
             else:
-                self._miss(one)
+                self._note_not_understood(one)
 
-    def _miss(self, one: Statement) -> None:
+    def _note_not_understood(self, one: Statement) -> None:
         self.not_understood.append(NotUnderstood(one.place, " ".join(one.words)))
 
     def _option(self, one: Statement) -> None:
         if one.words[:1] != ("servers",) or len(one.words) > 1:
             if one.words[0] not in _OPTIONS:
-                self._miss(one)
+                self._note_not_understood(one)
             return
         for inner in one.block:
             if inner.words[0] == "strict_sni_host" and inner.words[1:] in ((), ("on",), ("insecure_off",)):
@@ -133,7 +133,7 @@ class _Reader:
                 self.settings.http2 = "h2" in inner.words
                 self.settings.http3 = "h3" in inner.words
             elif inner.words[0] not in _SERVER_OPTIONS:
-                self._miss(inner)
+                self._note_not_understood(inner)
 
     def _site(self, one: Statement) -> None:
         site = _Site(one.place, [])
@@ -141,7 +141,7 @@ class _Reader:
             found = _SITE.fullmatch(word)
             host = normalise_host(found[2].removeprefix("*.")) if found else None
             if found is None or (found[2] and host is None) or (found[3] and not 0 < int(found[3]) < 1 << 16):
-                self._miss(one)
+                self._note_not_understood(one)
             elif found[1] != "http" and found[3] != "80":
                 port = int(found[3] or 443)
                 if host is None:
@@ -154,9 +154,9 @@ class _Reader:
             else:
                 if inner.words[0] == "handle_errors":
                     site.handles_421 |= len(inner.words) == 1 or bool({"421", "4xx"} & set(inner.words))
-                self._look(inner)
+                self._inspect(inner)
         if site.any_host_at and not self._folder.certificate(site.files):
-            self._miss(one)  # which hosts come to it cannot be said
+            self._note_not_understood(one)  # which hosts come to it cannot be said
         self.sites.append(site)
 
     def _tls(self, site: _Site, one: Statement) -> None:
@@ -164,24 +164,24 @@ class _Reader:
         if len(files) == 2 and not any("{" in name for name in files):
             site.files, site.automatic = [files[0]], False
         elif len(files) > 1 or any("{" in name for name in files):
-            self._miss(one)
+            self._note_not_understood(one)
         for inner in one.block:
             if inner.words[0] == "client_auth":
                 site.client_certificate = inner.text
             elif inner.words[0] == "alpn":
                 site.http2 = "h2" in inner.words
             elif inner.words[0] not in _TLS_OPTIONS:
-                self._miss(inner)
+                self._note_not_understood(inner)
 
-    def _look(self, one: Statement) -> None:
+    def _inspect(self, one: Statement) -> None:
         """Note a directive whose effect may depend on the connection, or is not known."""
         if one.words[0] in _NESTED:
             if _OF_CONNECTION.search(" ".join(one.words)):
-                self._miss(one)
+                self._note_not_understood(one)
             for inner in one.block:
-                self._look(inner)
+                self._inspect(inner)
         elif (one.words[0] not in _HARMLESS and not one.words[0].startswith("@")) or _OF_CONNECTION.search(one.text):
-            self._miss(one)
+            self._note_not_understood(one)
 
     def listeners(self) -> list[_CaddyListener]:
         ports: dict[int, dict[str, _Site]] = {}

@@ -122,7 +122,7 @@ class _Reader(YamlReader):
     def _listener(self, table: Table, path: str) -> None:
         self.check_keys(table, _LISTENER, path)
         for one in tables_at(table, "listener_filters"):
-            if _kind(one) not in _LISTENER_FILTERS:
+            if _type_name(one) not in _LISTENER_FILTERS:
                 self.miss(f"{path}.listener_filters", "a filter is not known here")
         socket = table_at(table_at(table, "address"), "socket_address")
         address, port = canonical_ip(str(socket.get("address", ""))), socket.get("port_value")
@@ -147,7 +147,7 @@ class _Reader(YamlReader):
         tls = table_at(table_at(table, "transport_socket"), "typed_config")
         if not tls:
             return None
-        kind = _kind({"typed_config": tls})
+        kind = _type_name({"typed_config": tls})
         over_quic = kind == "QuicDownstreamTransport"
         if over_quic:
             self.check_keys(tls, {"@type", "downstream_tls_context"}, f"{path}.transport_socket")
@@ -169,7 +169,7 @@ class _Reader(YamlReader):
         if not names and self._folder.certificate(chain.certificates) is None:
             self.miss(path, "is for any server name, and its certificate cannot be read")
         filters = tables_at(table, "filters")
-        if len(filters) != 1 or _kind(filters[0]) != "HttpConnectionManager":
+        if len(filters) != 1 or _type_name(filters[0]) != "HttpConnectionManager":
             self.miss(f"{path}.filters", "are not one HttpConnectionManager")
             return chain
         self._manager(chain, table_at(filters[0], "typed_config"), f"{path}.filters[0]")
@@ -180,7 +180,7 @@ class _Reader(YamlReader):
         rest = {key: value for key, value in manager.items() if key not in _NOT_OF_SITES}
         if not routes:
             self.miss(path, "its routes come from elsewhere")
-        if any(_kind(one) not in _HTTP_FILTERS for one in tables_at(manager, "http_filters")):
+        if any(_type_name(one) not in _HTTP_FILTERS for one in tables_at(manager, "http_filters")):
             self.miss(f"{path}.http_filters", "a filter is not known here")
         if _OF_CONNECTION.search(text_of({**rest, "route_config": routes})):
             self.miss(path, "something depends on the connection")
@@ -217,6 +217,6 @@ def _status(virtual_host: Table) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _kind(table: Table) -> str:
+def _type_name(table: Table) -> str:
     """The last part of a typed configuration's type."""
     return str(table_at(table, "typed_config").get("@type", "")).rpartition(".")[2]

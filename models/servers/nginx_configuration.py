@@ -138,9 +138,9 @@ class _Reader:
         if parsed["errors"]:
             why = str(parsed["errors"][0]["error"]).replace("\n", " ")
             raise InputError(str(path), "not-nginx", f"is no nginx configuration: {why}")
-        yield from self._included(self._folder.name(path), parsed["config"][0]["parsed"], depth)
+        yield from self._with_includes(self._folder.name(path), parsed["config"][0]["parsed"], depth)
 
-    def _included(
+    def _with_includes(
         self, file: str, block: list[dict[str, Any]], depth: int = 0
     ) -> Iterator[tuple[Place, dict[str, Any]]]:
         for one in block:
@@ -150,42 +150,42 @@ class _Reader:
                 continue
             paths = self._folder.matching(one["args"][0]) if len(one["args"]) == 1 else None
             if paths is None:
-                self._miss(place, one, "leads out of what --folder names, or to no file")
+                self._note_not_understood(place, one, "leads out of what --folder names, or to no file")
             for path in paths or ():
                 yield from self.statements(path, depth + 1)
 
-    def _miss(self, place: Place, one: dict[str, Any], why: str) -> None:
+    def _note_not_understood(self, place: Place, one: dict[str, Any], why: str) -> None:
         self.not_understood.append(
             NotUnderstood(place, f"{one['directive']} {' '.join(one['args'])}".strip() + f" {why}")
         )
 
-    def _look(self, place: Place, one: dict[str, Any]) -> None:
+    def _inspect(self, place: Place, one: dict[str, Any]) -> None:
         """Note whatever may depend on the connection, in this statement and those within it."""
         name, args = one["directive"], one["args"]
         if _CODE.match(name) or (name not in DIRECTIVES and name not in _FURTHER):
-            self._miss(place, one, "is not known here")
+            self._note_not_understood(place, one, "is not known here")
             return
         if name == "ssl" and args != ["off"]:
-            self._miss(place, one, "is not understood: TLS is looked for at listen")
+            self._note_not_understood(place, one, "is not understood: TLS is looked for at listen")
         if name != "log_format" and any(_OF_CONNECTION.search(_NOT_OF_NAME.sub("", each)) for each in args):
-            self._miss(place, one, "depends on the connection")
+            self._note_not_understood(place, one, "depends on the connection")
         if name in ("map", "geo", "split_clients", "types"):  # their blocks hold values, not directives
             for inner in one.get("block", ()):
                 if any(_OF_CONNECTION.search(each) for each in (inner["directive"], *inner["args"])):
-                    self._miss(Place(one["file"], inner["line"]), inner, "depends on the connection")
+                    self._note_not_understood(Place(one["file"], inner["line"]), inner, "depends on the connection")
                 if inner["directive"] == "include":
-                    self._miss(Place(one["file"], inner["line"]), inner, "is not read here")
+                    self._note_not_understood(Place(one["file"], inner["line"]), inner, "is not read here")
             return
-        for inner_place, inner in self._included(one["file"], one.get("block", [])):
-            self._look(inner_place, inner)
+        for inner_place, inner in self._with_includes(one["file"], one.get("block", [])):
+            self._inspect(inner_place, inner)
 
     def http(self, one: dict[str, Any]) -> None:
         blocks = []
-        for place, inner in self._included(one["file"], one.get("block", [])):
+        for place, inner in self._with_includes(one["file"], one.get("block", [])):
             if inner["directive"] == "server":
                 blocks.append((place, inner))
                 continue
-            self._look(place, inner)
+            self._inspect(place, inner)
             if inner["directive"] in _UPPER:
                 self._above.setdefault(inner["directive"], []).append(inner["args"] or [""])
         for place, inner in blocks:
@@ -193,12 +193,12 @@ class _Reader:
 
     def _server(self, place: Place, one: dict[str, Any]) -> None:
         server = _Server(place)
-        for inner_place, inner in self._included(one["file"], one.get("block", [])):
+        for inner_place, inner in self._with_includes(one["file"], one.get("block", [])):
             name, args = inner["directive"], inner["args"]
             if name == "if" and _compares_names(inner):
                 server.compares_names = True
                 continue
-            self._look(inner_place, inner)
+            self._inspect(inner_place, inner)
             if name == "server_name":
                 self._names(server, inner_place, inner)
             elif name == "listen" and args:
@@ -216,7 +216,7 @@ class _Reader:
                 continue
             plain = normalise_host(lower.removeprefix("*.").removeprefix("."))
             if plain is None or plain != lower.removeprefix("*.").removeprefix("."):
-                self._miss(place, one, "names hosts in a way that is not understood here")
+                self._note_not_understood(place, one, "names hosts in a way that is not understood here")
             elif lower.startswith("."):
                 server.names += [plain, f"*.{plain}"]
             else:
@@ -253,7 +253,7 @@ def read_nginx(path: Path, folder: ConfigurationFolder) -> Configuration:
         if one["directive"] == "http":
             reader.http(one)
         elif one["directive"] not in ("events", "load_module"):
-            reader._look(place, one)  # noqa: SLF001 - the module's own
+            reader._inspect(place, one)  # noqa: SLF001 - the module's own
     return Configuration(reader.listeners(), reader.not_understood)
 
 

@@ -92,7 +92,9 @@ def shared_connections(configuration: Configuration, plan: PlannedSets = NO_PLAN
     for first, second in permutations(places, 2):
         verdict, why = _verdict(found[first], found[second], first, second)
         if second in plan.announced.get(first, ()):
-            verdict, why = _worst((verdict, why), *_announced(found[first], found[second], first, second))
+            verdict, why = _worst_verdict(
+                (verdict, why), *_verdicts_by_announcement(found[first], found[second], first, second)
+            )
         if configuration.not_understood and verdict in ("safe", "separate"):
             one = configuration.not_understood[0]
             verdict, why = "unknown", f"{one.place} was not understood: {one.text}"
@@ -132,24 +134,24 @@ def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: s
     alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
     # Its own connections may be answered elsewhere, and otherwise.
     pairs = [(one, other) for one in common for other in of_second if other is not one] + [(one, one) for one in alone]
-    there = _worst(("separate", ""), *(_at(one, other, first, second) for one, other in pairs))
+    there = _worst_verdict(("separate", ""), *(_verdict_at_listener(one, other, first, second) for one, other in pairs))
     if there[0] not in ("separate", "safe", "421"):
         there = "unknown", f"DNS decides where they meet: where only one of them listens, it is: {there[0]}"
-    return _worst(*(_at(one, one, first, second) for one in common), there)
+    return _worst_verdict(*(_verdict_at_listener(one, one, first, second) for one in common), there)
 
 
-def _announced(
+def _verdicts_by_announcement(
     of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str
 ) -> Iterator[tuple[Verdict, str]]:
     """What happens where browsers follow an ORIGIN set: no address matters (RFC 8336 section 2.4)."""
-    return (_at(one, other, first, second) for one in of_first for other in of_second)
+    return (_verdict_at_listener(one, other, first, second) for one in of_first for other in of_second)
 
 
-def _worst(*found: tuple[Verdict, str]) -> tuple[Verdict, str]:
+def _worst_verdict(*found: tuple[Verdict, str]) -> tuple[Verdict, str]:
     return max(found, key=lambda one: VERDICTS.index(one[0]))
 
 
-def _at(served: _Served, own_server: _Served, first: str, second: str) -> tuple[Verdict, str]:
+def _verdict_at_listener(served: _Served, own_server: _Served, first: str, second: str) -> tuple[Verdict, str]:
     """At one listener, compared with a connection of the second host's own, perhaps at another listener."""
     opened, own = served.handshake(first), own_server.handshake(second)
     if opened is None or not opened.http2:

@@ -90,7 +90,7 @@ class Changes:
 def measured_timeline(requests: Requests, predecessor: Predecessor) -> MeasuredTimeline:
     """The measured times that both timelines start from."""
     if requests.number.max(initial=NONE) >= _PLACES * requests.number.size:
-        requests = _renumbered(requests)
+        requests = _with_dense_numbers(requests)
     return MeasuredTimeline(*timeline_loop.measured_timeline(requests, predecessor == "time"))
 
 
@@ -157,7 +157,7 @@ def _lost_phases(requests: Requests, dns: Floats, coalesced: Flags) -> tuple[Flo
     return np.where(coalesced, np.fmax(dns, 0.0), 0.0), np.where(coalesced, np.fmax(requests.connect, 0.0), 0.0)
 
 
-def _renumbered(requests: Requests) -> Requests:
+def _with_dense_numbers(requests: Requests) -> Requests:
     """The same requests with numbers from 0 to their count."""
     page = requests.page << 32
     numbers, number = np.unique(page + requests.number, return_inverse=True)

@@ -77,7 +77,7 @@ def _draw_7(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("new connections to the shared host (0: coalesced)")
     axes.set_ylabel("share of visits (cumulative)")
-    _tell(axes, "experiment less control", _numbers_7(data), _LESS_7)
+    _add_to_legend(axes, "experiment less control", _numbers_7(data), _LESS_7)
     below(axes)
 
 
@@ -135,7 +135,7 @@ def _draw_8(
     days = data["Time"].dt.strftime("%Y-%m-%d")
     axes.set_xlabel(f"{days[0]} to {days[-1]}" if days[0] != days[-1] else f"{days[0]}, UTC")
     axes.set_ylabel(counted)
-    _tell(axes, "difference in differences", _numbers_8(data, window=window), _AGAINST_8)
+    _add_to_legend(axes, "difference in differences", _numbers_8(data, window=window), _AGAINST_8)
     below(axes, 2)
 
 
@@ -169,7 +169,7 @@ def _mean(numbers: pl.Series) -> float | None:
 def _draw_9b(axes: Axes, data: pl.DataFrame, _keys: str) -> None:
     distributions = _groups(data, "Mode", "Time")
     cumulative(axes, distributions, [Line(name, name.lower(), place) for name, place in _PLACES.items()], None)
-    _tell(axes, "experiment less control", _numbers_9b(data), _LESS_9B)
+    _add_to_legend(axes, "experiment less control", _numbers_9b(data), _LESS_9B)
     below(axes)
     range_ends = [curve.quantile(q) for curve in distributions.values() for q in (0.002, 0.998)]
     logarithmic(axes, max(1.0, min(range_ends)), max(range_ends))
@@ -211,7 +211,7 @@ def _estimate(what: str, unit: str, estimate: Estimate | None, digits: int) -> l
     return [Number(name, unit, value, digits) for name, value in zip(names, values, strict=True)]
 
 
-def _tell(axes: Axes, label: str, numbers: list[Number], what: str) -> None:
+def _add_to_legend(axes: Axes, label: str, numbers: list[Number], what: str) -> None:
     """Add an estimate as a line of the legend, if it is known."""
     of = {number.what: number for number in numbers}
     known_numbers = [of[name] for name in (what, f"{what}{_FROM}", f"{what}{_TO}") if name in of]

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from originset.data.quantity import quantity
-from originset.queries.report.shown_text import printable_excerpt
+from originset.queries.report.printable_text import printable_excerpt
 
 _WHO = {
     "site": "the site's owner",

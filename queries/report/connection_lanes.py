@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -19,11 +19,11 @@ _MOST_ROWS = 6
 
 _Row = dict[str, Any]
 
-# Which connection carries each one's requests, the load event at the earliest and at the latest, and how many more
-# connections there may be.
-_State = tuple[Mapping[int, int], tuple[float, float] | None, int]
-
-_TITLES = {"": "As recorded", "_after": "After what the owner can do", "_best": "At best: one connection a network"}
+_TITLES = {
+    "recorded": "As recorded",
+    "changed": "After what the owner can do",
+    "best": "At best: one connection a network",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,22 @@ class PageTimeline:
     best_carriers: Mapping[int, int]
     saved: tuple[int, int]
     saved_ms: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """The page as recorded, after changes, or at best.
+
+    ``suffix``: of its columns in ``PageTimeline.requests``. ``carriers``: which connection carries each one's requests.
+    ``load_ms``: the load event, at the earliest and at the latest; None: not known. ``perhaps_more``: how many more
+    connections there may be.
+    """
+
+    name: Literal["recorded", "changed", "best"]
+    suffix: str
+    carriers: Mapping[int, int]
+    load_ms: tuple[float, float] | None
+    perhaps_more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,55 +99,62 @@ class Waterfalls:
     ticks: list[tuple[float, float]]
 
 
+def page_states(timeline: PageTimeline, facts: Mapping[str, Any]) -> list[PageState]:
+    """The states of a page; what is not modelled is left out. ``facts``: load_ms, origin_ms and left_out_reason."""
+    modelled = facts["left_out_reason"] is None and facts["origin_ms"] is not None
+    load_ms = facts["load_ms"]
+    states = [PageState("recorded", "", {}, None if load_ms is None else (load_ms, load_ms))]
+    if modelled and timeline.carriers and timeline.saved_ms is not None:
+        least, most = timeline.saved_ms
+        low, high = timeline.saved
+        after = (load_ms - most, load_ms - least)
+        states.append(PageState("changed", "_after", timeline.carriers, after, high - low))
+    if modelled:
+        states.append(PageState("best", "_best", timeline.best_carriers, (facts["origin_ms"], facts["origin_ms"])))
+    return states
+
+
 def waterfalls(
     timeline: PageTimeline, connections: list[dict[str, Any]], facts: Mapping[str, Any]
 ) -> Waterfalls | None:
-    """The drawing of a page; None if no request has a time. What is not modelled is not drawn.
+    """The drawing of a page; None if no request has a time.
 
-    ``connections``: rows of a report's page; ``facts``: load_ms, origin_ms and left_out_reason of it.
+    ``connections``: rows of a report's page; ``facts``: of it, as for :func:`page_states`.
     """
-    modelled = facts["left_out_reason"] is None and facts["origin_ms"] is not None
-    load_ms = facts["load_ms"]
-    states: dict[str, _State] = {"": ({}, None if load_ms is None else (load_ms, load_ms), 0)}
-    if modelled and timeline.carriers and timeline.saved_ms is not None:
-        least, most = timeline.saved_ms
-        states["_after"] = (timeline.carriers, (load_ms - most, load_ms - least), timeline.saved[1] - timeline.saved[0])
-    if modelled:
-        states["_best"] = (timeline.best_carriers, (facts["origin_ms"], facts["origin_ms"]), 0)
+    states = page_states(timeline, facts)
     rows = timeline.requests.to_dicts()
-    end = max((_spans(row, suffix)[-1][2] for row in rows for suffix in states), default=0.0)
-    end = max(end, load_ms or 0.0)
+    end = max((request_spans(row, state.suffix)[-1][2] for row in rows for state in states), default=0.0)
+    end = max(end, facts["load_ms"] or 0.0)
     if end <= 0:
         return None
     entries = {entry["connection_id"]: entry for entry in connections}
-    panels = [_panel(suffix, rows, entries, state, end) for suffix, state in states.items()]
+    panels = [_panel(state, rows, entries, end) for state in states]
     return Waterfalls(panels, [(100 * ms / end, ms) for ms in _ticks(end)])
 
 
-def _panel(suffix: str, rows: list[_Row], entries: Mapping[int, _Row], state: _State, end: float) -> Panel:
-    carriers, load_ms, unsure = state
+def _panel(state: PageState, rows: list[_Row], entries: Mapping[int, _Row], end: float) -> Panel:
     lanes: dict[int | None, list[_Row]] = {}
     for row in rows:
-        connection = carriers.get(row["connection_id"], row["connection_id"])
+        connection = state.carriers.get(row["connection_id"], row["connection_id"])
         lanes.setdefault(connection if connection in entries else None, []).append(row)
     carried: dict[int, list[int]] = {}
-    for connection, carrier in carriers.items():
+    for connection, carrier in state.carriers.items():
         if connection in entries:
             carried.setdefault(carrier, []).append(entries[connection]["number"])
     order = [connection for connection in entries if connection in lanes]
-    drawn = [_lane(lanes[one], entries[one], carried.get(one, []), suffix, end) for one in order[:_MOST_LANES]]
+    drawn = [_lane(lanes[one], entries[one], carried.get(one, []), state.suffix, end) for one in order[:_MOST_LANES]]
     if None in lanes:
-        drawn.append(_lane(lanes[None], None, [], suffix, end))
-    load = None if load_ms is None else round(WIDTH * load_ms[0] / end)
-    count = (len(order), len(order) + unsure)
-    return Panel(_TITLES[suffix], load_ms, load, drawn, count, max(0, len(order) - _MOST_LANES))
+        drawn.append(_lane(lanes[None], None, [], state.suffix, end))
+    load = None if state.load_ms is None else round(WIDTH * state.load_ms[0] / end)
+    count = (len(order), len(order) + state.perhaps_more)
+    return Panel(_TITLES[state.name], state.load_ms, load, drawn, count, max(0, len(order) - _MOST_LANES))
 
 
 def _lane(rows: list[_Row], entry: _Row | None, carries: list[int], suffix: str, end: float) -> Lane:
     paths: dict[str, list[str]] = {"handshake": [], "wait": [], "receive": []}
     ends: list[float] = []
     for row in sorted(rows, key=lambda one: one[f"started{suffix}"]):
-        spans = _spans(row, suffix)
+        spans = request_spans(row, suffix)
         place = next((number for number, until in enumerate(ends) if until <= spans[0][1]), len(ends))
         place = min(place, _MOST_ROWS - 1)
         if place == len(ends):
@@ -151,7 +174,7 @@ def _lane(rows: list[_Row], entry: _Row | None, carries: list[int], suffix: str,
     )
 
 
-def _spans(row: Mapping[str, Any], suffix: str) -> list[tuple[str, float, float]]:
+def request_spans(row: Mapping[str, Any], suffix: str) -> list[tuple[str, float, float]]:
     """The phases of a request that it spends with its connection: kind, start and end in ms."""
     phases = {name: row[f"{name}{suffix}"] or 0.0 for name in ("blocked", "dns", "connect", "send", "wait", "receive")}
     shaken = row[f"started{suffix}"] + phases["blocked"]

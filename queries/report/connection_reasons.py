@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from originset.queries.report.shown_text import enumerated
+from originset.queries.report.printable_text import enumerated
 
 #: Every cause of the table redundant_connections in a few words.
 WORDS_OF_CAUSES = {

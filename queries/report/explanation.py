@@ -9,8 +9,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from originset.queries.report.explained_changes import (
+    OwnerChange,
+    PreconnectHint,
+    StateOfPage,
+    owner_changes,
+    owner_changes_together,
+    preconnects,
+    states_drawn,
+)
 from originset.queries.report.report_advice import Advice
 from originset.queries.report.report_contents import Contents, Page
+from originset.queries.report.rules_sentences import BrowserNeeds, recorders_needs
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 VERSION = 1
@@ -76,7 +86,14 @@ class ExplainedConnection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplainedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One page load. ``quality``: what limits its recording; counts are None where the recording cannot say."""
+    """One page load. ``quality``: what limits its recording; counts are None where the recording cannot say.
+
+    ``owner_changes``: what the site's owner can change, each alone; ``owner_changes_together``: all of it, with
+    ``owner_changes_untried`` that were not tried alone. ``states``: the page before and after; empty where it is not
+    drawn, as is the rest then.
+
+    ``needs``: by the rules of its browser's version, by which ``cause`` is said, of today's and of the one asked about.
+    """
 
     visit_id: str
     site: str
@@ -90,6 +107,12 @@ class ExplainedPage(msgspec.Struct, frozen=True, kw_only=True):
     connections_deployable: float | None
     lookups_measured: float | None
     connections: list[ExplainedConnection]
+    owner_changes: list[OwnerChange]
+    owner_changes_untried: int
+    owner_changes_together: OwnerChange | None
+    preconnects: list[PreconnectHint]
+    states: list[StateOfPage]
+    needs: list[BrowserNeeds]
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,6 +186,12 @@ def _page(page: Page) -> ExplainedPage:
         connections_deployable=facts["paired_ideal_deployable"],
         lookups_measured=facts["measured_dns"],
         connections=[_connection(entry) for entry in page.connections],
+        owner_changes=owner_changes(page),
+        owner_changes_untried=page.further_changes,
+        owner_changes_together=owner_changes_together(page),
+        preconnects=preconnects(page),
+        states=states_drawn(page),
+        needs=[*recorders_needs(facts), *([] if page.as_browser is None else [page.as_browser])],
     )
 
 

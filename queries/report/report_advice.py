@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from originset.queries.report.cause_sentences import who
-from originset.queries.report.shown_text import printable_excerpt, without_fraction
+from originset.queries.report.printable_text import printable_excerpt, without_fraction
 
 _WHO_FIRST = ["site", "host_owner", "cdn", "browser"]
 

@@ -15,8 +15,9 @@ from originset.queries.report.cause_sentences import as_of, who, why
 from originset.queries.report.change_sentences import PageChange, Preconnect
 from originset.queries.report.connection_lanes import PageTimeline
 from originset.queries.report.connection_reasons import seen_sentences, short_reason
+from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_advice import ADVISED, Advice, advice
-from originset.queries.report.shown_text import printable_excerpt
+from originset.queries.report.rules_sentences import BrowserNeeds
 from originset.queries.report.undecided_sharing import Undecided, undecided
 
 # Tables beneath the pages: the catalogue's query, its title, and how many rows are of use to a reader.
@@ -35,12 +36,15 @@ SELECT v.visit_id, v.site, v.url, v.final_url, v.status, v.error, v.quality, v.l
     t.left_out_reason, k.browser AS checked_browser, k.tls_low AS checked_low, k.tls_likely AS checked_likely,
     k.tls_high AS checked_high, k.recorded AS checked_recorded, k.error AS checked_error,
     k.error_cause AS checked_cause, b.browser AS predicted_browser, b.tls_low, b.tls_likely, b.tls_high,
-    b.lacks_answers, b.lacks_certificates, b.lacks_credentials
+    b.lacks_answers, b.lacks_certificates, b.lacks_credentials, b.rules_version AS today_rules, b.tls_low AS today_low,
+    b.tls_likely AS today_likely, b.tls_high AS today_high, b.dns AS today_dns, o.rules_version AS own_rules,
+    o.tls_low AS own_low, o.tls_likely AS own_likely, o.tls_high AS own_high, o.dns AS own_dns
 FROM selected_visits AS s JOIN visits AS v USING (visit_id)
 LEFT JOIN page_counts AS c USING (visit_id) LEFT JOIN page_load_times AS t USING (visit_id)
 LEFT JOIN checked_pages AS k USING (visit_id)
 LEFT JOIN browser_predictions AS b
     ON b.visit_id = v.visit_id AND b.model = 'today' AND b.browser = regexp_extract(v.browser, '^[a-z]+')
+LEFT JOIN browser_predictions AS o ON o.visit_id = v.visit_id AND o.model = 'recorded'
 ORDER BY c.measured_tls - c.paired_ideal_deployable DESC NULLS LAST, c.measured_tls DESC NULLS LAST, v.site, v.visit_id
 LIMIT $pages
 """
@@ -127,7 +131,7 @@ class Page:
     """One visit: its counts, and its connections with a sentence on each.
 
     ``changes``: what its owner can change, ``further_changes``: how many were not tried by themselves, ``together``:
-    all of that; None: nothing. ``timeline``: None: not drawn.
+    all of that; None: nothing. ``timeline``: None: not drawn. ``as_browser``: None: nobody asked.
     """
 
     facts: dict[str, Any]
@@ -137,6 +141,7 @@ class Page:
     together: PageChange | None = None
     preconnects: list[Preconnect] = field(default_factory=list)
     timeline: PageTimeline | None = None
+    as_browser: BrowserNeeds | None = None
 
 
 @dataclass(frozen=True, slots=True)

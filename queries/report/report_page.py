@@ -16,9 +16,10 @@ from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.change_sentences import between_numbers, preconnect_sentence, saved_sentence
 from originset.queries.report.connection_lanes import ROW_HEIGHT, WIDTH, Waterfalls, waterfalls
+from originset.queries.report.printable_text import between, less_or_more
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_contents import Contents, Page
-from originset.queries.report.shown_text import between, less_or_more
+from originset.queries.report.rules_sentences import as_browser_sentence, rules_sentence
 from originset.queries.report.undecided_sharing import without_advice, without_counts, without_findings
 
 
@@ -30,7 +31,8 @@ def render(contents: Contents) -> str:
     )
     environment.filters.update(
         number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, quantity=quantity, less_or_more=less_or_more,
-        between=between, back_test=page_sentence, prediction=range_sentence,
+        between=between, back_test=page_sentence, prediction=range_sentence, rules=rules_sentence,
+        as_browser=as_browser_sentence,
         recorded=recorded, remaining=remaining, without_findings=without_findings, without_advice=without_advice,
         without_counts=without_counts, waterfalls=_waterfalls, connection_numbers=_connection_numbers, saves=_saves,
         preconnect=preconnect_sentence, between_numbers=between_numbers,

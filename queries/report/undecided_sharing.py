@@ -8,8 +8,8 @@ import duckdb
 
 from originset.data.quantity import quantity
 from originset.queries.report.cause_sentences import OBTAINABLE_LIVE
+from originset.queries.report.printable_text import enumerated, printable_excerpt, without_fraction
 from originset.queries.report.report_advice import ADVISED
-from originset.queries.report.shown_text import enumerated, printable_excerpt, without_fraction
 
 _REDUNDANT = f"""
 SELECT round(coalesce(sum(weight) FILTER (cause = 'NOT_DECIDABLE'), 0), 2),

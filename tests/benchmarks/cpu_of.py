@@ -34,10 +34,10 @@ class Group:
             return int(usage.read_text()) / 1e9
         return int((self._folder / "cpu.stat").read_text().split()[1]) / 1e6
 
-    def wait(self) -> None:
-        """Until nobody is left but us."""
+    def wait(self, left: int = 1) -> None:
+        """Until no more processes are in it than are to be ``left``: nobody but us."""
         deadline = time.monotonic() + _PATIENCE_S
-        while len((self._folder / "cgroup.procs").read_text().split()) > 1 and time.monotonic() < deadline:
+        while len((self._folder / "cgroup.procs").read_text().split()) > left and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
@@ -47,14 +47,22 @@ def group() -> Iterator[Group]:
 
     Raises ``OSError`` where none can be made.
     """
-    parent = _ROOT / "cpuacct" if (_ROOT / "cpuacct").is_dir() else _ROOT
-    folder = parent / f"originset-bench-{os.getpid()}-{time.monotonic_ns()}"
+    folder = _parent() / f"originset-bench-{os.getpid()}-{time.monotonic_ns()}"
     folder.mkdir()
     try:
         yield Group(folder)
     finally:
-        Group(parent).join()
+        leave()
         folder.rmdir()
+
+
+def leave() -> None:
+    """Take this process out of the group that it joined; what it started stays there."""
+    Group(_parent()).join()
+
+
+def _parent() -> Path:
+    return _ROOT / "cpuacct" if (_ROOT / "cpuacct").is_dir() else _ROOT
 
 
 def main() -> int:

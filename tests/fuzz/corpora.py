@@ -56,7 +56,7 @@ def keep(name: str) -> None:
         for known, data in corpus(name).items():
             inputs.pop(content_name(data), None)
             inputs[known if known.startswith(FINDING) else content_name(data)] = data
-    taken, counts = branches_by_input([at], inputs)
+    taken, counts = branches_by_input({one: (at, data) for one, data in inputs.items()})
     kept = minimised(inputs, taken)
     (CORPORA / name).mkdir(parents=True, exist_ok=True)
     for path in (CORPORA / name).iterdir():

@@ -1,28 +1,41 @@
 """Fuzzes the doors one after another: ``fuzz.py [DOOR...]``, each for FUZZ_SECONDS or FUZZ_RUNS inputs.
 
-It prints how many inputs were read, by this run and by all runs so far, and how many branches behind each door those
-take that are worth keeping. What they left is in ``build/fuzz``; ``corpora.py`` keeps the least of it.
+It prints how many inputs were read: by this run, by all runs with the code that lies behind the door today, and by all
+runs; and how many branches behind each door those take that are worth keeping. What they left is in ``build/fuzz``;
+``corpora.py`` keeps the least of it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
+import resource
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from corpora import CORPORA, FUZZED, counts_text
-from doors import NAMES, door
-from measured import branches_by_input
+from doors import NAMES, Door, door
+from measured import ROOT, branches_by_input
 
 _EXECUTED = re.compile(rb"stat::number_of_executed_units: (\d+)")
 _SECONDS = os.environ.get("FUZZ_SECONDS") or "60"
 _RUNS = os.environ.get("FUZZ_RUNS")
 
 
-def fuzz(name: str) -> int:
-    """Fuzz one door, beginning with the corpus that is kept; the number of inputs that were read.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one run at a door did: how many inputs it read, in how many seconds of the processor."""
+
+    executed: int
+    seconds: float
+
+
+def fuzz(name: str) -> Part:
+    """Fuzz one door, beginning with the corpus that is kept.
 
     Raises:
         subprocess.CalledProcessError: the process ended otherwise than at its end: a crash of native code.
@@ -32,32 +45,50 @@ def fuzz(name: str) -> int:
     for path in (CORPORA / name).iterdir() if (CORPORA / name).is_dir() else ():
         (folder / "corpus" / path.name).write_bytes(path.read_bytes())
     limit = f"-max_total_time={_SECONDS}" if not _RUNS else f"-runs={_RUNS}"
-    call = [sys.executable, str(Path(__file__).with_name("fuzz_door.py")), name, str(folder), limit]
+    options = [limit, f"-artifact_prefix={folder}/"]
+    call = [sys.executable, str(Path(__file__).with_name("fuzz_door.py")), name, str(folder), *options]
     log = folder / "log"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("wb") as opened:
-        subprocess.run(call, cwd=folder, stdout=opened, stderr=subprocess.STDOUT, check=True)
+        subprocess.run(call, stdout=opened, stderr=subprocess.STDOUT, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     executed = _EXECUTED.search(log.read_bytes())
     if executed is None:
         raise LookupError(f"{log} does not tell how many inputs were read")
-    return int(executed[1])
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Part(int(executed[1]), seconds)
 
 
-def executions(name: str, more: int = 0) -> int:
-    """How many inputs of a door were read so far, in all runs of this checkout."""
-    path = FUZZED / name / "executions"
-    total = (int(path.read_text()) if path.exists() else 0) + more
-    path.write_text(f"{total}\n")
-    return total
+def executions(at: Door, more: int = 0) -> tuple[int, int]:
+    """How many inputs of a door all runs of this checkout have read: with the code of today, and with any."""
+    path = FUZZED / at.name / "executions.json"
+    counts: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+    version = code_version(at)
+    counts[version] = counts.get(version, 0) + more
+    if more:
+        path.write_text(json.dumps(counts, indent=1) + "\n")
+    return counts[version], sum(counts.values())
 
 
-def report(name: str, executed: int) -> list[str]:
+def code_version(at: Door) -> str:
+    """A digest of the door and of the folders behind it."""
+    paths = [path for folder in at.folders for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".sql"}]
+    digest = hashlib.sha256()
+    for path in sorted([*paths, Path(__file__).parent / "doors" / f"{at.name}.py"]):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def report(name: str, part: Part) -> list[str]:
     """Print a line on a door; the names of what was found there."""
     at = door(name)
-    inputs = {path.name: path.read_bytes() for path in sorted((FUZZED / name / "corpus").iterdir())}
-    _, counts = branches_by_input([at], inputs)
+    inputs = {path.name: (at, path.read_bytes()) for path in sorted((FUZZED / name / "corpus").iterdir())}
+    _, counts = branches_by_input(inputs)
     findings = [str(path) for path in sorted((FUZZED / name).glob("findings/*.txt"))]
+    of_today, of_all = executions(at, part.executed)
     sys.stdout.write(
-        f"{name:22} {executed:>12,} inputs read, {executions(name, executed):>13,} so far; "
+        f"{name:22} {part.executed:>10,} inputs read, {part.executed / part.seconds:>6,.0f} for each second of the "
+        f"processor; so far {of_today:>11,} with this code, {of_all:>11,} in all; "
         f"{len(findings)} findings; branches: {counts_text(counts)}\n"
     )
     sys.stdout.flush()
@@ -67,8 +98,9 @@ def report(name: str, executed: int) -> list[str]:
 def main() -> int:
     """Exit code 1 where something was found."""
     findings = [finding for name in sys.argv[1:] or NAMES for finding in report(name, fuzz(name))]
-    total = sum(executions(name) for name in NAMES if (FUZZED / name).is_dir())
-    sys.stdout.write("".join(f"{finding}\n" for finding in findings) + f"{total:,} inputs were read so far\n")
+    of_today, of_all = (sum(column) for column in zip(*(executions(door(name)) for name in NAMES), strict=True))
+    total = f"{of_today:,} inputs were read so far with the code of today, {of_all:,} in all\n"
+    sys.stdout.write("".join(f"{finding}\n" for finding in findings) + total)
     return 1 if findings else 0
 
 

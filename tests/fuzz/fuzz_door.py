@@ -10,6 +10,8 @@ import gc
 import hashlib
 import random
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import atheris
@@ -34,13 +36,13 @@ def fuzz_one(data: bytes) -> None:
         keep_finding(FOLDER, data, error)
 
 
-def mutate(data: bytes, most: int, seed: int) -> bytes:
+def mutate(structured: Callable[[random.Random, bytes], bytes], data: bytes, most: int, seed: int) -> bytes:
     """By the door's structure or, as often, by libFuzzer's bytes."""
     source = random.Random(seed)  # noqa: S311 - libFuzzer's seed, so that a run can be repeated
-    if AT.mutate is None or source.random() > _STRUCTURED:
+    if source.random() > _STRUCTURED:
         return atheris.Mutate(data, most)
     try:
-        changed = AT.mutate(source, data)
+        changed = structured(source, data)
     except RecursionError:  # of json, where an input is nested deeply
         return atheris.Mutate(data, most)
     return changed if len(changed) <= most else changed[:most]
@@ -54,5 +56,7 @@ if __name__ == "__main__":
     options = [f"-max_len={AT.longest}", "-print_final_stats=1", "-verbosity=0", "-timeout=600", "-rss_limit_mb=4096"]
     remove_mended_findings(FOLDER, AT)
     gc.freeze()
-    atheris.Setup([sys.argv[0], *options, *sys.argv[3:], str(corpus)], fuzz_one, custom_mutator=mutate)
+    # Without a mutator of ours libFuzzer does not come back to Python between two inputs.
+    mutators = {} if AT.mutate is None else {"custom_mutator": partial(mutate, AT.mutate)}
+    atheris.Setup([sys.argv[0], *options, *sys.argv[3:], str(corpus)], fuzz_one, **mutators)
     atheris.Fuzz()

@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -82,18 +82,17 @@ def memory_taken(call: Callable[[], None]) -> int:
         tracemalloc.stop()
 
 
-def branches_by_input(doors: Sequence[Door], inputs: Mapping[str, bytes]) -> tuple[dict[str, set[Branch]], Counts]:
-    """The branches in the doors' folders that each input takes, and how many all of them take."""
-    folders = sorted({folder for at in doors for folder in at.folders})
+def branches_by_input(inputs: Mapping[str, tuple[Door, bytes]]) -> tuple[dict[str, set[Branch]], Counts]:
+    """The branches in the doors' folders that each input takes at its door, and how many all of them take."""
+    folders = sorted({folder for at, _ in inputs.values() for folder in at.folders})
     measured = coverage.Coverage(
         data_file=None, branch=True, config_file=False, source=[str(ROOT / folder) for folder in folders]
     )
     measured.start()
     try:
-        for name, data in inputs.items():
+        for name, (at, data) in inputs.items():
             measured.switch_context(name)
-            for at in doors:
-                read_or_refuse(at, data)
+            read_or_refuse(at, data)
     finally:
         measured.stop()
     found = measured.get_data()

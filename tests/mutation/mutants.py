@@ -41,10 +41,12 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "redaction": {
         "data/sanitising/url_redaction.py": ("tests/data/sanitising/test_url_redaction.py",),
+        "data/sanitising/header_redaction.py": ("tests/data/sanitising/test_url_redaction.py",),
     },
     "rollout": {
         "models/plans/inventory/rollout.py": ("tests/models/plans/inventory/test_rollout.py",),
         "models/plans/inventory/ring_comparison.py": ("tests/models/plans/inventory/test_ring_comparison.py",),
+        "models/plans/inventory/ring_changes.py": ("tests/models/plans/inventory/test_ring_comparison.py",),
     },
     "models": {
         "models/certificates/greedy_names.py": ("tests/models/certificates",),

@@ -19,7 +19,7 @@ from originset.analysis.har.decoding.bounds import (
     require_values,
     too_many_parts,
 )
-from originset.analysis.har.decoding.structs import CountedStruct, Entry, Har, HarStruct, Log, Page, Program
+from originset.analysis.har.decoding.structs import CountedStruct, Entry, Har, HarStruct, Log, Page, Program, Request
 from originset.data.errors import InputError
 
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -62,7 +62,12 @@ _decoder_for_browsers = _decoder_without(
     *("socket", "ip_addr", "protocol", "certificates", "tls_version", "tls_resumed", "dns_info"),
     *("load_start", "connect_start", "connect_end", "ssl_end"),
 )
-_entry_decoder = msgspec.json.Decoder(Entry)
+# An entry of which one sees whether it has a request.
+_payload_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "Payload", [("request", Request | msgspec.UnsetType, msgspec.UNSET)], bases=(Entry,), kw_only=True, gc=False
+    )
+)
 _MAX_DIGITS = 100
 _BYTE_POSITION = re.compile(r"\(byte (\d+)\)")
 # Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept.
@@ -155,17 +160,20 @@ def _not_json(text: bytes, source: str, detail: str) -> InputError:
     return InputError(source, "not-json", "not JSON", int(place[1]) if place else None)
 
 
-def decode_entry(text: bytes, value: object) -> Entry:
-    """One entry; ``value`` is ``text`` decoded, for an entry whose values have unexpected types."""
-    try:
-        return _entry_decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeError):
-        return _entry(value)
+def decode_payload(text: bytes) -> Entry | Page | None:
+    """An entry, which has a request, or a page, as far as their fields have the right types; None if it is no object.
 
-
-def decode_page(value: object) -> Page:
-    """One page, as far as its fields have the right types."""
-    return _lenient_struct(value, Page)
+    Raises:
+        msgspec.MsgspecError, UnicodeError, RecursionError: it is not JSON.
+    """
+    with suppress(msgspec.MsgspecError, UnicodeError):
+        entry: Entry = _payload_decoder.decode(text)
+        if isinstance(entry.request, Request):
+            return entry
+    value = msgspec.json.decode(text)
+    if not isinstance(value, dict):
+        return None
+    return _entry(value) if "request" in value else _lenient_struct(value, Page)
 
 
 def _entry(value: object) -> Entry:

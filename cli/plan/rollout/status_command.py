@@ -14,13 +14,15 @@ from originset.cli.plan.rollout.rollout_options import files_of, rollout_options
 from originset.cli.plan.rollout.rollout_state import RolloutState, StateFile
 from originset.models.plans.inventory.rollout_file import read_rollout
 
-_RINGS = {
-    "ring": pl.Int64,
-    "certificates": pl.Int64,
-    "control": pl.Int64,
-    "connections_saved": pl.Int64,
-    "state": pl.String,
-}
+RING_STATES = pl.Schema(
+    {
+        "ring": pl.Int64(),
+        "certificates": pl.Int64(),
+        "control": pl.Int64(),
+        "connections_saved": pl.Int64(),
+        "state": pl.String(),
+    }
+)
 
 
 @click.command(cls=Command)
@@ -46,7 +48,7 @@ def command(*, output_format: str, **options: Any) -> None:  # noqa: ANN401 - th
         )
         for one in rings
     ]
-    write_rows(pl.DataFrame(rows, schema=_RINGS, orient="row"), output_format)
+    write_rows(pl.DataFrame(rows, schema=RING_STATES, orient="row"), output_format)
     if state.problem is not None:
         note(f"taken back: {state.problem}")
     if state.direction == "backward":

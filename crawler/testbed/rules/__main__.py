@@ -94,13 +94,13 @@ def _observe_one(given: argparse.Namespace, rules: list[str]) -> None:
                 cookies,
                 loads=given.loads,
                 captures=given.captures,
-                progress=partial(_tell, f"{given.browser}, third-party cookies {cookies}"),
+                progress=partial(_print_progress, f"{given.browser}, third-party cookies {cookies}"),
             )
             cells += more
     given.to.write_bytes(msgspec.json.encode(_Seen(version, latency, tuple(cells))))
 
 
-def _tell(column: str, done: int, of: int) -> None:
+def _print_progress(column: str, done: int, of: int) -> None:
     if done % _NEWS_EVERY == 0 or done == of:
         sys.stderr.write(f"{column}: {done} of {of} loads\n")
 

@@ -96,13 +96,13 @@ def _cell(rule: str, browser: Browser, cells: Mapping[tuple[str, Browser, Cookie
     allowed, blocked = cells.get((rule, browser, "allowed")), cells.get((rule, browser, "blocked"))
     if allowed is None:
         return "not observed"
-    text = _ways(allowed)
-    if blocked is not None and (other := _ways(blocked)) != text:
+    text = _outcomes_text(allowed)
+    if blocked is not None and (other := _outcomes_text(blocked)) != text:
         text += f"<br>blocked: {other}"
     return text
 
 
-def _ways(cell: Cell) -> str:
+def _outcomes_text(cell: Cell) -> str:
     shown: dict[str, int] = {}
     for outcome in cell.outcomes:
         text = outcome_summary(cell.rule, outcome.connections, outcome.missing)

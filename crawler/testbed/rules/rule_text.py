@@ -81,7 +81,10 @@ class RuleText(msgspec.Struct, frozen=True):
             tables: dict[str, Any] = tomllib.loads(self.toml.replace("RULE", self.rule))
         except ValueError as error:
             raise InputError(_name(self.rule), "not-toml", str(error)) from error
-        hosts = {whole_name(name, self.rule): _expanded(one, self.rule) for name, one in tables.get("host", {}).items()}
+        hosts = {
+            whole_name(name, self.rule): _with_whole_names(one, self.rule)
+            for name, one in tables.get("host", {}).items()
+        }
         for host in hosts.values():
             host.setdefault("certificate", "all")
         certificates = {
@@ -97,7 +100,7 @@ class RuleText(msgspec.Struct, frozen=True):
             "missing": [whole_name(name, self.rule) for name in tables.get("missing", [])],
             "certificate": certificates,
             "host": hosts,
-            "site": {whole_name(name, self.rule): _expanded(one, self.rule) for name, one in site.items()},
+            "site": {whole_name(name, self.rule): _with_whole_names(one, self.rule) for name, one in site.items()},
         }
 
 
@@ -114,7 +117,9 @@ def parse(rule: str, text: str) -> RuleText:
     heads = list(_BROWSER.finditer(seen))
     ends = [*(head.start() for head in heads[1:]), len(seen)]
     try:
-        observed = tuple(_observed(rule, head, seen[head.end() : end]) for head, end in zip(heads, ends, strict=False))
+        observed = tuple(
+            _browser_section(rule, head, seen[head.end() : end]) for head, end in zip(heads, ends, strict=False)
+        )
         versions = parse_versions(rule, others)
     except ValueError:  # a number that is none
         observed, versions = (), ()
@@ -160,7 +165,7 @@ def _counts(counts: Sequence[int]) -> str:
     return " ".join(map(str, counts))
 
 
-def _observed(rule: str, head: re.Match[str], text: str) -> BrowserSection:
+def _browser_section(rule: str, head: re.Match[str], text: str) -> BrowserSection:
     browser: Browser = "chromium" if head[1] == "Chromium" else "firefox"
     parts = _COOKIES.split(text)[1:]
     cells = tuple(
@@ -192,15 +197,15 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(" ")))
 
 
-def _expanded(value: Any, rule: str) -> Any:  # noqa: ANN401 - any part of a TOML file
+def _with_whole_names(value: Any, rule: str) -> Any:  # noqa: ANN401 - any part of a TOML file
     """A part of the scenario with its URLs and origins whole."""
     if isinstance(value, Mapping):
         return {
-            key: whole_name(one, rule) if key in _NAMES and isinstance(one, str) else _expanded(one, rule)
+            key: whole_name(one, rule) if key in _NAMES and isinstance(one, str) else _with_whole_names(one, rule)
             for key, one in value.items()
         }
     if isinstance(value, list):
-        return [_expanded(one, rule) for one in value]
+        return [_with_whole_names(one, rule) for one in value]
     if isinstance(value, str) and (found := _LABEL_URL.fullmatch(value)) is not None:
         return f"{found[1]}{whole_name(found[2], rule)}{found[3]}"
     return value

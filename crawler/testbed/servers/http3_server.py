@@ -52,7 +52,7 @@ class H3Server:
             configuration=self.configuration(host.certificate or ""),
             create_protocol=partial(_Connection, self, address),
             session_ticket_fetcher=self.tickets.get,
-            session_ticket_handler=self._keep,
+            session_ticket_handler=self._keep_ticket,
         )
 
     def configuration(self, certificate: str) -> QuicConfiguration:
@@ -62,7 +62,7 @@ class H3Server:
         made.load_cert_chain(issued.chain, issued.key)
         return made
 
-    def _keep(self, ticket: SessionTicket) -> None:
+    def _keep_ticket(self, ticket: SessionTicket) -> None:
         self.tickets[ticket.ticket] = ticket
 
 
@@ -99,7 +99,7 @@ class _Connection(QuicConnectionProtocol):
 
     def quic_event_received(self, event: QuicEvent) -> None:
         if isinstance(event, HandshakeCompleted):
-            self._shaken(event)
+            self._handshake_completed(event)
         elif isinstance(event, ConnectionTerminated):
             for task in self._tasks.values():
                 task.cancel()
@@ -114,7 +114,7 @@ class _Connection(QuicConnectionProtocol):
             for http_event in (http_event for one in events for http_event in self._h3.handle_event(one)):
                 self._receive(http_event)
 
-    def _shaken(self, event: HandshakeCompleted) -> None:
+    def _handshake_completed(self, event: HandshakeCompleted) -> None:
         client, client_port = self._peer
         host = self._server.scenario.hosts.get(self._server_name or "")
         promise = OriginAnnouncement.of(host)

@@ -95,19 +95,19 @@ class Answers:
 
     def _answer(self, arrival: Arrival, name: str, path: str, origin: str | None) -> Answer:
         host = self._scenario.hosts.get(name)
-        if host is None or self._misdirected(arrival, host):
+        if host is None or self._is_misdirected(arrival, host):
             return _text(MISDIRECTED_REQUEST)
         if arrival.scheme == "http":
             return _text(301, ("location", f"https://{name}{path}"))
         if host.redirect is not None:
             return _text(301, ("location", host.redirect))
         if host.rough is not None:
-            return _rough(host.rough)
+            return _faulty_answer(host.rough)
         resource = self._scenario.served.get((name, path))
         fields = _host_headers(host)
         return _text(404, *fields) if resource is None else _content(resource, arrival.protocol, origin, fields)
 
-    def _misdirected(self, arrival: Arrival, host: Host) -> bool:
+    def _is_misdirected(self, arrival: Arrival, host: Host) -> bool:
         """RFC 9110 section 15.5.20: the request came to a server, or over a connection, that is not for its host.
 
         A server answers for the names that DNS gives its address, and for those that it promised by ORIGIN.
@@ -176,7 +176,7 @@ def _content(resource: Resource, protocol: str, origin: str | None, fields: Head
     return Answer(resource.status, headers, body.content)
 
 
-def _rough(kind: Rough) -> Answer:
+def _faulty_answer(kind: Rough) -> Answer:
     if kind == "silent":
         return Answer(UNANSWERED, [])
     if kind == "drops":

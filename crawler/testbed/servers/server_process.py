@@ -41,7 +41,7 @@ async def _run(folder: Path, one_way_ms: float) -> None:
     certificates = certificate_folder(folder / CERTIFICATES, scenario)
     await WebServer(scenario, certificates, log).start(relay)
     node = await NodeServer.start(scenario, certificates, folder, folder / LOGS, relay)
-    _say("ready")
+    _write_line("ready")
     loop = asyncio.get_running_loop()
     control = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(control), sys.stdin)
@@ -50,10 +50,10 @@ async def _run(folder: Path, one_way_ms: float) -> None:
             await asyncio.sleep(0)
         if node is not None:
             await node.written()
-        _say("written")
+        _write_line("written")
 
 
-def _say(word: str) -> None:
+def _write_line(word: str) -> None:
     sys.stdout.write(f"{word}\n")
     sys.stdout.flush()
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 
-from originset.data.reference.browser_rules import BrowserRules, browser_rules, rules_of_version
+from originset.data.reference.browser_rules import BrowserRules, rule_sets
 from originset.data.schema.study_tables import PREDICTIONS_CHECK
 from originset.models.browsers.backtest.error_causes import missing_causes, surplus_causes
 from originset.models.browsers.backtest.fact_predictions import FactPrediction
@@ -68,8 +66,8 @@ def _checked_visits(
     more = surplus_causes(by_host.filter(pl.col("surplus") > 0), used, redundant)
     fewer = missing_causes(part, by_host.filter(pl.col("missing") > 0), used, prediction)
     return (
-        rows.join(_commonest(more, "more"), on=_ROW, how="left", nulls_equal=True)
-        .join(_commonest(fewer, "fewer"), on=_ROW, how="left", nulls_equal=True)
+        rows.join(_most_frequent_cause(more, "more"), on=_ROW, how="left", nulls_equal=True)
+        .join(_most_frequent_cause(fewer, "fewer"), on=_ROW, how="left", nulls_equal=True)
         .join(own, on="visit_id")
         .select(
             "visit_id",
@@ -88,23 +86,9 @@ def _checked_visits(
 
 def _visits_by_rules(part: Part) -> dict[BrowserRules, pl.DataFrame]:
     """The visits whose browsers follow the same rules: visit_id, and ``rules_version``, the version observed."""
-    # Builds of a browser follow its rules under names of their own, such as chromium-headless-shell.
-    named = pl.col("browser").str.split("-").list.first()
-    visits = part.visits.select(named, "browser_version", visit_id=pl.int_range(pl.len(), dtype=pl.UInt32))
-    found: dict[BrowserRules, list[pl.DataFrame]] = {}
-    for (browser, version), own in visits.filter(pl.col("browser").is_in(list(browser_rules()))).group_by(
-        "browser", "browser_version"
-    ):
-        rules = rules_of_version(str(browser), None if version is None else str(version))
-        found.setdefault(_unversioned(rules), []).append(
-            own.select("visit_id", pl.lit(rules.version).alias("rules_version"))
-        )
-    return {rules: pl.concat(frames) for rules, frames in found.items()}
-
-
-def _unversioned(rules: BrowserRules) -> BrowserRules:
-    """The rules alike for all versions that follow them."""
-    return replace(rules, version="")
+    visits = part.visits.select("rules", "rules_version", visit_id=pl.int_range(pl.len(), dtype=pl.UInt32))
+    known = visits.drop_nulls("rules").partition_by("rules", as_dict=True, include_key=False)
+    return {rule_sets()[number]: own for (number,), own in known.items()}
 
 
 def _by_host(opens: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
@@ -121,7 +105,7 @@ def _by_host(opens: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _commonest(causes: pl.DataFrame, name: str) -> pl.DataFrame:
+def _most_frequent_cause(causes: pl.DataFrame, name: str) -> pl.DataFrame:
     """Of each page and protocol the cause that most of ``causes`` (visit_id, protocol, cause) have, as ``name``."""
     counted = causes.group_by(*_ROW, "cause").agg(pl.len().alias("times"))
     return counted.sort("times", "cause", descending=[True, False]).group_by(_ROW, maintain_order=True).agg(

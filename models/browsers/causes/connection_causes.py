@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from originset.data.reference.browser_rules import browser_rules
 from originset.models.browsers.batch import Part
 from originset.models.browsers.batch_facts import V6
 from originset.models.browsers.causes.fixes import fixable_by, with_fix
@@ -16,6 +15,7 @@ from originset.models.browsers.causes.reusable_connections import reusable_pairs
 from originset.models.browsers.causes.sander_causes import sander_causes
 from originset.models.browsers.causes.used_connections import used_connections
 from originset.models.browsers.sharing_rules import MAYBE, NO, YES, is_over, origin_of, reaches, same_pool, three
+from originset.models.browsers.versions.recorder_rules import by_recorder
 
 NOT_DECIDABLE, UNKNOWN = "NOT_DECIDABLE", "UNKNOWN"
 
@@ -47,8 +47,9 @@ def redundant_connections(part: Part, asked_for: pl.DataFrame) -> pl.DataFrame:
     that certainly apply are kept. The first obstacle is the first of CAUSES that applies; where one before it may apply
     too, or none certainly does, it is NOT_DECIDABLE and ``needs`` says what is missing: whether a request came too soon
     for a connection, say, is of no interest if the certificate may not cover its host. Where everything is known and no
-    known rule is broken, UNKNOWN. The rules are those of the recorder's browser; of one that originset knows no rules
-    of, Chromium's. ``asked_for``: of :func:`originset.models.browsers.request_groups.modes_of`.
+    known rule is broken, UNKNOWN. The rules are those of the recorder's browser and version
+    (:mod:`originset.models.browsers.versions.recorder_rules`); of one that originset knows no rules of, Chromium's of
+    today. ``asked_for``: of :func:`originset.models.browsers.request_groups.modes_of`.
     """
     used = used_connections(part, asked_for)
     found = _obstacles(reusable_pairs(part, used))
@@ -124,7 +125,7 @@ def _first_obstacle() -> pl.Expr:
 
 @cache
 def _values() -> list[pl.Expr]:
-    permitted, restricted = _by_browser("origin_permits"), _by_browser("origin_restricts")
+    permitted, restricted = by_recorder("origin_permits", is_over), by_recorder("origin_restricts", is_over)
     waived = pl.col("listed") & permitted
     lacking, away = YES - pl.col("covers"), YES - pl.col("reaches")
     alive = pl.when(pl.col("closed_ms_held") <= pl.col("opened_ms")).then(NO).when(
@@ -164,32 +165,18 @@ def _values() -> list[pl.Expr]:
 def _modes_agree() -> pl.Expr:
     """Whether both carry requests of one credentials mode: Chromium's own word for it first."""
     told = three(pl.col("privacy_mode") == pl.col("privacy_mode_held"))
-    inferred = _by_rules(frozenset({"credentials", "third_party_cookies"}))
+    inferred = _pools_agree(frozenset({"credentials", "third_party_cookies"}))
     return pl.when(told != MAYBE).then(told).otherwise(inferred)
 
 
 @cache
 def _partitions_agree() -> pl.Expr:
-    return _by_rules(frozenset({"top_site", "cross_site_frame", "home_from_foreign_frame"}))
+    return _pools_agree(frozenset({"top_site", "cross_site_frame", "home_from_foreign_frame"}))
 
 
-def _by_rules(aspects: frozenset[str]) -> pl.Expr:
-    rules = browser_rules()
-    return (
-        pl.when(pl.col("browser") == "firefox")
-        .then(same_pool(rules["firefox"].pool & aspects))
-        .otherwise(same_pool(rules["chromium"].pool & aspects))
-    )
-
-
-@cache
-def _by_browser(rule: str) -> pl.Expr:
-    rules = browser_rules()
-    return (
-        pl.when(pl.col("browser") == "firefox")
-        .then(is_over(getattr(rules["firefox"], rule)))
-        .otherwise(is_over(getattr(rules["chromium"], rule)))
-    )
+def _pools_agree(aspects: frozenset[str]) -> pl.Expr:
+    """Whether both are alike in those of ``aspects`` that the pools of the recording's browser go by."""
+    return by_recorder("pool", lambda pool: same_pool(pool & aspects))
 
 
 #: What may be missing to decide, and about which obstacles.

@@ -11,7 +11,7 @@ from originset.models.browsers.browser_support import acts_on_origin
 FIXER = pl.Enum(["site", "host_owner", "cdn", "browser", "nobody"])
 
 
-def _by(name: str) -> pl.Expr:
+def _fixer(name: str) -> pl.Expr:
     return pl.lit(name, FIXER)
 
 
@@ -24,10 +24,10 @@ def fixable_by() -> pl.Expr:
     cause = pl.col("cause")
     own, own_held = pl.col("site") == pl.col("main_site"), pl.col("site_held") == pl.col("main_site")
     on_edge = pl.col("edge").is_not_null() & (pl.col("edge") == pl.col("edge_held"))
-    one_owner = pl.when(own & own_held).then(_by("site")).when(_one_domain()).then(_by("host_owner"))
-    servers = pl.coalesce(one_owner, pl.when(on_edge).then(_by("cdn")))
-    of_host, of_held = (pl.when(mine).then(_by("site")).otherwise(_by("host_owner")) for mine in (own, own_held))
-    of_lagging = pl.when(_lags() & _lags_held()).then(pl.coalesce(one_owner, _by("host_owner"))).otherwise(
+    one_owner = pl.when(own & own_held).then(_fixer("site")).when(_one_domain()).then(_fixer("host_owner"))
+    servers = pl.coalesce(one_owner, pl.when(on_edge).then(_fixer("cdn")))
+    of_host, of_held = (pl.when(mine).then(_fixer("site")).otherwise(_fixer("host_owner")) for mine in (own, own_held))
+    of_lagging = pl.when(_lags() & _lags_held()).then(pl.coalesce(one_owner, _fixer("host_owner"))).otherwise(
         pl.when(_lags()).then(of_host).otherwise(of_held)
     )  # fmt: skip
     asking, cookies = (pl.col("detail").eq_missing(why) for why in ("CREDENTIALS", "THIRD_PARTY_COOKIES"))
@@ -35,16 +35,16 @@ def fixable_by() -> pl.Expr:
         pl.when(cause.is_in(["H1", "PROTO_MIX"])).then(of_lagging)
         .when(cause == "PORT_SCHEME").then(of_host)
         .when(cause == "LIFETIME").then(of_held)
-        .when(cause == "CRED").then(pl.when(asking).then(_by("site")).when(cookies).then(_by("browser")))
-        .when(cause.is_in(["PARTITION", "ORIGIN_UNSUPPORTED"])).then(_by("browser"))
+        .when(cause == "CRED").then(pl.when(asking).then(_fixer("site")).when(cookies).then(_fixer("browser")))
+        .when(cause.is_in(["PARTITION", "ORIGIN_UNSUPPORTED"])).then(_fixer("browser"))
         .when(cause.is_in(["IP", "CERT", "ORIGIN_EXCLUDED", "MISDIRECTED"])).then(
-            pl.coalesce(servers, _by("host_owner"))
+            pl.coalesce(servers, _fixer("host_owner"))
         )
-        .when(cause == "CERT+IP").then(pl.coalesce(servers, _by("nobody")))
-        .when(cause == "RACE").then(pl.when("same_host").then(_by("browser")).otherwise(
-            pl.coalesce(one_owner, _by("browser"))
+        .when(cause == "CERT+IP").then(pl.coalesce(servers, _fixer("nobody")))
+        .when(cause == "RACE").then(pl.when("same_host").then(_fixer("browser")).otherwise(
+            pl.coalesce(one_owner, _fixer("browser"))
         ))
-        .when(cause == "SPECIAL").then(_by("nobody"))
+        .when(cause == "SPECIAL").then(_fixer("nobody"))
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def with_fix(rows: pl.DataFrame) -> pl.DataFrame:
     if narrow.is_empty():
         return rows.with_columns(fix)
     parts = [
-        part.select("row", _filled(_FIXES[text]).alias("fix"))
+        part.select("row", _filled_template(_FIXES[text]).alias("fix"))
         for (text,), part in narrow.partition_by("text", as_dict=True).items()
     ]
     filled = pl.concat(parts)
@@ -137,7 +137,7 @@ def _text() -> pl.Expr:
 
 
 @cache
-def _filled(text: str) -> pl.Expr:
+def _filled_template(text: str) -> pl.Expr:
     parts = text.replace("{acts}", acts_on_origin()).replace("{held}", "\0held\0").replace("{}", "\0own\0").split("\0")
     names = {"held": pl.col("host_held").cast(pl.String), "own": pl.col("host").cast(pl.String)}
     return pl.concat_str([names[part] if part in names else pl.lit(part) for part in parts])

@@ -9,7 +9,7 @@ from originset.models.browsers.batch import Part, earlier_alike
 # Of two connections, what decides.
 _OWN = (
     *("host", "port", "protocol", "socket", "credentialed", "third_party", "top_site", "at_home", "cross_site"),
-    *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "browser"),
+    *("privacy_mode", "peer", "opened_ms", "ready_ms", "answers", "cookies_blocked", "rules"),
     "speaks_http2",
 )
 _HELD = (
@@ -42,7 +42,7 @@ def reusable_pairs(part: Part, used: pl.DataFrame) -> pl.DataFrame:
                 earlier_alike(several, "number", ["visit_id", "host", "port"]),
                 earlier_alike(located, "number", ["visit_id", "peer"]),
                 _first_of_as(several),
-                _answering(used, located),
+                _connections_by_answer(used, located),
             )
         ),
     ]
@@ -65,7 +65,7 @@ def _first_of_as(several: pl.DataFrame) -> pl.DataFrame:
     return several.filter(pl.col("asn").is_not_null()).select("number", first.alias("number_held"))
 
 
-def _answering(used: pl.DataFrame, located: pl.DataFrame) -> pl.DataFrame:
+def _connections_by_answer(used: pl.DataFrame, located: pl.DataFrame) -> pl.DataFrame:
     """Connections whose host's answers have the address that others of the page lead to; the others."""
     answered = used.select("number", "visit_id", "answers").filter(pl.col("answers").is_not_null())
     return (

@@ -11,7 +11,7 @@ from originset.models.browsers.connection_facts import answers_of, literals, nam
 _KEY = ["visit_id", "connection_id"]
 _CARRIED = (
     *("visit_id", "connection_id", "host", "port", "protocol", "socket", "credentialed", "third_party", "top_site"),
-    *("at_home", "cross_site", "cookies_blocked", "browser", "site", "main_site", "first"),
+    *("at_home", "cross_site", "cookies_blocked", "rules", "site", "main_site", "first"),
 )
 _TOLD = (
     *("certificate_id", "opened_ms", "established_ms", "closed_ms", "privacy_mode", "misdirected"),
@@ -23,7 +23,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     """One row per connection that carried https or wss requests, ordered by visit and time of opening.
 
     Columns: ``number`` (the row's), visit_id, connection_id, host, port, protocol, socket (its first request's),
-    credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, browser, speaks_http2 (its recorder),
+    credentialed, third_party, top_site, at_home, cross_site, cookies_blocked, rules, speaks_http2 (its recorder),
     privacy_mode, peer, asn, site (of the host), main_site (of the page's document), opened_ms, ready_ms,
     established_ms, last_ms (when its last answer ended), closed_ms, lasting (NULL: when it closed is not known; else
     whether it outlived the page), certificate_id, names_known, origins, misdirected (hosts answered 421), answers.
@@ -51,7 +51,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
             "closed_ms",
             "privacy_mode",
             "answers",
-            _misdirected(rows, carried, told["misdirected"]),
+            _misdirected_hosts(rows, carried, told["misdirected"]),
             pl.col("origin_set").alias("origins"),
             pl.coalesce("server_ip", "first_ip").alias("peer"),
             pl.coalesce("opened_ms", "started_ms").alias("opened_ms"),
@@ -70,7 +70,7 @@ def used_connections(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     return own[order].drop("first").with_row_index("number")
 
 
-def _misdirected(rows: pl.DataFrame, carried: pl.DataFrame, told: pl.Series) -> pl.Series:
+def _misdirected_hosts(rows: pl.DataFrame, carried: pl.DataFrame, told: pl.Series) -> pl.Series:
     """Hosts that each connection answered 421 for, by its requests and by what its recorder says; NULL for none."""
     refused = rows.filter("refused", pl.col("connection") >= 0).select("connection", "host")
     several = told.list.len().fill_null(0) > 0

@@ -83,7 +83,7 @@ def plan_inventory(
     numbered = inventory.with_row_index("row").with_columns(name_set=one_set)
     groups = plan_rows("inventory_site_groups", {"inventory": numbered.lazy(), "pairs": pairs}, {})
     together = groups.filter(pl.col("name_sets") <= _NAME_SETS_OF_A_SITE)["rows"]
-    units = pl.Series("unit", _joined(inventory.height, together.to_list()), pl.UInt32)
+    units = pl.Series("unit", _unit_of_each(inventory.height, together.to_list()), pl.UInt32)
     tables = {"inventory": numbered.with_columns(units).lazy(), "pairs": pairs, "exclusions": excluded.rows().lazy()}
     parameters = {"additions": limits.additions, "names": limits.names, "name_sets": _NAME_SETS_OF_A_SITE}
     rows = plan_rows("inventory_names", tables, parameters)
@@ -104,7 +104,7 @@ def plan_inventory(
     )
 
 
-def _joined(count: int, groups: list[list[int]]) -> list[int]:
+def _unit_of_each(count: int, groups: list[list[int]]) -> list[int]:
     """The unit of each of ``count`` certificates, called by its first: what one of ``groups`` has is in one unit."""
     above = list(range(count))
 

@@ -83,7 +83,7 @@ def read_inventory(path: Path) -> Inventory:
     try:
         scanned = _scan(path, ("certificate", "names"))
         known = [name for name in INVENTORY if name in scanned.collect_schema()]
-        rows = _collected(path, scanned.select(known))
+        rows = _collect_bounded(path, scanned.select(known))
         rows = rows.select(_column(path, rows, name, INVENTORY[name]) for name in known)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(str(path), "not-an-inventory", _why_unreadable(error)) from error
@@ -95,14 +95,14 @@ def read_inventory(path: Path) -> Inventory:
     if holders:
         raise InputError(str(path), "not-an-inventory", f"has key_holder {min(holders)!r}: it is cdn or customer")
     absent = sorted(_OPTIONAL & {name for name in INVENTORY if name not in known})
-    remarks = [f"{path} has no column {name}: {_meaning(name)}" for name in absent]
+    remarks = [f"{path} has no column {name}: {_consequence_of_unknown(name)}" for name in absent]
     certificates = rows.with_columns(
         pl.col("names").list.eval(pl.element().str.to_lowercase().str.strip_chars_end("."))
     )
     return Inventory(certificates, remarks)
 
 
-def _collected(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
+def _collect_bounded(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
     """All rows, in memory, if they are not more than any inventory has: a small file may hold one text many times.
 
     Raises:
@@ -119,7 +119,7 @@ def _collected(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
     return scanned.collect()
 
 
-def _meaning(name: str) -> str:
+def _consequence_of_unknown(name: str) -> str:
     if name == "key_holder":
         return "nobody's key is known to be the CDN's, so nothing can be proposed"
     if name == "shared":

@@ -101,7 +101,7 @@ def compare_ring(
         for group in ("experiment", *_BESIDE)
     }
     beside = next(
-        (name for name in _BESIDE if _sum(groups[name], "connections", during=False) >= LEAST_CONNECTIONS), None
+        (name for name in _BESIDE if _counter_sum(groups[name], "connections", during=False) >= LEAST_CONNECTIONS), None
     )
     experiment, control = groups["experiment"], None if beside is None else groups[beside]
     first, needed = _connections(experiment, control, most_ratio)
@@ -228,14 +228,14 @@ def _not_measured(kind: str) -> tuple[object, ...]:
 
 def _part_and_whole(group: pl.DataFrame | None, kind: str) -> Iterator[tuple[int, int]]:
     for during in (False, True):
-        yield _sum(group, kind, during=during), _sum(group, SHARES[kind], during=during)
+        yield _counter_sum(group, kind, during=during), _counter_sum(group, SHARES[kind], during=during)
 
 
 def _counts(group: pl.DataFrame, counter: str) -> tuple[int, int]:
-    return _sum(group, counter, during=False), _sum(group, counter, during=True)
+    return _counter_sum(group, counter, during=False), _counter_sum(group, counter, during=True)
 
 
-def _sum(group: pl.DataFrame | None, counter: str, *, during: bool) -> int:
+def _counter_sum(group: pl.DataFrame | None, counter: str, *, during: bool) -> int:
     if group is None or counter not in group.columns:
         return 0
     return int(group.filter(pl.col("during") == during)[counter].sum() or 0)

@@ -153,14 +153,14 @@ class _Reader:
         if section:
             self._section(section)
 
-    def _miss(self, place: Place, words: list[str]) -> None:
+    def _note_not_understood(self, place: Place, words: list[str]) -> None:
         self.not_understood.append(NotUnderstood(place, " ".join(words)))
 
     def _section(self, lines: list[tuple[Place, list[str]]]) -> None:
         (place, head), *body = lines
         kind = head[0]
         if kind not in _SECTIONS or "from" in head[2:] or (kind == "defaults" and len(head) > 1):
-            self._miss(place, head)
+            self._note_not_understood(place, head)
         if kind not in _ROUTING:
             for where, words in body:
                 if words[0] == "crt-base":
@@ -169,7 +169,7 @@ class _Reader:
         section = HaproxySection(self._mode, self._default)
         for where, words in body:
             if not section.take(where, words):
-                self._miss(where, words)
+                self._note_not_understood(where, words)
         if kind == "defaults":
             self._mode, self._default = section.mode, section.default
             return
@@ -180,14 +180,14 @@ class _Reader:
         for where, words in section.rules:
             self._rule(frontend, where, words, section.acls)
         for where, words in section.binds:
-            self._bind(frontend, where, words, section.mode)
+            self._read_bind(frontend, where, words, section.mode)
 
     def _crt_base(self, place: Place, words: list[str]) -> None:
         """Where names of certificates start in lines that follow."""
         if len(words) == 2 and words[1].startswith("/") and not self.frontends:
             self._base = words[1]
         else:
-            self._miss(place, words)
+            self._note_not_understood(place, words)
 
     def _rule(self, frontend: _Frontend, place: Place, words: list[str], acls: dict[str, list[str]]) -> None:
         """``use_backend NAME if CONDITION``: one test of host or server name, or what no connection changes."""
@@ -202,14 +202,14 @@ class _Reader:
         plain = words[1:2] == ["if"] and found and None not in found and len({one[0] for one in found if one}) == 1
         named = frozenset(value for one in found if one for value in one[1])
         if depends_on_connection(backend, {}):
-            self._miss(place, ["use_backend", *words])
+            self._note_not_understood(place, ["use_backend", *words])
         elif plain and found[0] is not None:
             by_host = found[0][0] == "host"
             frontend.rules.append(_Rule(backend, None if by_host else named, named if by_host else None))
         elif len(words) == 1 and "%[" not in backend:
             frontend.rules.append(_Rule(backend))
         elif depends_on_connection(" ".join(words), acls):
-            self._miss(place, ["use_backend", *words])
+            self._note_not_understood(place, ["use_backend", *words])
         else:
             others = [whole_names(test) for word in condition if word in acls for test in acls[word]]
             others += [whole_names(text) for text in re.findall(r"\{ (.*?) \}", " ".join(condition))]
@@ -217,11 +217,11 @@ class _Reader:
             frontend.rules.append(_Rule(" ".join(words), understood=False))
         for host in named:
             if normalise_host(host.removeprefix("*.")) is None:
-                self._miss(place, ["use_backend", *words])
+                self._note_not_understood(place, ["use_backend", *words])
             else:
                 frontend.named.setdefault(host, place)
 
-    def _bind(self, frontend: _Frontend, place: Place, words: list[str], mode: str) -> None:
+    def _read_bind(self, frontend: _Frontend, place: Place, words: list[str], mode: str) -> None:
         options: dict[str, list[str]] = {}
         rest = list(words[1:])
         while rest:
@@ -231,29 +231,29 @@ class _Reader:
             elif option in _BIND_ALONE:
                 options[option] = []
             else:
-                self._miss(place, ["bind", *words])
+                self._note_not_understood(place, ["bind", *words])
                 return
         for text in words[0].split(",") if words else ():
             endpoint = _endpoint(text)
             if endpoint is None:
-                self._miss(place, ["bind", *words])
+                self._note_not_understood(place, ["bind", *words])
                 continue
             bound = replace(frontend, endpoint=endpoint)
             bound.certificates, missed = bound_certificates(self._folder, place, options, self._base)
             self.not_understood += missed
             bound.passes_tls = mode != "http"
-            self._bound(bound, place, ["bind", *words], is_tls="ssl" in options)
+            self._add_listener(bound, place, ["bind", *words], is_tls="ssl" in options)
 
-    def _bound(self, bound: _Frontend, place: Place, words: list[str], *, is_tls: bool) -> None:
+    def _add_listener(self, bound: _Frontend, place: Place, words: list[str], *, is_tls: bool) -> None:
         for one in bound.certificates:
             if not bound.names_of(one):
-                self._miss(place, ["crt", one.file, "is no certificate that can be read"])
+                self._note_not_understood(place, ["crt", one.file, "is no certificate that can be read"])
         covered = {name for one in bound.certificates for name in bound.names_of(one)}
         without_names = bound.passes_tls and bound.endpoint.port == 443 and not bound.named
         bound.named = {**dict.fromkeys(sorted(covered), place), **bound.named}
         twice = any(one.endpoint == bound.endpoint for one in self.frontends)
         if without_names or twice or bound.differs() or (is_tls and not bound.passes_tls and not bound.certificates):
-            self._miss(place, words)
+            self._note_not_understood(place, words)
         if bound.passes_tls or (is_tls and bound.certificates):
             self.frontends.append(bound)
 

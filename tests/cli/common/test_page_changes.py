@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 from hand_made_har import write_har
+from msgspec import structs
 
 from originset.cli.common.study_report import report_contents
 from originset.cli.modelling.scratch_study import study_of
 from originset.models.plans.change_savings import MOST_TRIED_ALONE
 from originset.queries.report.change_sentences import saved_sentence
 from originset.queries.report.connection_lanes import waterfalls
+from originset.queries.report.explained_changes import Bounds, OwnerChange
+from originset.queries.report.explanation import explanation
 from originset.queries.report.report_contents import Page
 from originset.queries.report.report_page import render
 
@@ -81,6 +84,32 @@ def test_what_a_name_in_the_certificate_saves(tmp_path: Path) -> None:
         (1, False, None), (2, True, 1), (3, False, None),
     ]  # fmt: skip
     assert [(lane.number, lane.carries) for lane in after.lanes] == [(1, [2]), (3, [])]
+
+
+def test_programs_are_told_the_numbers_of_the_page(tmp_path: Path) -> None:
+    with study_of([recorded(tmp_path)]) as study:
+        contents = report_contents(study, "page", pages=1)
+    page, told = contents.pages[0], explanation(contents).pages[0]
+    (change,) = told.owner_changes
+    assert change == OwnerChange(
+        change=page.changes[0].fix, connections=[2], connections_saved=Bounds(0, 1), lookups_saved=0,
+        handshake_bytes_saved=None, load_ms_saved=Bounds(*page.changes[0].load_ms or ()),
+        connections_saved_elsewhere={"firefox": Bounds(*page.changes[0].elsewhere["firefox"])},
+    )  # fmt: skip
+    assert told.owner_changes_together == structs.replace(change, change=None)
+    assert told.owner_changes_untried == 0
+    assert [state.state for state in told.states] == ["recorded", "changed", "best"]
+    assert [state.connections for state in told.states] == [Bounds(3, 3), Bounds(2, 3), Bounds(2, 2)]
+    assert told.states[0].load_ms == Bounds(180, 180)
+    first, after, _ = told.states
+    assert [request.connection for request in first.requests] == [1, 2, 2, 3]
+    assert [request.connection for request in after.requests] == [1, 1, 1, 3]
+    font = first.requests[-1]
+    assert (font.host, font.begun_ms, font.sent_ms, font.answered_ms, font.ended_ms) == pytest.approx(
+        ("fonts.other.test", 120, 150, 160, 180)
+    )
+    (hint,) = told.preconnects
+    assert (hint.host, hint.connection, hint.saved_ms) == ("fonts.other.test", 3, pytest.approx(30))
 
 
 def test_a_connection_that_the_document_could_have_announced(tmp_path: Path) -> None:
@@ -157,3 +186,38 @@ def test_a_page_with_very_many_changes(tmp_path: Path) -> None:
     assert (len(page.changes), page.further_changes) == (MOST_TRIED_ALONE, len(advised) - MOST_TRIED_ALONE)
     assert page.together is not None
     assert f"And {page.further_changes} changes for fewer connections, tried only together with these." in html
+
+
+def test_a_number_that_the_rules_do_not_give_is_one_of_two(tmp_path: Path) -> None:
+    """Two connections to one host over HTTP/2, of which the rules explain one. After the change none is left."""
+
+    def two(log: dict[str, Any]) -> None:
+        first, second = log["entries"][1:3]
+        first["timings"]["receive"] = 100
+        second["timings"] |= {"dns": 0, "connect": 5}
+        second["connection"] = "4"
+        second["_securityDetails"] = first["_securityDetails"]
+        for entry in (first, second):
+            entry["_resourceType"] = "document"
+
+    page, _ = explained(recorded(tmp_path, two))
+    (change,) = (change for change in page.changes if "to the certificate" in (change.fix or ""))
+    assert change.saved == (1, 2)
+
+
+def test_a_preconnect_is_in_no_recording(tmp_path: Path) -> None:
+    """Firefox shares one connection among both ways of asking, unless the page announced one for the other way."""
+
+    def both_ways(log: dict[str, Any]) -> None:
+        *_, second, third = log["entries"]
+        third["request"]["url"] = "https://img.site.test/three"
+        third |= {name: second[name] for name in ("serverIPAddress", "_securityDetails")}
+        third["startedDateTime"] = "2026-11-01T00:00:00.400Z"
+        second["timings"]["receive"] = 500
+        for entry, kind in zip(log["entries"][1:], ("preflight", "preflight", "document"), strict=True):
+            entry["_resourceType"] = kind
+
+    page, _ = explained(recorded(tmp_path, both_ways))
+    (change,) = (change for change in page.changes if "in one way" in (change.fix or ""))
+    assert change.saved == (1, 1)
+    assert change.elsewhere == {"firefox": (0, 1)}

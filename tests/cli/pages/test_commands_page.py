@@ -13,9 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import click
 import psutil
 import pytest
 from hand_made_har import write_har
+from json_schemas import output_of, validator
 
 from originset.cli import main
 from originset.cli.pages.commands_page import commands, page, split_help
@@ -46,6 +48,11 @@ REQUESTS = [
     ("https://images.example.com/1.png", IMAGES, "3"),
     ("https://fonts.example.net/serif.woff2", FONTS, "4"),
 ]
+
+
+def writes_json(command: click.Command) -> bool:
+    kinds = [option.type for option in command.params if option.name == "output_format"]
+    return any(isinstance(kind, click.Choice) and "json" in kind.choices for kind in kinds)
 
 
 def har(path: Path, connections: int) -> Path:
@@ -166,6 +173,33 @@ def test_the_example_of(words: str, folder: Path, monkeypatch: Any, capsys: Any)
         assert any(path.iterdir()) if path.is_dir() else path.stat().st_size > 0
     told = capsys.readouterr()
     assert made or told.out or told.err
+
+
+AS_JSON = [
+    *(words for words, command in commands() if words in HERE and writes_json(command)),
+    "originset query", "originset study schema", "originset study enrich --dry-run",
+]  # fmt: skip
+WITH_STDOUT = {
+    "originset query": "originset query",
+    "originset study schema": "originset study schema",
+    "originset study enrich --dry-run": "originset --study S study enrich --dry-run",
+    "originset plan site": "originset --study S plan site www.example.com",
+    "originset plan inventory": "originset plan inventory certificates.csv --pairs traffic.csv",
+}
+
+
+@pytest.mark.parametrize("words", AS_JSON)
+def test_as_json_it_is_as_its_schema_says(words: str, folder: Path, monkeypatch: Any, capsys: Any) -> None:
+    line = f"{WITH_STDOUT.get(words, EXAMPLES.get(words))} --format json"
+    call(monkeypatch, line.replace(" --format csv", ""))
+    output = output_of(shlex.split(line.rpartition("&&")[2]))
+    assert output is not None
+    validator(output).validate(json.loads(capsys.readouterr().out.splitlines()[-1]))
+
+
+def test_every_command_that_writes_json_has_a_schema() -> None:
+    lines = [f"{words} --dry-run --format json" for words, command in commands() if writes_json(command)]
+    assert [line for line in lines if output_of(shlex.split(line)) is None] == []
 
 
 @pytest.mark.browser

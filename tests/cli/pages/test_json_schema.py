@@ -41,7 +41,10 @@ def test_explain() -> None:
     assert [page["connections_measured"] for page in said["pages"]] == [9, None]
     redundant = [one for one in said["pages"][0]["connections"] if one["cause"]]
     assert all(one["why"] for one in redundant)
-    assert {one["could_be"] for one in redundant} <= {one["id"] for one in said["pages"][0]["connections"]} | {None}
+    ids = {one["id"] for one in said["pages"][0]["connections"]}
+    assert {one["could_be"] for one in redundant} <= ids | {None}
+    assert {one for change in said["pages"][0]["owner_changes"] for one in change["connections"]} <= ids
+    assert {state["state"] for state in said["pages"][0]["states"]} == {"recorded", "best"}
 
 
 def test_budget(tmp_path: Path) -> None:
@@ -105,7 +108,9 @@ def test_the_schema_of_a_command_line() -> None:
     assert output_of(["check", "lint", "x", "--format", "json"]) == "lint"
     assert output_of(["study", "compare", "a", "b", "--rows", "pages", "--format", "json"]) == "compare_pages"
     assert output_of(["study", "compare", "a", "b"]) is None
-    assert output_of(["study", "status", "--format", "json"]) is None
+    assert output_of(["study", "schema", "--format", "json"]) == "study_tables"
+    assert output_of(["study", "schema", "visits", "--format", "json"]) == "study_columns"
+    assert output_of(["study", "status", "--format", "csv"]) is None
 
 
 def test_captures(tmp_path: Path) -> None:

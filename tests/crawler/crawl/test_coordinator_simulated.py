@@ -79,7 +79,7 @@ def _told_before_it_is_kept(stack: ExitStack) -> None:
         self._keep_capture(made)
         self._frontier.done(row)
 
-    stack.enter_context(patch.object(Coordinator, "_keep", keep))
+    stack.enter_context(patch.object(Coordinator, "_keep_result", keep))
 
 
 def _no_pace(stack: ExitStack) -> None:

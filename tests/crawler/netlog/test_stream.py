@@ -66,6 +66,22 @@ def test_events_come_whole(pipe: Pipe) -> None:
     assert not pipe.stream.take_loss()
 
 
+@pytest.mark.parametrize("params", [b'{"url":"\x8c"}', b"[" * 5_000 + b"]" * 5_000])
+def test_a_line_that_cannot_be_read_costs_itself_alone(tmp_path: Path, params: bytes) -> None:
+    """The thread that reads goes on: a browser whose pipe nobody reads any more would wait for ever."""
+    name = "URL_REQUEST_START_JOB"
+    stream = NetLogStream(tmp_path / "pipe", frozenset({name}))
+    mark = stream.expect("https://a.test/")
+    with (tmp_path / "pipe").open("wb") as writer:
+        writer.write(HEAD.replace(b"WANTED", name.encode()))
+        for number, text in ((1, params), (2, b'{"url":"https://a.test/"}')):
+            line = b'{"source":{"id":%d,"type":1},"time":"1","type":1,"params":%s},\n' % (number, text)
+            writer.write(line)
+            writer.flush()
+    stream.close()
+    assert mark.is_set()
+
+
 @pytest.mark.promise("visits-are-bounded")
 def test_a_line_is_bounded(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "_LONGEST_LINE", 1 << 20)

@@ -160,6 +160,17 @@ class Pages(Quiet, BaseHTTPRequestHandler):
                 "window.open('/popup')</script>"
             ),
         ),
+        "/drawn": (
+            200,
+            {},
+            (
+                "<style>p { animation: grow .2s } @keyframes grow { from { width: 0 } }</style><p>text</p>"
+                "<img loading=lazy src='/lazy' width=9><script>requestAnimationFrame(() => fetch('/next-frame'));"
+                "new IntersectionObserver(([one]) => one.isIntersecting && fetch('/in-view')).observe(document.body);"
+                "let start = performance.now(); document.querySelector('p').onanimationend = () => "
+                "fetch('/animated?' + (performance.now() - start > 150))</script>"
+            ),
+        ),
         "/frame": (200, {}, "<img src='/in-frame'><iframe srcdoc='<img src=/in-srcdoc>'></iframe>"),
         "/shared": (200, {"Content-Type": "text/javascript"}, "fetch('/from-shared')"),
     }
@@ -236,6 +247,13 @@ def test_what_a_page_shows(quick: Chromium, pages: str) -> None:
     assert visit(quick, request(f"{pages}/challenge"))[1].visit.challenge is True
     missed = visit(quick, request("http://127.0.0.1:9/"))[1].visit
     assert (missed.consent_banner, missed.challenge, missed.viewport) == ("unknown", None, None)
+
+
+def test_what_a_page_asks_for_once_it_is_drawn(quick: Chromium, pages: str) -> None:
+    har_log, extension = visit(quick, request(f"{pages}/drawn"))
+    assert extension.visit.viewport == "1280x800"
+    asked = {entry["request"]["url"].removeprefix(pages) for entry in har_log["entries"]}
+    assert asked >= {"/lazy", "/next-frame", "/in-view", "/animated?true"}
 
 
 def test_a_page_that_does_not_end_takes_no_processor_on(quick: Chromium, pages: str) -> None:

@@ -18,6 +18,7 @@ CHROMIUM = browser_rules()["chromium"]
         ("88.0.4298.0", "88.0.4298.0", False),
         ("88.0.4324.182", "88.0.4298.0", False),  # the next that was observed is newer
         ("88", "88.0.4298.0", False),
+        ("110.0.0.0", "110.0.5478.0", False),  # as User-Agent headers have it
         ("90.0.4430.72", "88.0.4298.0", False),
         ("41.0.2272.76", "72.0.3617.0", False),  # before all that were observed
         ("131.0.6778.0", "131.0.6778.0", True),

@@ -1,4 +1,4 @@
-"""Eight doors: where strangers' bytes come in, each as one function from bytes to the reader behind it.
+"""Doors: where strangers' bytes come in, and the models in SQL; each is one function from bytes to what reads them.
 
 A door is a module with ``read(data, whole=...)``, which ends with a value or with an error of ``data/errors.py``:
 anything else that it raises is a finding. ``whole`` has it take the steps that cost milliseconds, too. ``FOLDERS`` are
@@ -18,7 +18,7 @@ from typing import Protocol
 
 NAMES = (
     "har_text", "truncated_har", "archive_rows", "netlog", "certificate_names", "origin_frames", "dns_answers",
-    "server_configurations",
+    "server_configurations", "drawn_models",
 )  # fmt: skip
 
 

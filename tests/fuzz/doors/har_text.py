@@ -50,9 +50,42 @@ def seeds() -> Iterator[bytes]:
     """The first entries of each recording here, of WebPageTest's, and some of them packed."""
     texts = [*mutated_hars.bases(HARS), (HARS / "small.har").read_bytes()]
     yield from texts
+    yield from map(_rare_fields, ("other", "WebInspector", "WebKit Web Inspector", "chrome-har"))
     yield gzip.compress(texts[0], mtime=0)
     yield zstandard.compress(texts[0])
     yield texts[0].decode().encode("utf-16")
+
+
+def _rare_fields(creator: str) -> bytes:
+    """Failures, redirects, service workers, dates in milliseconds: what few recordings have."""
+    url, certificate = "https://a.test/b/c?d=1#e", {"subjectName": "a.test", "sanList": ["a.test", "*.a.test"]}
+    security = (
+        {},
+        {**certificate, "protocol": "TLS 1.3"},
+        {**certificate, "issuer": "CA"},
+        {"sanList": ["n.test"] * 9},
+    )
+    redirects = ("/./f", "//b.test/", "https://b.test/#g", "/g", "http://[", "")
+    entries = [
+        {
+            "pageref": "p",
+            "startedDateTime": str(1_700_000_000_000 + n),
+            "request": {"url": url},
+            "response": {
+                "redirectURL": redirect,
+                "_fetchedViaServiceWorker": not n,
+                "_failureText": "" if n else "reset",
+            },
+            "_error": "net::" * (n % 2),
+            "_securityDetails": security[n % 4],
+            "_fetchType": ("Network Load", "", "Disk Cache")[n % 3],
+            "_fromCache": "service_worker" if n == 1 else None,
+            "cache": {"beforeRequest": {} if n else None},
+        }
+        for n, redirect in enumerate(redirects)
+    ]
+    pages = [{"id": "p", "startedDateTime": "1700000000000", "_browser_name": "Chrome", "_browser_version": "126"}]
+    return json.dumps({"log": {"creator": {"name": creator}, "pages": pages, "entries": entries}}).encode()
 
 
 def mutate(source: random.Random, data: bytes) -> bytes:

@@ -8,9 +8,11 @@ import json
 import random
 import re
 import tempfile
+import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 import mutated_hars
 from handwritten_netlog import SITE, HandwrittenNetLog, one_page
@@ -18,6 +20,7 @@ from handwritten_netlog import SITE, HandwrittenNetLog, one_page
 from doors import Bound, har_text
 from originset.analysis.netlog.netlog_captures import netlog_captures
 from originset.analysis.netlog.netlog_tables import netlog_tables
+from originset.crawler.netlog import stream as stream_module
 from originset.crawler.netlog.stream import NetLogStream
 from originset.data.errors import BrowserError
 from originset.data.netlog import records, visit_log
@@ -29,6 +32,7 @@ MEMORY = Bound(4 << 20, 500)
 LINES = Bound(20_000, 100)
 
 _RECORDED = Path(__file__).resolve().parents[2] / "data" / "netlog" / "recorded"
+_FEW_WAITING = 4_096  # bytes
 _MAIN_FRAME = {"https://site.test/", "https://www.site.test/"}
 
 
@@ -43,18 +47,42 @@ def read(data: bytes, *, whole: bool) -> None:
 
 
 def _read_from_pipe(data: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        pipe = Path(folder) / "netlog"
-        stream = NetLogStream(pipe, visit_log.EVENT_NAMES)
-        stream.expect("https://site.test/")
-        stream.expect("https://never.test/")
-        with pipe.open("wb") as writer:
-            writer.write(data)
-        stream.close()
+    """Raises what ends the thread that reads the pipe, too."""
+    with _streamed(data, ("https://site.test/", "https://never.test/")) as stream:
         stream.forget("https://never.test/")
         stream.take_loss()
         log = read_visit(stream.take(), stream.constants, _MAIN_FRAME, frozenset({1, 10}))
         records.ip_families(log)
+    with mock.patch.object(stream_module, "_MOST_WAITING", _FEW_WAITING), _streamed(data, ()) as stream:
+        events = stream.take()
+        assert sum(len(event.params) for event in events) <= _FEW_WAITING
+
+
+@contextlib.contextmanager
+def _streamed(data: bytes, expected: tuple[str, ...]) -> Iterator[NetLogStream]:
+    """A stream at the end of what was written into its pipe."""
+    with tempfile.TemporaryDirectory() as folder, _failures_of_threads() as failures:
+        pipe = Path(folder) / "netlog"
+        stream = NetLogStream(pipe, visit_log.EVENT_NAMES)
+        for url in expected:
+            stream.expect(url)
+        with pipe.open("wb") as writer:
+            writer.write(data)
+        stream.close()
+        stream.close()  # as a browser that is stopped twice
+        if failures:
+            raise failures[0]
+        yield stream
+
+
+@contextlib.contextmanager
+def _failures_of_threads() -> Iterator[list[BaseException]]:
+    failures: list[BaseException] = []
+    before, threading.excepthook = threading.excepthook, lambda of: failures.append(of.exc_value or of.exc_type())
+    try:
+        yield failures
+    finally:
+        threading.excepthook = before
 
 
 def seeds() -> Iterator[bytes]:

@@ -9,20 +9,22 @@ from originset.crawler.probe import origin_frame
 from originset.crawler.probe.tls_client import OriginFrames
 
 FOLDERS = ("crawler/probe",)
-LONGEST = 1 << 12
+LONGEST = 1 << 9
 MEMORY = Bound(1 << 20, 200)
 LINES = Bound(2_000, 40)
 
+_MOST_PIECES = 32
+
 
 def read(data: bytes, *, whole: bool) -> None:
-    """A payload is read as it is; and as what a server sends, in pieces of a length that the first byte says."""
+    """A payload is read as it is; and as what a server sends, in few pieces of a length that the first byte says."""
     payload = data[1:]
     origins = origin_frame.decode(payload)
     assert origin_frame.unpack(payload) == naive_entries(payload)
     assert origin_frame.decode(origin_frame.encode_payload(origins)) == origins
     frames, at_once = OriginFrames(), OriginFrames()
     at_once.feed(payload)
-    size = max(1, data[0]) if data else 1
+    size = max(1, data[0] if data else 0, len(payload) // _MOST_PIECES)
     for place in range(0, len(payload), size):
         frames.feed(payload[place : place + size])
     assert (frames.payloads, frames.longest) == (at_once.payloads, at_once.longest)

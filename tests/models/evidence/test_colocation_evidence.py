@@ -57,7 +57,7 @@ def level(
         }
     )
     assert colocation_evidence(tables).schema == TABLES["colocation_evidence"].polars_schema
-    levels = batch_rows(tables, ["document_server_levels"])["document_server_levels"]
+    levels = batch_rows(tables, ["site_server_hosts"])["site_server_hosts"]
     return levels.filter(server="a.test", host="b.test").select("level", "same_owner").row(0)
 
 
@@ -197,7 +197,7 @@ def test_a_421_contradicts_whatever_else_was_seen(make_tables):
     found = rows(tables)
     assert found[A, C, "misdirected"] == (0, "connection 1 of visit v", AT)
     assert found[A, C, "certificate"][0] == 3
-    levels = batch_rows(tables, ["document_server_levels"])["document_server_levels"]
+    levels = batch_rows(tables, ["site_server_hosts"])["site_server_hosts"]
     assert levels.filter(server=A, host=C)["level"].to_list() == [0]
 
 

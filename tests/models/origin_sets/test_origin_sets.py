@@ -53,7 +53,7 @@ def test_what_announcing_is_worth(example_tables, browsers) -> None:
     """A server's own connection is what others save theirs for; what its certificate lacks, clients leave out."""
     model = models()["origin_sets"]
     rows = batch_rows(example_tables, model.reads)
-    hosts = rows["colocated_hosts"].select("site", "server", "host").unique()
+    hosts = rows["site_server_hosts"].select("site", "server", "host")
     rows["site_host_savings"] = hosts.with_columns(connections_saved_firefox=pl.lit(3, pl.Int64))
     with duckdb.connect() as connection:
         connection.execute(macros())

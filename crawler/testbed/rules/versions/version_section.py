@@ -67,7 +67,7 @@ def version_section() -> Iterator[str]:
         yield _BUILDS.format(count=len({change.rule for change in differences}))
         for one in differences:
             before, after = one.before.build, one.after.build
-            yield f"| {_link(one.rule)} | {before} | {_ways(one.ways_before)} | {after} | {_ways(one.ways_after)} |"
+            yield f"| {_link(one.rule)} | {before} | {_loads(one.ways_before)} | {after} | {_loads(one.ways_after)} |"
     yield ""
 
 
@@ -97,10 +97,10 @@ def _change_rows(changes: Iterable[RuleChange]) -> Iterator[str]:
     for one in changes:
         between = f"{BROWSER_TITLES[one.before.browser]} {one.before.major} and {one.after.major}"
         build = ", ".join((one.before.build, *one.before.flags))
-        yield f"| {_link(one.rule)} | {build} | {between} | {_ways(one.ways_before)} | {_ways(one.ways_after)} |"
+        yield f"| {_link(one.rule)} | {build} | {between} | {_loads(one.ways_before)} | {_loads(one.ways_after)} |"
 
 
-def _ways(ways: Ways) -> str:
+def _loads(ways: Ways) -> str:
     loads = sum(count for _, count in ways)
     return "<br>".join(f"{count} of {loads}: {way}" for way, count in ways)
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.queries.report.shown_text import printable_excerpt
+from originset.queries.report.printable_text import printable_excerpt
 
 
 @given(st.text(max_size=400), st.integers(5, 200))

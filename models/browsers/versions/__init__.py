@@ -1,0 +1,1 @@
+"""Which rules the browser of a recording follows, by its version."""
