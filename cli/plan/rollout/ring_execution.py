@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 
 import click
@@ -13,6 +12,7 @@ from originset.cli.main import main
 from originset.cli.plan.rollout.ring_commands import RingCommand, RolloutFiles
 from originset.cli.plan.rollout.rollout_state import StateFile
 from originset.data.errors import OriginsetError, UsageError
+from originset.data.files.nofollow import open_folder, remove_tree
 
 DONE, TAKEN_BACK, WAITS = 0, 1, 3
 
@@ -81,10 +81,15 @@ def take_back(file: StateFile, files: RolloutFiles) -> int:
 
 
 def _exit_code(file: StateFile, command: RingCommand) -> int:
-    """What a command exits with."""
+    """What a command exits with; the folder that it writes is removed before.
+
+    Raises:
+        NotRegularError: a link or a file is in the place of that folder.
+    """
     note(f"ring {file.state.ring}: {shlex.join(command.words)}")
-    if command.writes is not None and command.writes.exists():
-        shutil.rmtree(command.writes)
+    if command.writes is not None:
+        with open_folder(command.writes.parent) as folder:
+            remove_tree(folder, command.writes.name, command.writes)
     if command.kind == "program":
         try:
             code = subprocess.run(command.words, check=False).returncode

@@ -12,6 +12,7 @@ from originset.cli.plan.rollout import ring_execution
 from originset.cli.plan.rollout.ring_commands import RingCommand, RolloutFiles
 from originset.cli.plan.rollout.rollout_state import StateFile
 from originset.data.errors import InputError, UsageError
+from originset.data.files.nofollow import NotRegularError
 
 PROGRAM = '#!/bin/sh\necho "$@" >> "$0.calls"\n! grep -q "^$1 $2\\$" "$0.fails" 2>/dev/null\n'
 
@@ -88,6 +89,20 @@ def test_a_condition_that_fails_takes_back_what_was_begun(rollout: Rollout, fail
         assert any(call.startswith("traffic") for call in rollout.calls) == (failing == "compare")
     assert (rollout.state["ring"], rollout.state["direction"]) == (0, "rest")
     assert "exit code 1: originset" in rollout.state["problem"]
+
+
+@pytest.mark.promise("out-follows-no-link")
+@pytest.mark.parametrize("leads_to", ["theirs", "nowhere"])
+def test_a_link_in_the_place_of_a_folder_is_not_followed(rollout: Rollout, leads_to: str) -> None:
+    (rollout.folder / "theirs").mkdir()
+    (rollout.folder / "theirs" / "kept").touch()
+    (rollout.folder / "r").mkdir()
+    (rollout.folder / "r" / "ring-1-requests").symlink_to(rollout.folder / leads_to)
+    with pytest.raises(NotRegularError, match="symbolic link"):
+        rollout.next()
+    assert (rollout.folder / "theirs" / "kept").exists()
+    assert not (rollout.folder / "nowhere").exists()
+    assert not Path(f"{rollout.program}.calls").exists()
 
 
 def test_a_program_that_fails_is_taken_back_too(rollout: Rollout) -> None:
