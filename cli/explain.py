@@ -182,7 +182,7 @@ def _page(facts: dict[str, Any]) -> str:
 def _ladder(rows: pl.DataFrame) -> list[str]:
     lines = []
     for counts, total, rung, saved in (
-        rows.filter(~pl.col("aside")).select("counts", "total", "rung", "saved_pct").iter_rows()
+        rows.filter(~pl.col("comparison_only")).select("counts", "total", "rung", "saved_pct").iter_rows()
     ):
         if total is None:
             continue

@@ -125,7 +125,7 @@ def _claims(bundle: Bundle) -> list[tuple[str, ...]]:
         claim = f"{_WHAT.get(str(figure), str(figure))}{whose}: {quoted}"
         drawing = bundle.selection.asked_of("originset study figures --study study --out figures")
         rows.append((claim, f"`{drawing}`", f"`expected/{folder}{figure}.csv`, `.svg`"))
-    steps = bundle.ladder.filter(~pl.col("aside"), pl.col("total").is_not_null())
+    steps = bundle.ladder.filter(~pl.col("comparison_only"), pl.col("total").is_not_null())
     for vantage, browser, counts, rung, total, sites in steps.select(*GROUP, "counts", "rung", "total", "sites").rows():
         whose = f", {group_name((vantage, browser))}" if several else ""
         query = f"`{bundle.selection.asked_of('originset --study study query ladder_summary')}`"

@@ -7,7 +7,7 @@
 -- ranks_from: first rank of the group
 -- ranks_to: last rank of the group; NULL for ranks above a million, and for sites without a rank
 -- rung: the rung
--- aside: the rung is for comparison only
+-- comparison_only: the rung is for comparison only
 -- total: over all sites counted [connections or lookups]
 -- median: per site [connections or lookups]
 -- saved: measured minus total, over all sites counted [connections or lookups]
@@ -33,7 +33,7 @@ SELECT
   ranks_from,
   ranks_to,
   rung,
-  aside,
+  comparison_only,
   round(sum(n ORDER BY site), 2) AS total,
   round(median(n), 2) AS median,
   round(sum(measured - n ORDER BY site), 2) AS saved,
@@ -44,6 +44,6 @@ SELECT
   count(*) AS sites,
   sum(pages)::BIGINT AS pages
 FROM sites_with_bounds
-GROUP BY vantage, browser, question, step, ranks_from, ranks_to, rung, aside
+GROUP BY vantage, browser, question, step, ranks_from, ranks_to, rung, comparison_only
 HAVING count(n) = count(*)
 ORDER BY vantage NULLS LAST, browser NULLS LAST, question, ranks_from NULLS LAST, step

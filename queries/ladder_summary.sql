@@ -11,7 +11,7 @@
 -- browser: the browser; browsers are not pooled
 -- counts: TLS connections or DNS lookups
 -- rung: the rung; NULL in the single row of a ladder for which no page counts
--- aside: the rung is for comparison only
+-- comparison_only: the rung is for comparison only
 -- total: over all sites counted [connections or lookups]
 -- median: per site [connections or lookups]
 -- saved: measured minus total, over all sites counted [connections or lookups]
@@ -39,7 +39,7 @@ compared_rungs AS (
 ),
 totals AS (
   SELECT
-    question, vantage, browser, step, rung, aside,
+    question, vantage, browser, step, rung, comparison_only,
     sum(n ORDER BY site) AS total,
     median(n) AS median,
     sum(measured - n ORDER BY site) AS saved,
@@ -87,7 +87,7 @@ SELECT
   b.browser,
   CASE b.question WHEN 'connections' THEN 'TLS connections' ELSE 'DNS lookups' END AS counts,
   t.rung,
-  t.aside,
+  t.comparison_only,
   round(t.total, 2) AS total,
   round(t.median, 2) AS median,
   round(t.saved, 2) AS saved,

@@ -70,9 +70,10 @@ PAGE_RUNGS = view(
     question="VARCHAR",
     step="INTEGER",
     rung="VARCHAR",
-    aside="BOOLEAN",
+    comparison_only="BOOLEAN",
     visit_id="VARCHAR",
     n="INTEGER",
+    aside="BOOLEAN",
 )
 
 SITE_RUNGS = view(
@@ -83,12 +84,13 @@ SITE_RUNGS = view(
     browser="VARCHAR",
     step="INTEGER",
     rung="VARCHAR",
-    aside="BOOLEAN",
+    comparison_only="BOOLEAN",
     site="VARCHAR",
     rank="INTEGER",
     pages="BIGINT",
     n="DOUBLE",
     measured="DOUBLE",
+    aside="BOOLEAN",
 )
 
 CHECKED_PAGES = view(

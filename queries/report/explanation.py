@@ -29,14 +29,14 @@ VERSION = 1
 class Rung(msgspec.Struct, frozen=True, kw_only=True):
     """A step of the ladder: how many connections or lookups there would be.
 
-    ``aside``: for comparison only. ``saved_pct``: percent of measured; the bounds are of its 95 % confidence interval
+    ``comparison_only``: for comparison only. ``saved_pct``: percent of measured; the bounds are of its 95 % confidence interval
     over sites.
     """
 
     counts: Literal["TLS connections", "DNS lookups"]
     rung: str
     total: float
-    aside: bool
+    comparison_only: bool
     vantage: str | None = None
     browser: str | None = None
     saved_pct: float | None = None

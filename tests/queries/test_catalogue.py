@@ -86,13 +86,13 @@ BY_HAND = {
     },
     "ladder_rank_summary": {
         "vantage": "here", "browser": "chromium", "counts": "TLS connections", "ranks_from": 1, "ranks_to": 1000,
-        "rung": "without same-host duplicates", "aside": False, "total": 5.0, "median": 5.0, "saved": 1.0,
+        "rung": "without same-host duplicates", "comparison_only": False, "total": 5.0, "median": 5.0, "saved": 1.0,
         "saved_pct": 16.67, "saved_pct_low": None, "site_saved_pct": 16.67, "sites": 1, "pages": 1,
     },
     # Page a: 6 connections, one a duplicate; a page of another site at this vantage failed.
     "ladder_summary": {
         "vantage": "here", "browser": "chromium", "counts": "TLS connections", "rung": "without same-host duplicates",
-        "aside": False, "total": 5.0, "median": 5.0, "saved": 1.0, "saved_pct": 16.67, "saved_pct_low": None,
+        "comparison_only": False, "total": 5.0, "median": 5.0, "saved": 1.0, "saved_pct": 16.67, "saved_pct_low": None,
         "site_saved_pct": 16.67, "saved_pct_least": 8.33, "saved_pct_most": 16.67, "saved_pct_by_rank": 16.67,
         "sites": 1,
         "pages": 1, "visits": 1, "left_out": 1, "left_out_why": "1 failed", "recorded_cookies": "not known",

@@ -20,7 +20,7 @@ def test_rungs(build_study, one_place) -> None:
     """Visits a and b count half each: 6 and 2 connections, 5 lookups and 1. c has 2 of both, f none."""
     with open_database(build_study(one_place, Parameters())) as connection:
         rows = ladder(connection)
-    assert rows.select("counts", "rung", "aside", "total", "saved_pct").rows() == [
+    assert rows.select("counts", "rung", "comparison_only", "total", "saved_pct").rows() == [
         ("TLS connections", "measured", False, 6.0, 0.0),
         ("TLS connections", "without same-host duplicates", False, 4.5, 25.0),
         # what recorders left out makes them ranges: 5 to 8, 4 (each address that b's hosts were sent to), and c;
@@ -54,6 +54,14 @@ def test_rungs(build_study, one_place) -> None:
         "DNS lookups: 3 of 5 pages, 4 visits; left out: 1 failed, 1 without recorded lookups",
         f"TLS connections and DNS lookups: {RECORDED} (not known)",
     ]
+
+
+@pytest.mark.parametrize("view", ["page_rungs", "site_rungs"])
+def test_former_column_name(modelled_example, view) -> None:
+    """Both views have the column ``comparison_only`` under its former name too, until the next format of a study."""
+    with open_database(modelled_example) as connection:
+        rows = connection.sql(f"SELECT comparison_only, aside FROM {view}").fetchall()
+    assert {(True, True), (False, False)} == set(rows)
 
 
 def test_it_says_how_third_party_cookies_were_recorded(build_study, one_place) -> None:
@@ -108,7 +116,7 @@ def test_a_page_that_cannot_be_compared_moves_no_percentage(build_study, one_pla
     }
     with open_database(build_study(rows, Parameters())) as connection:
         tls = ladder(connection).filter(counts="TLS connections")
-    assert tls.filter(~pl.col("aside"))["total"].to_list() == [6.0, 4.5, 4.5, 4.5, 3.5, 3.0]
+    assert tls.filter(~pl.col("comparison_only"))["total"].to_list() == [6.0, 4.5, 4.5, 4.5, 3.5, 3.0]
     assert tls["left_out_why"][0] == "1 failed, 1 with a connection to an unknown address, 1 without connection ids"
 
 

@@ -15,7 +15,7 @@ def real(real_study):
 
 
 def test_every_rung_drops(real) -> None:
-    rows = ladder(real).filter(~pl.col("aside"), counts="TLS connections", browser="chromium")
+    rows = ladder(real).filter(~pl.col("comparison_only"), counts="TLS connections", browser="chromium")
     print(rows.select("rung", "total", "saved_pct"))  # noqa: T201 - shown by pytest -s: the drop from AS to deployable
     assert rows["rung"].to_list() == [
         "measured",

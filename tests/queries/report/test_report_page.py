@@ -193,7 +193,7 @@ def _with_ladder(study: Study, totals: dict[str, int], bounds: tuple[float, floa
         made = contents(connection, "example", 100)
     measured = next(iter(totals.values()))
     rows = [
-        {"counts": "TLS connections", "rung": rung, "aside": rung != "measured", "total": total,
+        {"counts": "TLS connections", "rung": rung, "comparison_only": rung != "measured", "total": total,
          "saved_pct": 100 * (measured - total) / measured,
          "saved_pct_low": bounds and bounds[0], "saved_pct_high": bounds and bounds[1]}
         for rung, total in totals.items()
