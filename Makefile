@@ -10,6 +10,7 @@
 #             BROWSER=chromium@88: what is not stored yet of that version, from a package (LOADS=5: with so many loads)
 # make wheels the distribution in dist/, checked, and tried in an empty environment       make docs-site   docs/ as a site
 # make lowest the quick tests with the lowest versions that pyproject.toml declares
+# make clients   observe the HTTP clients whose programs are on PATH again in the testbed, store it (CLIENTS="curl")
 # make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
@@ -21,7 +22,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules servers wheels wheels-everywhere \
+.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules clients servers wheels wheels-everywhere \
   system-demo system-test
 .NOTPARALLEL:
 
@@ -96,6 +97,7 @@ PAGES := originset.cli.pages.schema_page:docs/schema.md \
   originset.cli.writers.servers_page:docs/servers.md \
   originset.crawler.testbed.rules.page:docs/browser-rules.md \
   originset.crawler.testbed.rules.versions.compat_data:docs/browser-rules.json \
+  originset.crawler.testbed.rules.clients.page:docs/http-clients.md \
   security_page:SECURITY.md \
   bigquery_page:docs/bigquery.md \
   python_page:docs/python.md
@@ -176,6 +178,10 @@ rules: system-test $(READY)
 	  --out crawler/testbed/rules/texts
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 	@$(BIN)/python -m originset.crawler.testbed.rules.versions.compat_data > docs/browser-rules.json
+
+clients: system-test $(READY)
+	@$(BIN)/python -m originset.crawler.testbed.rules.clients $(CLIENTS) --loads $(LOADS) --out crawler/testbed/rules/clients/observed.json
+	@$(BIN)/python -m originset.crawler.testbed.rules.clients.page > docs/http-clients.md
 
 servers: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.server_lab

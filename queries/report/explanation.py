@@ -29,8 +29,8 @@ VERSION = 1
 class Rung(msgspec.Struct, frozen=True, kw_only=True):
     """A step of the ladder: how many connections or lookups there would be.
 
-    ``comparison_only``: for comparison only. ``saved_pct``: percent of measured; the bounds are of its 95 % confidence interval
-    over sites.
+    ``comparison_only``: no step between its neighbours. ``saved_pct``: percent of measured; the bounds are of its 95 %
+    confidence interval over sites.
     """
 
     counts: Literal["TLS connections", "DNS lookups"]

@@ -60,7 +60,7 @@ def test_rungs(build_study, one_place) -> None:
 def test_former_column_name(modelled_example, view) -> None:
     """Both views have the column ``comparison_only`` under its former name too, until the next format of a study."""
     with open_database(modelled_example) as connection:
-        rows = connection.sql(f"SELECT comparison_only, aside FROM {view}").fetchall()
+        rows = connection.table(view).select("comparison_only", "aside").fetchall()
     assert {(True, True), (False, False)} == set(rows)
 
 
