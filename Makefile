@@ -10,6 +10,7 @@
 #             BROWSER=chromium@88: what is not stored yet of that version, from a package (LOADS=5: with so many loads)
 # make wheels the distribution in dist/, checked, and tried in an empty environment       make docs-site   docs/ as a site
 # make lowest the quick tests with the lowest versions that pyproject.toml declares
+# make timelines  what the causal timeline promises against what loads take in the testbed; goes on where it was stopped (LOADS=10)
 # make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
@@ -21,7 +22,8 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules servers wheels wheels-everywhere \
+.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules servers timelines \
+  wheels wheels-everywhere \
   system-demo system-test
 .NOTPARALLEL:
 
@@ -176,6 +178,11 @@ rules: system-test $(READY)
 	  --out crawler/testbed/rules/texts
 	@$(BIN)/python -m originset.crawler.testbed.rules.page > docs/browser-rules.md
 	@$(BIN)/python -m originset.crawler.testbed.rules.versions.compat_data > docs/browser-rules.json
+
+# Hours. What a load takes is the machine's too: nothing else should run beside it. The result says how busy it was.
+timelines: system-test $(READY)
+	@$(BIN)/python -m tests.fixtures.timed_loads build/timelines --loads $(if $(filter command line,$(origin LOADS)),$(LOADS),10)
+	@$(BIN)/python -m tests.fixtures.promised_savings build/timelines --out data/reference/timeline_errors.toml
 
 servers: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.server_lab
