@@ -11,6 +11,7 @@
 # make wheels the distribution in dist/, checked, and tried in an empty environment       make docs-site   docs/ as a site
 # make lowest the quick tests with the lowest versions that pyproject.toml declares
 # make clients   observe the HTTP clients whose programs are on PATH again in the testbed, store it (CLIENTS="curl")
+# make timelines  what the causal timeline promises against what loads take in the testbed; goes on where it was stopped (LOADS=10)
 # make servers   ask the lab's web servers again what they answer to requests for another host, store it
 
 PYTHON ?= python3
@@ -22,7 +23,8 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules clients servers wheels wheels-everywhere \
+.PHONY: help audit demo test test-fast coverage check types bench soak fuzz mutants docs docs-site lowest newer rules clients servers timelines \
+  wheels wheels-everywhere \
   system-demo system-test
 .NOTPARALLEL:
 
@@ -182,6 +184,11 @@ rules: system-test $(READY)
 clients: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.rules.clients $(CLIENTS) --loads $(LOADS) --out crawler/testbed/rules/clients/observed.json
 	@$(BIN)/python -m originset.crawler.testbed.rules.clients.page > docs/http-clients.md
+
+# Hours. What a load takes is the machine's too: nothing else should run beside it. The result says how busy it was.
+timelines: system-test $(READY)
+	@$(BIN)/python -m tests.fixtures.timed_loads build/timelines --loads $(if $(filter command line,$(origin LOADS)),$(LOADS),10)
+	@$(BIN)/python -m tests.fixtures.promised_savings build/timelines --out data/reference/timeline_errors.toml
 
 servers: system-test $(READY)
 	@$(BIN)/python -m originset.crawler.testbed.server_lab

@@ -34,13 +34,14 @@ class Parameters:
     (draft-ietf-httpbis-secondary-server-certs): then no certificate needs an addition, and hosts on one edge are
     deployable. The paper's ideal counts do not depend on certificates and are the same with both.
 
-    Load times (:mod:`originset.models.timeline.load_times`) have five more. ``predecessor``: the request whose saving a
-    request inherits: its initiator, or its predecessor by time if the recorder names none (``initiator``), or always
-    the predecessor by time (``time``). ``parallel_dns``: overlapping lookups save each their own time (``own``) or each
-    the time of the shortest (``minimum``). ``blocked_time``: a request that queued behind a handshake that no longer
-    happens stops queueing (``freed``, as in the paper's Figure 2) or does not (``kept``). ``ssl``: a recorder's connect
-    phase contains its TLS phase (``inside``, HAR 1.2) or ends before it (``beside``). ``provider_asns``: the ASes of
-    the one provider that coalesces in ``provider_ms``; without any, that column is NULL.
+    Load times (:mod:`originset.models.timeline.load_times`) have five more. ``predecessor``: the request whose saving
+    a request inherits: its initiator while that is being received, later or without one its predecessor by time
+    (``initiator``), or always the predecessor by time (``time``). ``parallel_dns``: overlapping lookups save each
+    their own time (``own``) or each the time of the shortest (``minimum``). ``blocked_time``: a request that queued
+    behind a handshake that no longer happens stops queueing (``freed``, as in the paper's Figure 2) or does not
+    (``kept``). ``ssl``: a recorder's connect phase contains its TLS phase (``inside``, HAR 1.2) or ends before it
+    (``beside``). ``provider_asns``: the ASes of the one provider that coalesces in ``provider_ms``; without any, that
+    column is NULL.
     """
 
     colocation: Colocation = "asn"

@@ -49,8 +49,8 @@ _CHOICES = {
     "predecessor": (
         Predecessor,
         (
-            "Timeline: a request waits for its initiator (if none is recorded: for what ended before it began), or "
-            "always for what ended before it began."
+            "Timeline: a request waits for its initiator (if it began later than that ended, or none is recorded: for "
+            "what began to come last before), or always for what began to come last before."
         ),
     ),
     "parallel_dns": (

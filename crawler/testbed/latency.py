@@ -11,8 +11,9 @@ LatencyProfile = Literal["none", "cable", "lte"]
 PROFILES: tuple[LatencyProfile, ...] = get_args(LatencyProfile)
 LatencyMeans = Literal["none", "netem", "relay"]
 
-# Round trips of WebPageTest's profiles Cable and LTE. Bandwidth is not limited.
+# Of WebPageTest's profiles Cable and LTE: round trips, and bits a second down to the browser and up from it.
 ROUND_TRIP_MS: dict[LatencyProfile, int] = {"none": 0, "cable": 28, "lte": 70}
+BANDWIDTH: dict[LatencyProfile, tuple[int, int]] = {"cable": (5_000_000, 1_000_000), "lte": (12_000_000, 12_000_000)}
 
 # Loopback's own addresses carry what steers the browsers, which is to stay quick: all else goes through band 4.
 _NETEM = """\

@@ -18,7 +18,7 @@ from originset.crawler.browsers.trust import trust_in_home
 from originset.crawler.probe.resolver import Resolver
 from originset.crawler.programs import require_programs
 from originset.crawler.testbed import namespace, server_logs
-from originset.crawler.testbed.latency import ROUND_TRIP_MS, LatencyMeans, LatencyProfile, delay_by_kernel
+from originset.crawler.testbed.latency import BANDWIDTH, ROUND_TRIP_MS, LatencyMeans, LatencyProfile, delay_by_kernel
 from originset.crawler.testbed.scenario import Scenario
 from originset.crawler.testbed.servers import web_server
 from originset.crawler.testbed.servers.certificate_authority import Authority, Issued
@@ -40,7 +40,8 @@ class Testbed:
     """A scenario brought up: addresses, DNS, servers, trust. All of it is gone when the ``with`` ends or we are killed.
 
     ``latency`` gives every connection and lookup the round trips of an access network; ``latency_means`` says, once it
-    is up, whether the kernel makes them or our relay. ``folder`` is made anew and holds certificates, logs and the
+    is up, whether the kernel makes them or our relay. ``limits_bandwidth``: it also has that network's bandwidth, which
+    our relay makes, and nothing else. ``folder`` is made anew and holds certificates, logs and the
     browsers' home. Two testbeds may be entered one within the other if they share no address and no DNS address; names
     are then resolved by the inner one.
 
@@ -50,11 +51,14 @@ class Testbed:
 
     __test__ = False  # pytest would collect the name
 
-    def __init__(self, scenario: Scenario, folder: Path, latency: LatencyProfile = "none") -> None:
+    def __init__(
+        self, scenario: Scenario, folder: Path, latency: LatencyProfile = "none", *, limits_bandwidth: bool = False
+    ) -> None:
         self.scenario = scenario
         self.folder = folder.absolute()
         self.latency = latency
         self.latency_means: LatencyMeans = "none"
+        self._bandwidth = BANDWIDTH[latency] if limits_bandwidth else (0, 0)
         self._stack = contextlib.ExitStack()
         self._servers: subprocess.Popen[bytes] | None = None
         self._authority: Authority | None = None
@@ -185,7 +189,8 @@ class Testbed:
 
     def _choose_latency(self, stack: contextlib.ExitStack) -> None:
         if self.latency != "none":
-            self.latency_means = "netem" if delay_by_kernel(stack, self.latency) else "relay"
+            by_relay = any(self._bandwidth) or not delay_by_kernel(stack, self.latency)
+            self.latency_means = "relay" if by_relay else "netem"
 
     def _start_servers(self, stack: contextlib.ExitStack) -> None:
         relayed_ms = ROUND_TRIP_MS[self.latency] / 2 if self.latency_means == "relay" else 0
@@ -197,6 +202,7 @@ class Testbed:
                     "originset.crawler.testbed.servers.server_process",
                     str(self.folder),
                     str(relayed_ms),
+                    *map(str, self._bandwidth),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

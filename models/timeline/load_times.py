@@ -8,8 +8,10 @@ have these rules, which are read off the paper's Figure 2:
 - A request that queued behind such a handshake of its own origin (or connection, if ids are known) no longer queues for
   the part of its blocked time that overlapped the handshake.
 - A request starts earlier by what its predecessor saved and by how much that one was shifted, but never before its
-  predecessor. The predecessor by time is the request whose first byte came last before this one's start: in Figure 2
-  dependents start while their predecessors are still being received.
+  predecessor. The predecessor is its initiator if that was still being received when it started. What starts later
+  waited for something else too, such as a script that stops the parser, or an initiator that is not recorded: its
+  predecessor is the one by time, the request whose first byte came last before its start. In Figure 2 dependents start
+  while their predecessors are still being received.
 - The load event is earlier by as much as the last of the requests that had ended by then now ends earlier. So no
   modelled time is before the end of a request that the load event waited for, or after the measured time.
 

@@ -29,7 +29,7 @@ def measured_timeline(requests, bint by_time):
     _openers(requests.lane, requests.started, established, handshake, opener, overlap)
     predecessor = np.full(rows, NONE)
     if not by_time:
-        _by_initiator(requests.starts, requests.number, requests.initiator, predecessor)
+        _by_initiator(requests.starts, requests.number, requests.initiator, requests.started, ended, predecessor)
     _by_time(requests.starts, requests.started, first_byte, predecessor)
     return handshake, established, ended, predecessor, opener, overlap
 
@@ -77,9 +77,14 @@ def _openers(
 
 
 def _by_initiator(
-    const Py_ssize_t[::1] starts, const int[::1] number, const int[::1] initiator, Py_ssize_t[::1] predecessor
+    const Py_ssize_t[::1] starts,
+    const int[::1] number,
+    const int[::1] initiator,
+    const double[::1] started,
+    const double[::1] ended,
+    Py_ssize_t[::1] predecessor,
 ):
-    """The row of the initiator, where it is before that of the request."""
+    """The row of the initiator, where it is before that of the request and had not ended when the request started."""
     cdef Py_ssize_t row, page, first, own, cause, most = NONE
     for row in range(number.shape[0]):
         most = max(most, number[row])
@@ -89,7 +94,7 @@ def _by_initiator(
         first = starts[page]
         for row in range(first, starts[page + 1]):
             own, cause = number[row], initiator[row]
-            if 0 <= cause < rows.shape[0] and rows[cause] >= first:
+            if 0 <= cause < rows.shape[0] and rows[cause] >= first and ended[rows[cause]] >= started[row]:
                 predecessor[row] = rows[cause]
             if own >= 0 and rows[own] < first:
                 rows[own] = row

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from originset.data.quantity import quantity
 from originset.data.reference.browser_rules import BROWSER_TITLES
+from originset.queries.report.load_time_sentences import time_saved_phrase
+from originset.queries.report.printable_text import between_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +41,10 @@ class Preconnect:
     saved_ms: float
 
 
-def between_numbers(low: float, high: float, noun: str = "") -> str:
-    """``3``, ``3 to 5``, each with the noun: ``1 connection``, ``0 to 2 connections``."""
-    first, last = sorted((round(low), round(high)))
-    if not noun:
-        return f"{last:,}" if first == last else f"{first:,} to {last:,}"
-    return quantity(last, noun) if first == last else f"{first:,} to {quantity(last, noun)}"
-
-
-def saved_sentence(change: PageChange, unknown_time: str | None) -> str:
+def saved_sentence(change: PageChange, unknown_time: str | None, browser: str | None) -> str:
     """``2 connections, 1 lookup, 4,000 to 8,000 bytes of certificates, 90 to 120 ms``; what is not known is said.
 
-    ``unknown_time``: why no load time is modelled.
+    ``unknown_time``: why no load time is modelled. ``browser``: which recorded the page.
     """
     parts = [between_numbers(*change.saved, "connection")]
     lookups = change.lookups
@@ -60,11 +54,11 @@ def saved_sentence(change: PageChange, unknown_time: str | None) -> str:
     else:
         parts.append(f"{between_numbers(*change.handshake_bytes)} bytes of certificates in handshakes")
     if change.load_ms is not None:
-        parts.append(f"{between_numbers(*change.load_ms)} ms until the load event, by the causal timeline")
+        parts.append(time_saved_phrase(change.load_ms, browser))
     else:
         parts.append(f"ms: {unknown_time}" if unknown_time else "ms: the file does not say")
-    for browser, saved in change.elsewhere.items():
-        parts.append(f"in {BROWSER_TITLES[browser]} {between_numbers(*saved, 'connection')}")
+    for other, saved in change.elsewhere.items():
+        parts.append(f"in {BROWSER_TITLES[other]} {between_numbers(*saved, 'connection')}")
     return "; ".join(parts)
 
 
@@ -73,5 +67,5 @@ def preconnect_sentence(hint: Preconnect) -> str:
     return (
         f"the connection to {hint.host} was opened at {hint.opened_ms:,.0f} ms, the document's answer began at "
         f"{hint.announced_ms:,.0f} ms, and the load event waited for what came over it: with a preconnect in the "
-        f"document up to {hint.saved_ms:,.0f} ms less, by the paper's timeline"
+        f"document up to {hint.saved_ms:,.0f} ms less, by the paper's timeline, which the testbed has not tried"
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Any, Literal
 
 import polars as pl
+
+from originset.data.reference.timeline_errors import errors_of
+from originset.queries.report.load_time_sentences import exceeds_error
 
 #: The width of a lane's drawing in units; its height is that of its rows of requests.
 WIDTH = 1000
@@ -119,9 +122,10 @@ def waterfalls(
 ) -> Waterfalls | None:
     """The drawing of a page; None if no request has a time.
 
-    ``connections``: rows of a report's page; ``facts``: of it, as for :func:`page_states`.
+    ``connections``: rows of a report's page; ``facts``: of it, as for :func:`page_states`, and browser. A modelled load
+    event is not drawn where the timeline was off by more in the testbed than it is earlier.
     """
-    states = page_states(timeline, facts)
+    states = [replace(state, load_ms=load_to_draw(state, facts)) for state in page_states(timeline, facts)]
     rows = timeline.requests.to_dicts()
     end = max((request_spans(row, state.suffix)[-1][2] for row in rows for state in states), default=0.0)
     end = max(end, facts["load_ms"] or 0.0)
@@ -130,6 +134,16 @@ def waterfalls(
     entries = {entry["connection_id"]: entry for entry in connections}
     panels = [_panel(state, rows, entries, end) for state in states]
     return Waterfalls(panels, [(100 * ms / end, ms) for ms in _ticks(end)])
+
+
+def load_to_draw(state: PageState, facts: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The load event of a state; None where it is not known, or so little earlier that the timeline's error exceeds it.
+
+    ``facts``: load_ms and browser of the page.
+    """
+    if state.name == "recorded" or state.load_ms is None:
+        return state.load_ms
+    return state.load_ms if exceeds_error(facts["load_ms"] - state.load_ms[0], errors_of(facts["browser"])) else None
 
 
 def _panel(state: PageState, rows: list[_Row], entries: Mapping[int, _Row], end: float) -> Panel:

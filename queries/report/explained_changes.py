@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from originset.data.reference.timeline_errors import errors_of
 from originset.queries.report.change_sentences import PageChange
 from originset.queries.report.connection_lanes import PageState, page_states, request_spans
+from originset.queries.report.load_time_sentences import exceeds_error
 from originset.queries.report.printable_text import printable_excerpt
 from originset.queries.report.report_contents import Page
 
@@ -24,8 +26,9 @@ class OwnerChange(msgspec.Struct, frozen=True, kw_only=True):
 
     ``change`` is None for all of a page's together, ``connections``: ids of those that it is advised for.
     ``handshake_bytes_saved``: of certificates that servers send in handshakes; ``load_ms_saved``: how much earlier the
-    load event is, by the causal timeline; None: not known. ``connections_saved_elsewhere``: in browsers that were not
-    recorded.
+    load event is, by the causal timeline; None: not known. ``load_ms_exceeds_errors``: whether that is more than the
+    page's ``load_time_errors``; a figure that does not is none to go by. ``connections_saved_elsewhere``: in browsers
+    that were not recorded.
     """
 
     change: str | None
@@ -34,6 +37,7 @@ class OwnerChange(msgspec.Struct, frozen=True, kw_only=True):
     lookups_saved: int | None
     handshake_bytes_saved: Bounds | None
     load_ms_saved: Bounds | None
+    load_ms_exceeds_errors: bool | None
     connections_saved_elsewhere: dict[str, Bounds]
 
 
@@ -76,6 +80,28 @@ class StateOfPage(msgspec.Struct, frozen=True, kw_only=True):
     connections: Bounds
     load_ms: Bounds | None
     requests: list[RequestSpans]
+
+
+class LoadTimeErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """By how many ms the causal timeline was off in the testbed: quantiles over pages of promised minus measured.
+
+    Of the page's browser, or of Chromium where it was not tried in that one. ``profile``: the access network.
+    """
+
+    browser: str
+    profile: str
+    pages: int
+    p10: float
+    p50: float
+    p90: float
+
+
+def load_time_errors(page: Page) -> list[LoadTimeErrors]:
+    """The errors of load times such as the page's."""
+    return [
+        LoadTimeErrors(browser=one.browser, profile=one.profile, pages=one.pages, p10=one.p10, p50=one.p50, p90=one.p90)
+        for one in errors_of(page.facts["browser"])
+    ]
 
 
 def owner_changes(page: Page) -> list[OwnerChange]:
@@ -135,7 +161,7 @@ def _request(row: dict[str, Any], connection: int | None, suffix: str) -> Reques
 
 
 def _owner_change(page: Page, change: PageChange) -> OwnerChange:
-    ids = _ids(page)
+    ids, errors = _ids(page), errors_of(page.facts["browser"])
     return OwnerChange(
         change=change.fix,
         connections=[ids[number] for number in change.connections],
@@ -143,6 +169,7 @@ def _owner_change(page: Page, change: PageChange) -> OwnerChange:
         lookups_saved=change.lookups,
         handshake_bytes_saved=_bounds(change.handshake_bytes),
         load_ms_saved=_bounds(change.load_ms),
+        load_ms_exceeds_errors=None if change.load_ms is None else exceeds_error(change.load_ms[1], errors),
         connections_saved_elsewhere={browser: Bounds(*saved) for browser, saved in change.elsewhere.items()},
     )
 

@@ -10,9 +10,11 @@ from typing import Any, Literal
 import msgspec
 
 from originset.queries.report.explained_changes import (
+    LoadTimeErrors,
     OwnerChange,
     PreconnectHint,
     StateOfPage,
+    load_time_errors,
     owner_changes,
     owner_changes_together,
     preconnects,
@@ -90,7 +92,7 @@ class ExplainedPage(msgspec.Struct, frozen=True, kw_only=True):
 
     ``owner_changes``: what the site's owner can change, each alone; ``owner_changes_together``: all of it, with
     ``owner_changes_untried`` that were not tried alone. ``states``: the page before and after; empty where it is not
-    drawn, as is the rest then.
+    drawn, as is the rest then. ``load_time_errors``: by how much modelled load times were off in the testbed.
 
     ``needs``: by the rules of its browser's version, by which ``cause`` is said, of today's and of the one asked about.
     """
@@ -112,6 +114,7 @@ class ExplainedPage(msgspec.Struct, frozen=True, kw_only=True):
     owner_changes_together: OwnerChange | None
     preconnects: list[PreconnectHint]
     states: list[StateOfPage]
+    load_time_errors: list[LoadTimeErrors]
     needs: list[BrowserNeeds]
 
 
@@ -191,6 +194,7 @@ def _page(page: Page) -> ExplainedPage:
         owner_changes_together=owner_changes_together(page),
         preconnects=preconnects(page),
         states=states_drawn(page),
+        load_time_errors=load_time_errors(page),
         needs=[*recorders_needs(facts), *([] if page.as_browser is None else [page.as_browser])],
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from originset.data.quantity import quantity
+
 _LONGEST = 120
 
 # Characters that change the direction of the text around them (Unicode Standard Annex 9).
@@ -30,6 +32,14 @@ def enumerated(texts: list[str], most: int) -> str:
     """``a, b and 3 more``: the first ``most`` of the texts."""
     first_texts = ", ".join(texts[:most])
     return first_texts if len(texts) <= most else f"{first_texts} and {len(texts) - most:,} more"
+
+
+def between_numbers(low: float, high: float, noun: str = "") -> str:
+    """``3``, ``3 to 5``, each with the noun: ``1 connection``, ``0 to 2 connections``."""
+    first, last = sorted((round(low), round(high)))
+    if not noun:
+        return f"{last:,}" if first == last else f"{first:,} to {last:,}"
+    return quantity(last, noun) if first == last else f"{first:,} to {quantity(last, noun)}"
 
 
 def less_or_more(saved_pct: float, digits: int = 0) -> str:

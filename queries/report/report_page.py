@@ -14,9 +14,10 @@ import originset
 from originset.data.quantity import quantity
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
-from originset.queries.report.change_sentences import between_numbers, preconnect_sentence, saved_sentence
+from originset.queries.report.change_sentences import preconnect_sentence, saved_sentence
 from originset.queries.report.connection_lanes import ROW_HEIGHT, WIDTH, Waterfalls, waterfalls
-from originset.queries.report.printable_text import between, less_or_more
+from originset.queries.report.load_time_sentences import load_time_sentence
+from originset.queries.report.printable_text import between, between_numbers, less_or_more
 from originset.queries.report.range_sentences import range_sentence
 from originset.queries.report.report_contents import Contents, Page
 from originset.queries.report.rules_sentences import as_browser_sentence, rules_sentence
@@ -32,6 +33,7 @@ def render(contents: Contents) -> str:
     environment.filters.update(
         number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, quantity=quantity, less_or_more=less_or_more,
         between=between, back_test=page_sentence, prediction=range_sentence, rules=rules_sentence,
+        load_time=load_time_sentence,
         as_browser=as_browser_sentence,
         recorded=recorded, remaining=remaining, without_findings=without_findings, without_advice=without_advice,
         without_counts=without_counts, waterfalls=_waterfalls, connection_numbers=_connection_numbers, saves=_saves,
@@ -60,13 +62,14 @@ def _connection_numbers(page: Page) -> dict[int, int]:
 
 def _saves(page: Page) -> list[tuple[str, str, list[int]]]:
     """Each change, what it saves, and the connections that it is for; of several, what all together save first."""
-    unknown = page.facts["left_out_reason"]
+    unknown, browser = page.facts["left_out_reason"], page.facts["browser"]
     unknown_time = f"the file does not say ({unknown})" if unknown else None
     rows = [
-        (change.fix or "", saved_sentence(change, unknown_time), list(change.connections)) for change in page.changes
+        (change.fix or "", saved_sentence(change, unknown_time, browser), list(change.connections))
+        for change in page.changes
     ]
     if page.together is not None and len(rows) > 1:
-        rows.insert(0, ("all of these together", saved_sentence(page.together, unknown_time), []))
+        rows.insert(0, ("all of these together", saved_sentence(page.together, unknown_time, browser), []))
     return rows
 
 

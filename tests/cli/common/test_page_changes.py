@@ -94,6 +94,7 @@ def test_programs_are_told_the_numbers_of_the_page(tmp_path: Path) -> None:
     assert change == OwnerChange(
         change=page.changes[0].fix, connections=[2], connections_saved=Bounds(0, 1), lookups_saved=0,
         handshake_bytes_saved=None, load_ms_saved=Bounds(*page.changes[0].load_ms or ()),
+        load_ms_exceeds_errors=False,
         connections_saved_elsewhere={"firefox": Bounds(*page.changes[0].elsewhere["firefox"])},
     )  # fmt: skip
     assert told.owner_changes_together == structs.replace(change, change=None)

@@ -9,6 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dns.message
@@ -18,6 +19,7 @@ import pytest
 from healthy_testbed import healthy_testbed
 
 from originset.crawler.testbed import latency, scenario_file
+from originset.crawler.testbed.servers.latency_relay import Link
 from originset.crawler.testbed.testbed import Testbed
 
 pytestmark = pytest.mark.testbed
@@ -36,7 +38,7 @@ addresses = ["104.24.0.2"]
 certificate = "all"
 implementation = "node"
 [site."www.far.test"]
-loads = [{ script = "https://node.far.test/a.js" }]
+loads = [{ script = "https://node.far.test/a.js" }, { image = "https://www.far.test/large.png", bytes = 300000 }]
 """
 
 
@@ -108,6 +110,25 @@ def test_a_server_that_is_gone_ends_the_connection(far: Testbed) -> None:
         with contextlib.suppress(ConnectionResetError):
             while client.recv(1024):
                 pass
+
+
+def test_a_narrow_link_is_shared_by_all_connections(tmp_path: Path) -> None:
+    """Two bodies at once take the link's time for both; together with them, three round trips for the first byte."""
+    elsewhere = SCENARIO.replace("104.24.0.", "104.24.1.").replace("6818:1", "6818:2").replace("2.58", "2.59")
+    with healthy_testbed(scenario_file.parse(elsewhere), tmp_path / "lab", "lte", limits_bandwidth=True) as narrow:
+        assert narrow.latency_means == "relay"
+        on_link_s = 2 * 300_000 * 8 / latency.BANDWIDTH["lte"][0]
+        started = time.monotonic()
+        with ThreadPoolExecutor(2) as pool:
+            bodies = list(pool.map(lambda _: get(narrow, "www.far.test", "104.24.1.1", "/large.png"), range(2)))
+        assert time.monotonic() - started >= on_link_s + 3 * 2 * ONE_WAY_S
+    assert [len(body) for body in bodies] == [300_000, 300_000]
+
+
+def test_a_link_lets_one_pass_after_the_other() -> None:
+    link = Link(8000.0)
+    assert [link.passed(now, 100) for now in (1.0, 1.05, 2.0)] == pytest.approx([1.1, 1.2, 2.1])
+    assert Link().passed(1.0, 1_000_000) == 1.0
 
 
 def fake_tc(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> Path:

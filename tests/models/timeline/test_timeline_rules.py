@@ -102,6 +102,18 @@ def test_figure_2_by_initiator_without_initiators_is_by_time() -> None:
     assert figure_2(page=unnamed) == figure_2(predecessor="time")
 
 
+def test_what_starts_after_its_initiator_waited_for_something_else_too() -> None:
+    """A script of another host stops the parser for 10 + 20 + 70 ms; the image behind it comes when that has run."""
+    page = [
+        Request(0, 0, dns=10, connect=20, wait=10, receive=10, ip=1, lane="a"),
+        Request(1, 45, dns=10, connect=20, wait=20, receive=50, ip=2, lane="b", initiator=0),
+        Request(2, 150, wait=20, ip=1, lane="a", initiator=0),
+    ]
+    for predecessor in ("initiator", "time"):
+        (changes,), (loaded,) = changed([page], "kkk", Parameters(predecessor=predecessor), [170.0], "causal")
+        assert ([shift for shift, *_ in changes], loaded) == ([0, 0, 30], 140)
+
+
 def test_figure_2_by_address_and_provider() -> None:
     def saved(servers) -> float:
         return PAGE_LOADED - figure_2(servers)[1]
