@@ -11,9 +11,7 @@ from originset.models.plans.inventory.rollout_file import read_rollout
 
 
 def written(folder: Path, *numbers: int, saved: int = 3, version: int = 1) -> Path:
-    rings = ", ".join(
-        f'{{"ring": {number}, "certificates": [], "connections_saved": {saved}}}' for number in numbers
-    )
+    rings = ", ".join(f'{{"ring": {number}, "certificates": [], "connections_saved": {saved}}}' for number in numbers)
     path = folder / "rings.json"
     path.write_text(f'{{"seed": "s", "version": {version}, "rings": [{rings}]}}')
     return path
