@@ -174,7 +174,8 @@ def test_output_that_nobody_can_take_is_one_line() -> None:
 @pytest.mark.promise("study-paths-are-utf-8")
 @pytest.mark.parametrize(
     "words",
-    [["analyze"], ["query", "ladder_summary"], ["query", "--sql", "SELECT 1"], ["study", "status"], ["study", "report", "--out", "r.html"],
+    [["analyze"], ["query", "ladder_summary"], ["query", "--sql", "SELECT 1"], ["study", "status"],
+     ["study", "report", "--out", "r.html"],
      ["study", "model"], ["study", "enrich", "--dry-run"], ["plan", "site", "a.test", "--out", "p.json"],
      ["check", "pairs", "--dry-run"]],
     ids=" ".join,
