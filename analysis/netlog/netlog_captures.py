@@ -59,7 +59,7 @@ def netlog_captures(text: bytes, source: str) -> NetLogCaptures:
         raise lost or InputError(source, "empty", "a NetLog in which no page is loaded: start it before the page")
     return NetLogCaptures(
         [
-            _capture(visit, file.constants, import_visit_id(source, place), cut_off=file.cut_off)
+            _capture(visit, file, import_visit_id(source, place), unread=log.unread)
             for place, visit in enumerate(visits)
         ],
         lost,
@@ -68,6 +68,7 @@ def netlog_captures(text: bytes, source: str) -> NetLogCaptures:
 
 def _contents(file: NetLogFile, source: str) -> tuple[VisitLog, list[Exchange]]:
     reader, exchanges, http1 = NetLogReader(file.constants), ExchangeLog(), Http1Sockets()
+    unread = 0
     for event in file.events():
         requests = len(reader.requests)
         try:
@@ -77,20 +78,22 @@ def _contents(file: NetLogFile, source: str) -> tuple[VisitLog, list[Exchange]]:
             exchanges.add(event)
             http1.add(event, exchanges.current(event.source))
         except UNEXPECTED:
-            continue  # an event that Chromium would not write costs itself
+            unread += 1  # an event that Chromium would not write costs itself
         if requests > MAX_PARTS:
             raise InputError(source, "too-large", f"more than {MAX_PARTS:,} requests")
     log = reader.contents()
+    log.unread = unread
     http1.assign(log.sockets)
     return log, exchanges.exchanges
 
 
-def _capture(visit: PageVisit, constants: Constants, visit_id: str, *, cut_off: bool) -> tuple[Log, Extension]:
+def _capture(visit: PageVisit, file: NetLogFile, visit_id: str, *, unread: int) -> tuple[Log, Extension]:
+    constants = file.constants
     log = VisitLog(visit.sockets, visit.lookups, [one.sent for one in visit.exchanges], visit.top_sites)
     connections, certificates = records.connections(log, visit.started, set())
     main = visit.main_exchanges
     failure = constants.errors.get(main[-1].net_error) if main[-1].status is None else None
-    limits = recording_limits(visit, constants, cut_off=cut_off)
+    limits = recording_limits(visit, constants, cut_off=file.cut_off, unread=unread)
     extension = Extension(
         visit=Visit(
             visit_id=visit_id,

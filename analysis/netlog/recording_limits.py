@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from originset.analysis.netlog.page_visits import PageVisit
-from originset.data.captures.capture import UNNAMED
+from originset.data.captures.capture import UNNAMED, UNREAD
 from originset.data.netlog.events import Constants
 from originset.data.netlog.sockets import host_of
 
 
-def recording_limits(visit: PageVisit, constants: Constants, *, cut_off: bool) -> list[str]:
-    """The words that apply; ``cut_off``: the file ends before its end."""
+def recording_limits(visit: PageVisit, constants: Constants, *, cut_off: bool, unread: int) -> list[str]:
+    """The words that apply; ``cut_off``: the file ends before its end; ``unread``: events that cannot be read."""
     network = [one for one in visit.exchanges if one.on_network]
     cached = [one for one in visit.exchanges if one.from_cache]
     sockets = [visit.sockets.get(one.sent.socket if one.sent.socket is not None else -1) for one in network]
@@ -30,5 +30,6 @@ def recording_limits(visit: PageVisit, constants: Constants, *, cut_off: bool) -
         "no_connection_ids": bool(network) and all(one is None for one in sockets),
         "network_changed": any(one.net_error in names for one in visit.exchanges),
         UNNAMED: any(socket.host is None for socket in visit.sockets.values()),
+        UNREAD: bool(unread),
     }
     return [name for name, applies in found.items() if applies]

@@ -111,6 +111,7 @@ def run_staged(place: str, run: Run, stage: int, batch: int) -> None:
 
     Raises:
         ClusterError: the storage is not reached or refuses, or this machine's disk is full or failed.
+        UsageError: the worker's folder is not its own.
     """
     bucket = StagingBucket(place)
     scratch = _scratch_folder()
@@ -135,13 +136,21 @@ def run_staged(place: str, run: Run, stage: int, batch: int) -> None:
 
 
 def _scratch_folder() -> str | None:
-    """The worker's own folder, which Dask removes even after a worker was killed; None if this is not a worker."""
+    """The worker's own folder, which Dask removes even after a worker was killed; None if this is not a worker.
+
+    Raises:
+        UsageError: another user of the machine can put another in its place.
+    """
     from distributed import get_worker  # noqa: PLC0415 - of an optional extra
 
+    from originset.crawler.cluster.security import require_own_folder  # noqa: PLC0415 - of an optional extra
+
     try:
-        return str(get_worker().local_directory)
+        folder = str(get_worker().local_directory)
     except ValueError:
         return None
+    require_own_folder(Path(folder))
+    return folder
 
 
 def _input_key(path: Path) -> str:
@@ -154,7 +163,12 @@ def _result_key(run: Run, path: Path) -> str:
 
 
 def _marker_in_bucket(place: str) -> tuple[str, str | None]:
-    """The program's version on this worker, and the marker in the storage."""
+    """The program's version on this worker, and the marker in the storage.
+
+    Raises:
+        UsageError: the worker's folder is not its own.
+    """
+    _scratch_folder()
     try:
         return originset.__version__, StagingBucket(place).token()
     except ClusterError:

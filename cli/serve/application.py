@@ -31,6 +31,7 @@ _REPORT_HEADERS = {
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-modals"
 }
 _LONGEST_PROBLEM = 1000
+_SECONDS_TO_ARRIVE = 600.0
 
 
 def application(study: Study | None, folder: Path, authority: str, token: str, most_bytes: int = MAX_BYTES) -> Guard:
@@ -72,9 +73,13 @@ class _Pages:
             with tempfile.TemporaryDirectory(dir=self._folder) as name:
                 folder = Path(name)
                 try:
-                    files = await receive_files(request, folder, self._most_bytes)
+                    async with asyncio.timeout(_SECONDS_TO_ARRIVE):
+                        files = await receive_files(request, folder, self._most_bytes)
                 except ClientDisconnect:
                     return Response(status_code=400)  # for nobody
+                except TimeoutError as error:
+                    problem = f"the files did not arrive within {_SECONDS_TO_ARRIVE:.0f} s"
+                    raise UsageError(problem, "choose them again") from error
                 except OSError as error:
                     raise UsageError(f"the files cannot be kept ({error.strerror})", "make room") from error
                 page = await run_in_threadpool(explain_files, files, folder)

@@ -26,13 +26,13 @@ from originset.crawler.visits.visit_record import (
     main_failure,
     visit_record,
 )
-from originset.data.captures.capture import UNNAMED, Extension
+from originset.data.captures.capture import UNNAMED, UNREAD, Extension
 from originset.data.netlog import records as netlog_records
 from originset.data.netlog import visit_log
 from originset.data.netlog.events import Event
 
 #: What may limit a recording of Chromium's, besides what its HAR shows.
-QUALITIES = ("network_changed", "truncated", UNNAMED)
+QUALITIES = ("network_changed", "truncated", UNNAMED, UNREAD)
 
 # How often a visit looks whether the sockets that outlived its context have ended.
 _SETTLE_ROUNDS = 5
@@ -282,5 +282,6 @@ def _quality(recorded: RecordedPage, log: visit_log.VisitLog, *, cut: bool) -> l
         any(one.error == "net::ERR_NETWORK_CHANGED" for one in recorded.requests),
         cut,
         any(socket.host is None for socket in log.sockets.values()),
+        bool(log.unread),
     )
     return [name for name, applies in zip(QUALITIES, found, strict=True) if applies]

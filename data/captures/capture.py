@@ -77,6 +77,9 @@ class Visit(msgspec.Struct, kw_only=True, omit_defaults=True):
 #: A word of ``quality``: for some connection it is not known which host it was opened for.
 UNNAMED = "unnamed_connections"
 
+#: A word of ``quality``: the browser's log has events that cannot be read, and what they say is missing.
+UNREAD = "unread_events"
+
 
 class Connection(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One transport connection, used or not; ``id`` is Chromium's NetLog source id, as in the HAR entries."""

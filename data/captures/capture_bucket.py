@@ -10,7 +10,7 @@ import obstore
 from originset.data.captures.capture import MAX_BYTES, SUFFIX
 from originset.data.captures.capture_store import INCOMING, StoredCapture, capture_name, require_staged, staged_key
 from originset.data.errors import ClusterError
-from originset.data.files.bucket import AT_ONCE, open_bucket, remove_below, storage_errors
+from originset.data.files.bucket import listed, open_bucket, remove_below, storage_errors
 
 
 class BucketStore:
@@ -57,11 +57,10 @@ class BucketStore:
             return stored.bytes().to_bytes()
 
     def captures(self) -> Iterator[StoredCapture]:
-        with storage_errors(self.place):
-            for batch in obstore.list(self._store, chunk_size=AT_ONCE):
-                for entry in batch:
-                    if (visit_id := capture_name(entry["path"])) is not None:
-                        yield StoredCapture(visit_id, entry["size"], int(entry["last_modified"].timestamp()))
+        for batch in listed(self._store, self.place):
+            for entry in batch:
+                if (visit_id := capture_name(entry["path"])) is not None:
+                    yield StoredCapture(visit_id, entry["size"], int(entry["last_modified"].timestamp()))
 
 
 def _place_of(visit_id: str) -> str:

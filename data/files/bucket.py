@@ -6,8 +6,9 @@ are never sent from one machine to another, nor written down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import obstore
 from obstore.exceptions import BaseError
@@ -15,7 +16,12 @@ from obstore.store import S3Store
 
 from originset.data.errors import ClusterError
 
-AT_ONCE = 1000  # what S3 lists and deletes with one request
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+_AT_ONCE = 1000  # what S3 lists and deletes with one request
+# Captures of many vantages and rounds of a million sites.
+_MOST_OBJECTS = 100_000_000
 
 
 def open_bucket(place: str) -> S3Store:
@@ -35,9 +41,24 @@ def remove_below(store: S3Store, place: str, prefix: str | None = None) -> None:
         ClusterError: the storage is not reached or refuses.
     """
     with storage_errors(place):
-        for batch in obstore.list(store, prefix, chunk_size=AT_ONCE):
+        for batch in listed(store, place, prefix):
             if paths := [entry["path"] for entry in batch]:
                 obstore.delete(store, paths)
+
+
+def listed(store: S3Store, place: str, prefix: str | None = None) -> Iterator[Sequence[ObjectMeta]]:
+    """What is stored, or what is below a prefix, in batches.
+
+    Raises:
+        ClusterError: the storage is not reached or refuses, or lists more objects than any study has.
+    """
+    objects = 0
+    with storage_errors(place):
+        for batch in obstore.list(store, prefix, chunk_size=_AT_ONCE):
+            objects += len(batch)
+            if objects > _MOST_OBJECTS:
+                raise ClusterError(place, f"it lists more than {_MOST_OBJECTS:,} objects")
+            yield batch
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from originset.data.netlog import certificate_events, quic_sessions, request_events, resolver_jobs
@@ -22,12 +21,13 @@ from originset.data.netlog.sockets import SentRequest, Socket, note_pooled_hosts
 
 @dataclass(slots=True)
 class VisitLog:
-    """What the NetLog says of one visit."""
+    """What the NetLog says of one visit; ``unread``: how many events cannot be read, of whatever visit they are."""
 
     sockets: dict[int, Socket]
     lookups: list[Lookup]
     requests: list[SentRequest]
     top_sites: set[str] = field(default_factory=set)
+    unread: int = 0
 
 
 EVENT_NAMES = (
@@ -74,9 +74,12 @@ def read_visit(
     ``named`` the connections that DevTools saw in use: they belong to the visit whatever their key.
     """
     reader = NetLogReader(constants)
+    unread = 0
     for event in events:
-        with suppress(*UNEXPECTED):  # an event that Chromium would not write costs itself
+        try:
             reader.add(event)
+        except UNEXPECTED:  # an event that Chromium would not write costs itself
+            unread += 1
     log = reader.contents()
     top_sites = {
         request.partition_key for request in log.requests if request.main_frame and request.url in main_frame_urls
@@ -90,4 +93,5 @@ def read_visit(
         [lookup for lookup in log.lookups if top_site(lookup.partition_key) in top_sites],
         [request for request in log.requests if request.partition_key in top_sites],
         top_sites,
+        unread,
     )

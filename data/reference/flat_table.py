@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +26,11 @@ from originset.data.reference.ranges import Prefixes
 # Part of the files' names: raised where the form changes.
 _FORM = 1
 _DIGEST_BYTES = 32
+# Of other forms, too, and what a killed command left half written.
+_OURS = re.compile(r"[0-9a-f]+\.\d+|\.[0-9a-f]+\.\d+\.\d+\.tmp")
+# Each has some ten megabytes; a study of many years has one for each.
+_MOST_FILES = 32
+_KEPT_UNUSED_S = 90 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +45,14 @@ def cached_flat_table(content_hash: str, flatten: Callable[[], FlatTable]) -> Fl
     """The table that ``flatten`` makes of the files with this hash, from the user's cache if it was made before.
 
     The cache is for speed alone: a file there that is not whole is made again, and one that cannot be written is not.
+    Whoever writes one removes those that nobody used for 90 days, and of more than 32 those that were used longest ago.
     """
     path = platformdirs.user_cache_path("originset") / "ip-to-as" / f"{content_hash}.{_FORM}"
     with suppress(OSError):
         content = path.read_bytes()
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
+            with suppress(OSError):
+                os.utime(path)  # it was used now
             return _decoded_table(content[_DIGEST_BYTES:])
     table = flatten()
     with suppress(OSError):
@@ -53,6 +64,22 @@ def _write_cache(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=True) as temporary:
         temporary.write_bytes(hashlib.sha256(content).digest() + content)
+    _prune(path.parent)
+
+
+def _prune(folder: Path) -> None:
+    """Remove the files that were used longest ago. Others may do the same: who reads one has it, or makes it again."""
+    used: list[tuple[float, str]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if _OURS.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    used.append((entry.stat(follow_symlinks=False).st_mtime, entry.name))
+    used.sort(reverse=True)
+    oldest = time.time() - _KEPT_UNUSED_S
+    for place, (when, name) in enumerate(used):
+        if place >= _MOST_FILES or when < oldest:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _encoded_table(table: FlatTable) -> bytes:

@@ -26,6 +26,15 @@ def printable_json(text: str) -> str:
     return _BEYOND_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _json_escape(found[0]), text)
 
 
+def is_utf8(path: PurePath) -> bool:
+    """Whether all of a path's bytes are UTF-8; a name on a disk can have any others."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def path_text(path: PurePath) -> str:
     """A path as text that can be written anywhere: bytes of a name that are not UTF-8 are escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")

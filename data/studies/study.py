@@ -30,6 +30,7 @@ import originset
 from originset.data.errors import StudyError
 from originset.data.files.atomic_files import NOT_REGULAR, disk_fault, replacing
 from originset.data.files.nofollow import NotRegularError, list_folder, make_folder, open_regular, read_regular
+from originset.data.sanitising.printable import is_utf8, path_text
 from originset.data.studies.manifest import MAX_BYTES, check_manifest, decode_manifest
 from originset.data.studies.study_sweep import BUILDING, MODELS_BUILDING, is_half_written, sweep
 
@@ -80,8 +81,9 @@ class Study:
         """Make the folder and an empty manifest, unless it is a study already.
 
         Raises:
-            StudyError: the folder holds something else, or cannot be written.
+            StudyError: the folder holds something else, cannot be written, or has a name that is not UTF-8.
         """
+        self._require_utf8()
         if self.manifest_path.exists():
             self.manifest()
             return
@@ -98,9 +100,10 @@ class Study:
         """The manifest as it is now.
 
         Raises:
-            StudyError: there is none, it is damaged, a later version wrote it, or a link, a pipe or a device stands in
-                the place of something that belongs to the study.
+            StudyError: there is none, it is damaged, a later version wrote it, a link, a pipe or a device stands in the
+                place of something that belongs to the study, or the folder has a name that is not UTF-8.
         """
+        self._require_utf8()
         try:
             manifest = decode_manifest(read_regular(self.root, "study.json", limit=MAX_BYTES))
             self._require_no_links()
@@ -127,6 +130,14 @@ class Study:
         except ValueError as error:
             raise self._without_manifest(f"study.json is damaged ({error})") from error
         return manifest
+
+    def _require_utf8(self) -> None:
+        """Refuse a path that DuckDB and polars cannot open."""
+        if not is_utf8(self.root.absolute()):
+            path = path_text(self.root.absolute())
+            raise StudyError(
+                self.root, f"its path {path} is not UTF-8", "rename the folder, or name another with --study"
+            )
 
     def _require_no_links(self) -> None:
         listing = list_folder(self.root)

@@ -17,6 +17,7 @@ SELECT
   CASE
     WHEN list_contains(v.quality, 'truncated') THEN 'in a file that was cut off'
     WHEN v.status = 'partial' OR list_contains(v.quality, 'partial') THEN 'recorded in part'
+    WHEN list_contains(v.quality, 'unread_events') THEN 'with events of the browser''s log that cannot be read'
     WHEN list_contains(v.quality, 'cached_hosts') THEN 'with hosts answered from the cache alone'
   END AS not_whole,
   CASE

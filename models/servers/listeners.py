@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Protocol
@@ -93,7 +94,7 @@ def best_match(names: Iterable[str], host: str, *, one_label: bool = False) -> s
 
     ``one_label``: ``*`` stands for one label alone, else for one or more.
     """
-    known = set(names)
+    known = names if isinstance(names, AbstractSet | Mapping) else set(names)
     if host in known:
         return host
     rest = host

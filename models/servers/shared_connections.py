@@ -7,12 +7,14 @@ taken for granted that DNS leads each host to the addresses where its configurat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import permutations
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
+from originset.data.errors import UsageError
 from originset.data.host_names import covers
 from originset.models.servers.listeners import (
     Configuration,
@@ -30,6 +32,8 @@ Verdict = Literal["separate", "safe", "421", "unknown", "refused", "404", "wrong
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 _MISDIRECTED, _NOT_FOUND = 421, 404
+# A thousand hosts at two addresses each.
+_MOST_COMPARISONS = 2000**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,9 @@ def shared_connections(configuration: Configuration, plan: PlannedSets = NO_PLAN
 
     Where anything was not understood, nothing is ``safe`` or ``separate``: it is ``unknown``. A host that the plan
     announces and the configuration does not name is unknown, too.
+
+    Raises:
+        UsageError: the hosts have more listeners than can be compared.
     """
     places: dict[str, Place] = {}
     found: dict[str, list[_Served]] = {}
@@ -89,8 +96,10 @@ def shared_connections(configuration: Configuration, plan: PlannedSets = NO_PLAN
             yield SharedConnection(first, second, "unknown", why, places[first])
     listeners = list({id(one): one for each in found.values() for one in each}.values())
     found = {host: [one for one in listeners if best_match(one.hosts, host) is not None] for host in places}
+    _require_bounded(found)
+    meetings = _Meetings(found)
     for first, second in permutations(places, 2):
-        verdict, why = _verdict(found[first], found[second], first, second)
+        verdict, why = _verdict(meetings.of(first, second), first, second)
         if second in plan.announced.get(first, ()):
             verdict, why = _worst_verdict(
                 (verdict, why), *_verdicts_by_announcement(found[first], found[second], first, second)
@@ -116,28 +125,87 @@ class _Served:
         return self.handshakes[host]
 
 
-def _verdict(of_first: Sequence[_Served], of_second: Sequence[_Served], first: str, second: str) -> tuple[Verdict, str]:
-    """The worst of what may happen at any listener that both have.
+def _require_bounded(found: Mapping[str, Sequence[_Served]]) -> None:
+    """See that a listener of each host can be compared with each of every other host.
+
+    Raises:
+        UsageError: there are too many.
+    """
+    if sum(len(each) for each in found.values()) ** 2 > _MOST_COMPARISONS:
+        problem = f"the {len(found)} hosts have too many listeners: each is compared with each of every other host"
+        raise UsageError(problem, f"lint no more than {math.isqrt(_MOST_COMPARISONS)} listeners of hosts at once")
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Where connections for one host may meet requests for another.
+
+    ``common``: the listeners that both have. ``apart``: (where the connection is, where the request would be answered
+    on one of its own), where these differ. ``verdict``: what becomes of the requests if no listener is common.
+    """
+
+    common: Sequence[_Served]
+    apart: Sequence[tuple[_Served, _Served]]
+    verdict: tuple[Verdict, str] | None = None
+
+
+class _Meetings:
+    """Meetings of all pairs of hosts: found once for all hosts that have the same listeners. ``found``: by host."""
+
+    def __init__(self, found: Mapping[str, Sequence[_Served]]) -> None:
+        self._groups: dict[str, _Group] = {}
+        self._meetings: dict[tuple[_Group, _Group], _Meeting] = {}
+        for host, each in found.items():
+            self._groups[host] = (tuple(each), tuple(one for one in each if host in one.hosts))
+
+    def of(self, first: str, second: str) -> _Meeting:
+        groups = self._groups[first], self._groups[second]
+        meeting = self._meetings.get(groups)
+        if meeting is None:
+            meeting = self._meetings[groups] = _meeting(*groups)
+        return meeting
+
+
+# The listeners of a host, and those of them that name it.
+_Group: TypeAlias = tuple[tuple[_Served, ...], tuple[_Served, ...]]
+
+
+def _meeting(first: _Group, second: _Group) -> _Meeting:
+    """The meeting of two hosts.
 
     Where one of them has a listener for an address of its own besides, nothing is safe if it would not be there: the
     other's DNS may lead there, too.
     """
-    common = [one for one in of_first if {first, second} <= one.hosts.keys()]
+    (of_first, named_first), (of_second, named_second) = first, second
+    common = [one for one in named_first if one in named_second]
     if not common:
-        ends = [{one.listener.endpoint for one in each} for each in (of_first, of_second)]
-        if any(duplicates(ends[1], one) for one in ends[0]):
-            return "unknown", "one is for all addresses, the other for some: DNS decides where they meet"
-        if not all(is_public(one) for one in ends[0] | ends[1]):
-            return "unknown", "something before them leads connections to their ports: what that does is not known"
-        return "separate", "they listen at different addresses or ports"
+        return _Meeting((), (), _without_common(of_first, of_second))
     shared = [one.listener.endpoint for one in common]
     alone = [one for one in (*of_first, *of_second) if one not in common and duplicates(shared, one.listener.endpoint)]
     # Its own connections may be answered elsewhere, and otherwise.
     pairs = [(one, other) for one in common for other in of_second if other is not one] + [(one, one) for one in alone]
-    there = _worst_verdict(("separate", ""), *(_verdict_at_listener(one, other, first, second) for one, other in pairs))
+    return _Meeting(common, pairs)
+
+
+def _without_common(of_first: Sequence[_Served], of_second: Sequence[_Served]) -> tuple[Verdict, str]:
+    ends = [{one.listener.endpoint for one in each} for each in (of_first, of_second)]
+    if any(duplicates(ends[1], one) for one in ends[0]):
+        return "unknown", "one is for all addresses, the other for some: DNS decides where they meet"
+    if not all(is_public(one) for one in ends[0] | ends[1]):
+        return "unknown", "something before them leads connections to their ports: what that does is not known"
+    return "separate", "they listen at different addresses or ports"
+
+
+def _verdict(meeting: _Meeting, first: str, second: str) -> tuple[Verdict, str]:
+    """The worst of what may happen at any listener that both have."""
+    if meeting.verdict is not None:
+        return meeting.verdict
+    there = _worst_verdict(
+        ("separate", ""), *(_verdict_at_listener(one, other, first, second) for one, other in meeting.apart)
+    )
     if there[0] not in ("separate", "safe", "421"):
         there = "unknown", f"DNS decides where they meet: where only one of them listens, it is: {there[0]}"
-    return _worst_verdict(*(_verdict_at_listener(one, one, first, second) for one in common), there)
+    return _worst_verdict(*(_verdict_at_listener(one, one, first, second) for one in meeting.common), there)
 
 
 def _verdicts_by_announcement(
@@ -178,11 +246,11 @@ def _may_cover(certificate: Collection[str], requested: str, others: Container[s
     """Whether a certificate covers a host, or one of those that a pattern is for and nothing else names."""
     if "*" not in requested:
         return covers(certificate, requested)
-    end = requested.rpartition("*")[2]
+    begin, end = requested.partition("*")[0], requested.rpartition("*")[2]
     return any(
         name.endswith(end) or end.endswith(name[1:])
         if name.startswith("*")
-        else name not in others and fnmatchcase(name, requested)
+        else name.startswith(begin) and name.endswith(end) and name not in others and fnmatchcase(name, requested)
         for name in certificate
     )
 

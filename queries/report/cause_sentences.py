@@ -63,6 +63,7 @@ _LIMITS = {
     "no_connection_ids": "it has no connection ids",
     "no_addresses": "it has no server addresses",
     "no_times": "some requests have no time",
+    "unread_events": "the browser's log has events that cannot be read",
 }
 
 

@@ -10,6 +10,7 @@ means anything. Run it by itself: ``make bench``, or ``python tests/benchmarks/b
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -92,15 +93,13 @@ def cost_of(*arguments: str, python: str = sys.executable) -> Cost:
 
 
 def _watch(process: subprocess.Popen[str], most: list[float]) -> None:
-    root = psutil.Process(process.pid)
     while process.poll() is None:
         total = 0
-        for each in root.children(recursive=True):
-            try:
-                memory = each.memory_full_info()
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
-            total += memory.uss
+        # It may end between any two of these.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for each in psutil.Process(process.pid).children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                    total += each.memory_full_info().uss
         most[0] = max(most[0], total / 2**20)
         time.sleep(_LOOK_S)
 

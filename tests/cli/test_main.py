@@ -1,5 +1,6 @@
 """The edge of the program: one line an error, the promised exit codes, help with an example for every command."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -168,3 +169,30 @@ def test_output_that_nobody_can_take_is_one_line() -> None:
         done.stderr
         == "originset: error: No space left on device: standard output; make room, then run the same again\n"
     )
+
+
+@pytest.mark.promise("study-paths-are-utf-8")
+@pytest.mark.parametrize(
+    "words",
+    [["analyze"], ["query", "ladder_summary"], ["query", "--sql", "SELECT 1"], ["study", "status"],
+     ["study", "report", "--out", "r.html"],
+     ["study", "model"], ["study", "enrich", "--dry-run"], ["plan", "site", "a.test", "--out", "p.json"],
+     ["check", "pairs", "--dry-run"]],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.parametrize("place", [b"\xff\xe9", b"a\xfe/study"])
+def test_a_study_at_a_path_that_is_no_utf_8_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: bytes, words: list[str]
+) -> None:
+    study = tmp_path / os.fsdecode(place)
+    study.mkdir(parents=True)
+    (study / "study.json").write_text('{"format": 2, "runs": []}')
+    (study / "study.duckdb").touch()
+    monkeypatch.chdir(study.parent)
+    monkeypatch.setattr(sys, "argv", ["originset", "--study", study.name, *words])
+    with pytest.raises(SystemExit) as ended:
+        run_program()
+    assert ended.value.code == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("originset: error:")]
+    assert "is not UTF-8; rename the folder" in line
+    assert [path.name for path in study.iterdir() if path.name not in ("study.json", "study.duckdb")] == []

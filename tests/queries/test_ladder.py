@@ -128,6 +128,7 @@ def test_a_recording_that_hides_connections_is_left_out_and_said_to_be(build_stu
         "proxied": "recorded through a proxy",
         "warm_start": "recorded with connections that were open before the page",
         "preserved_log": "recorded with connections that were open before the page",
+        "unread_events": "with events of the browser's log that cannot be read",
         "cached_hosts": "with hosts answered from the cache alone",
     }
     for word, reason in reasons.items():

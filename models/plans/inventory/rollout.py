@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import polars as pl
@@ -34,25 +34,29 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     later: list[str]
 
 
-class Ring(msgspec.Struct, frozen=True, kw_only=True):
-    """What one ring changes."""
+# As many as a number of 64 bits counts.
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
-    ring: int
+
+class Ring(msgspec.Struct, frozen=True, kw_only=True):
+    """What one ring changes; ``ring``: its number, from 1."""
+
+    ring: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
     certificates: list[Change]
-    connections_saved: int
+    connections_saved: _Count
 
 
 class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a rollout file. The same seed gives the same rings.
 
-    Each certificate is in one ring; those of the control groups are in one more at the end, with the names that they
-    waited for.
+    Rings are in their order, numbered from 1 without a gap. Each certificate is in one ring; those of the control
+    groups are in one more at the end, with the names that they waited for.
     """
 
     seed: str
     rings: list[Ring]
     format: Literal["originset-rollout"] = "originset-rollout"
-    version: int = 1
+    version: Literal[1] = 1
 
 
 def rollout(additions: pl.DataFrame, control_domain: str, seed: str) -> Rollout:

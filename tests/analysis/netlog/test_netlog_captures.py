@@ -150,6 +150,7 @@ HOSTILE = [
 ]
 
 
+UNREADABLE = HOSTILE[-2:]
 OTHER_NAMES = (
     *("HOST_RESOLVER_MANAGER_JOB", "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS", "HOST_RESOLVER_SYSTEM_TASK"),
     *("DNS_TRANSACTION", "QUIC_SESSION", "QUIC_SESSION_CRYPTO_FRAME_RECEIVED", "SSL_CERTIFICATES_RECEIVED"),
@@ -172,6 +173,9 @@ def test_an_event_that_chromium_would_not_write_costs_itself(params: dict[str, o
     tables = netlog_tables(netlog_captures(log.text(), "a.json"), "a.json", "0" * 64)
     for table in ("requests", "connections", "visits"):
         assert tables[table].drop("quality", strict=False).equals(expected[table].drop("quality", strict=False)), table
+    # A value of another kind is not known; an event that is nothing at all is told.
+    assert ("unread_events" in tables["visits"]["quality"][0]) == (params in UNREADABLE)
+    assert "unread_events" not in expected["visits"]["quality"][0]
 
 
 @pytest.mark.promise("netlogs-are-bounded")

@@ -7,13 +7,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from example_study import ROWS, tables_of
 from s3_storage import bucket, keys
 
-from originset.cli.modelling.model_staging import _input_key, _result_key, run_staged
-from originset.data.errors import ClusterError
+from originset.cli.modelling.model_staging import _input_key, _marker_in_bucket, _result_key, run_staged
+from originset.data.errors import ClusterError, UsageError
 from originset.data.files.staging_bucket import StagingBucket
 from originset.data.studies.shards import write_shard
 from originset.data.studies.study import Study
@@ -108,3 +109,20 @@ def test_a_workers_full_disk_is_named_with_the_worker(
     finally:
         subprocess.run(["umount", str(small)], check=True)
     assert before == keys(staged)
+
+
+@pytest.mark.promise("workers-have-their-own-folder")
+def test_a_folder_that_others_can_exchange_gets_no_files(
+    run: Run, staged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "dask-scratch-space" / "worker-1"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(local_directory=str(folder)))
+    place = f"s3://{staged}/studies/one"
+    assert _marker_in_bucket(place)[1] == "token"
+    folder.parent.chmod(0o777)
+    with pytest.raises(UsageError, match="other users of the machine can change"):
+        _marker_in_bucket(place)
+    with pytest.raises(UsageError, match="other users of the machine can change"):
+        run_staged(place, run, STAGE, 0)
+    assert list(folder.iterdir()) == []

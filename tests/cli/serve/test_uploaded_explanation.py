@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 from pathlib import Path
 
 import pytest
 from hand_made_har import write_har
 from served_pages import Served
+from substitute_explanations import explained, interpreter_held, process_ended
 
 from originset.cli.serve import uploaded_explanation
 from originset.cli.serve.uploaded_explanation import explain_files
@@ -52,10 +51,17 @@ def test_none_that_can_be_read(pages: Served) -> None:
 
 
 def test_a_process_that_ends_costs_its_upload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(uploaded_explanation, "_explain", end_this_process)
-    with pytest.raises(UsageError, match="ended"):
+    monkeypatch.setattr(uploaded_explanation, "_explain", explained)
+    assert explain_files([tmp_path / "page.har"], tmp_path) == "the page"
+    monkeypatch.setattr(uploaded_explanation, "_explain", process_ended)
+    with pytest.raises(UsageError, match="perhaps as memory ran out"):
         explain_files([tmp_path / "page.har"], tmp_path)
 
 
-def end_this_process(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+@pytest.mark.promise("serve-has-deadlines")
+def test_an_explanation_without_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It ends although it lets no other thread of its process run."""
+    monkeypatch.setattr(uploaded_explanation, "_explain", interpreter_held)
+    monkeypatch.setattr(uploaded_explanation, "_MOST_SECONDS", 0.5)
+    with pytest.raises(UsageError, match="took more than 0 s"):
+        explain_files([tmp_path / "page.har"], tmp_path)

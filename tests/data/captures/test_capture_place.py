@@ -168,3 +168,13 @@ def test_storage_that_refuses_is_told_in_one_line(endpoint: str, monkeypatch: py
         with pytest.raises(ClusterError, match=r"^s3://not-there/x: ") as told:
             store.write(ID, b"x")
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.promise("stored-captures-are-bounded")
+def test_a_listing_of_more_objects_than_any_study_has(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bucket(endpoint, f"captures-{time.time_ns()}", monkeypatch) as place:
+        for number in range(3):
+            put_object(place, f"{number}.txt", b"")
+        monkeypatch.setattr("originset.data.files.bucket._MOST_OBJECTS", 2)
+        with pytest.raises(ClusterError, match="lists more than 2 objects"):
+            ids(open_place(place))

@@ -145,6 +145,7 @@ def test_an_event_that_chromium_would_not_write_costs_itself(params: bytes, log:
     strange = [Event(9_000, "URL_REQUEST", name, 1, 0, msgspec.Raw(params)) for name in sorted(visit_log.EVENT_NAMES)]
     read = read_visit([*strange, *events, *strange], parser.constants, MAIN_FRAME, frozenset())
     assert (read.sockets, read.lookups, read.requests) == (log.sockets, log.lookups, log.requests)
+    assert (bool(read.unread), log.unread) == (True, 0)
 
 
 @given(st.binary(max_size=200))

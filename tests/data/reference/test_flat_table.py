@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +12,7 @@ import pytest
 from originset.data.reference.flat_table import FlatTable, cached_flat_table
 from originset.data.reference.ranges import Prefixes
 
+NOW = time.time()
 ROWS = {
     "0.0.0.0/1": [5],
     "10.0.0.0/8": [1, 4_294_967_295],
@@ -83,3 +86,28 @@ def test_one_family_alone(cache: Path) -> None:
     cached_flat_table("v4", v4_table)
     table = cached_flat_table("v4", never)
     assert table.prefixes.find(pl.Series(["10.2.3.4", "11.0.0.0", "::1"])).tolist() == [0, -1, -1]
+
+
+def test_what_nobody_used_for_long_is_removed(cache: Path) -> None:
+    for name in ("aa", "bb"):
+        cached_flat_table(name, flatten)
+    left = [cache / name for name in ("cc.0", ".dd.1.77.tmp")]
+    others = [cache / name for name in ("notes.txt", "README")]
+    for path in (*left, *others):
+        path.touch()
+    outside = cache.parent / "outside"
+    outside.touch()
+    (cache / "ee.1").symlink_to(outside)
+    for path in [*cache.iterdir(), outside]:
+        os.utime(path, (0, 0), follow_symlinks=False)
+    cached_flat_table("aa", never)
+    cached_flat_table("ff", flatten)
+    assert sorted(path.name for path in cache.iterdir()) == ["README", "aa.1", "ee.1", "ff.1", "notes.txt"]
+    assert outside.exists()
+
+
+def test_of_many_those_used_last_are_kept(cache: Path) -> None:
+    for number in range(40):
+        cached_flat_table(f"{number:02x}", flatten)
+        os.utime(cache / f"{number:02x}.1", (NOW - 100 + number, NOW - 100 + number))
+    assert sorted(path.name for path in cache.iterdir()) == [f"{number:02x}.1" for number in range(8, 40)]

@@ -8,6 +8,7 @@ import pytest
 from lab_lint import lab_folder, linted
 
 from originset.crawler.testbed.server_lab.situation_text import situations
+from originset.data.errors import UsageError
 from originset.models.servers.configuration_files import ConfigurationFolder
 from originset.models.servers.host_list import read_host_list
 from originset.models.servers.shared_connections import shared_connections
@@ -203,3 +204,31 @@ def test_addresses_and_certificates_of_a_list(
     path.write_text("\n".join(["host,address,certificate,upstream", *rows]))
     found = shared_connections(read_host_list(path, ConfigurationFolder(tmp_path)))
     assert {one.verdict for one in found} == {expected}
+
+
+@pytest.mark.promise("inputs-are-bounded")
+def test_more_listeners_than_can_be_compared(tmp_path: Path) -> None:
+    rows = [f"h{host}.test,192.0.2.{address},*.test,u" for host in range(100) for address in range(21)]
+    path = tmp_path / "hosts.csv"
+    path.write_text("\n".join(["host,address,certificate,upstream", *rows]))
+    configuration = read_host_list(path, ConfigurationFolder(tmp_path))
+    with pytest.raises(UsageError, match="the 100 hosts have too many listeners"):
+        next(shared_connections(configuration))
+
+
+def test_hosts_of_the_same_listeners_are_told_apart(tmp_path: Path) -> None:
+    """Listeners are compared once for all hosts that have them, and what is said is about each pair."""
+    path = tmp_path / "hosts.csv"
+    names = {"a": "a.test b.test", "b": "b.test"}
+    rows = [
+        *(f"{host}.test,192.0.2.{address},{names[host]},{host}" for address in (1, 2) for host in names),
+        "c.test,192.0.2.3,c.test,c",
+    ]
+    path.write_text("\n".join(["host,address,certificate,upstream", *rows]))
+    found = shared_connections(read_host_list(path, ConfigurationFolder(tmp_path)))
+    verdicts = {(one.opened_for.partition(".")[0], one.requested.partition(".")[0]): one.verdict for one in found}
+    assert verdicts == {
+        ("a", "b"): "wrong site",
+        ("b", "a"): "separate",
+        **dict.fromkeys([("a", "c"), ("b", "c"), ("c", "a"), ("c", "b")], "separate"),
+    }

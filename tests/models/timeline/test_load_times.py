@@ -72,6 +72,7 @@ def test_table(make_tables, example_rows) -> None:
         ("proxied", "recorded through a proxy"),
         ("warm_start", "recorded with connections that were open before the page"),
         ("preserved_log", "recorded with connections that were open before the page"),
+        ("unread_events", "with events of the browser's log that cannot be read"),
         ("cached_hosts", "with hosts answered from the cache alone"),
     ],
 )
