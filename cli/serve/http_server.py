@@ -7,7 +7,7 @@ import logging
 import uvicorn
 from starlette.types import ASGIApp
 
-from originset.data.sanitising.printable import printable
+from originset.data.sanitising.printable import printable_lines
 
 _MOST_CONNECTIONS = 32
 _SECONDS_TO_END = 2
@@ -35,7 +35,7 @@ def http_server(application: ASGIApp) -> uvicorn.Server:
 
 class _Printable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(map(printable, super().format(record).split("\n")))
+        return printable_lines(super().format(record))
 
 
 def _log_printable() -> None:
