@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from datetime import date
-from http.server import SimpleHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import polars as pl
@@ -145,7 +145,7 @@ def test_what_cannot_be_fetched_whole_changes_nothing(served, arguments, spoil):
     [(302, "Location", "http://["), (200, "Content-Length", "many"), (200, "Content-Length", "9")],
 )
 def test_answers_that_are_none(served, monkeypatch, status, header, value):
-    class Odd(Quiet):
+    class Odd(Quiet, BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(status)
             self.send_header(header, value)
