@@ -117,6 +117,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         duckdb.Error: the database is damaged, or the disk full.
     """
     try:
+        sql.encode()
         statements = duckdb.extract_statements(sql)
         if not statements:
             raise UsageError("SQL: there is no statement")
@@ -124,6 +125,8 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str
         if any(statement.type != duckdb.StatementType.SELECT for statement in statements) or _writes(connection, sql):
             raise UsageError("SQL: a statement does more than read", "SELECT, FROM, WITH and DESCRIBE are allowed")
         return rows_of_relation(connection.sql(sql, params=dict(parameters) if parameters else None))
+    except UnicodeEncodeError as error:
+        raise UsageError("SQL: a statement has text that is not UTF-8") from error
     except duckdb.Error as error:
         if is_of_the_file(error):
             raise  # open_database says what to do

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from originset.cli.common.minute_progress import MinuteProgress
-from originset.data.sanitising.printable import printable, printable_json
+from originset.data.sanitising.printable import printable, printable_json, printable_lines
 from originset.queries.csv_text import csv_text
 
 FORMATS = ("table", "json", "jsonl", "csv", "parquet")
@@ -76,7 +76,7 @@ def note(text: str) -> None:
 
 def say(text: str) -> None:
     """A text for people on stdout, line by line."""
-    click.echo("\n".join(map(printable, text.split("\n"))))
+    click.echo(printable_lines(text))
 
 
 def progress() -> Progress:

@@ -9,7 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from originset.data.sanitising.printable import printable
+from originset.data.sanitising.printable import printable_lines
 
 # Requests on more connections than a browser has use for are answered 503; beyond twice as many nobody is let in.
 _MOST_CONNECTIONS = 32
@@ -97,7 +97,7 @@ class _FaultLog(logging.StreamHandler):  # type: ignore[type-arg] # not generic 
 
     def format(self, record: logging.LogRecord) -> str:
         """A fault's lines."""
-        return "\n".join(map(printable, super().format(record).split("\n")))
+        return printable_lines(super().format(record))
 
 
 def _log_faults() -> None:

@@ -8,7 +8,7 @@ from importlib import resources
 import jinja2
 
 import originset
-from originset.data.sanitising.printable import printable
+from originset.data.sanitising.printable import printable_lines
 
 
 def html(template: str, **values: object) -> str:
@@ -30,9 +30,5 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["printable_lines"] = _printable_lines
+    environment.filters["printable_lines"] = printable_lines
     return environment
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))

@@ -9,7 +9,6 @@ import hashlib
 import http.client
 import json
 import re
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -123,11 +122,13 @@ def _download(address: str) -> bytes:
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - as above
             content: bytes = response.read(_MAX_BYTES + 1)
-            length = response.headers.get("Content-Length")
-    except (OSError, urllib.error.URLError, http.client.HTTPException) as error:
+            missing: int | None = response.length  # of the length that it says; None where it says none
+    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of a redirect to no URL
         raise InputError(address, "not-fetched", f"cannot be fetched ({error})") from error
-    if len(content) > _MAX_BYTES or (length is not None and int(length) != len(content)):
-        raise InputError(address, "not-fetched", f"{len(content)} bytes came of {length or 'too many'}")
+    if len(content) > _MAX_BYTES:
+        raise InputError(address, "not-fetched", f"more than {_MAX_BYTES} bytes came")
+    if missing:
+        raise InputError(address, "not-fetched", f"{missing} bytes less than it says came")
     return content
 
 

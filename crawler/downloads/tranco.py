@@ -85,10 +85,13 @@ def _download(source: str, url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the server is ours to name
             data: bytes = answer.read(_LARGEST)
+            missing: int | None = answer.length  # of the length that it says; None where it says none
     except urllib.error.HTTPError as error:
         error.close()
         raise InputError(source, "no-download", f"{url} was answered {error.code}") from error
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of a redirect to no URL
         reason = getattr(error, "reason", error)
         raise InputError(source, "no-download", f"{url} cannot be downloaded ({reason})") from error
+    if missing:
+        raise InputError(source, "no-download", f"{url} was cut off: {missing} bytes less than it says came")
     return data

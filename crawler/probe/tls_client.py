@@ -27,6 +27,8 @@ CONNECTION_SECONDS = 10.0
 _MOST_BODY_BYTES = 1 << 20
 # Two bodies that are cut there, and what surrounds them. Whoever sends more sends something else than answers.
 _MOST_RECEIVED_BYTES = 4 << 20
+# Of ORIGIN frames, with their headers; a full frame has 16 KiB. As many of short origins are 180,000 in 4 MiB.
+_MOST_FRAME_BYTES = 256 << 10
 # Small pieces: between two of them the deadline is looked at.
 _READ_BYTES = 16_384
 _CERTIFICATE_REQUEST = 13  # RFC 8446 section 4.3.2, RFC 5246 section 7.4.4
@@ -53,10 +55,14 @@ class ProbeAnswer:
 
 @dataclass(slots=True)
 class OriginFrames:
-    """The ORIGIN frames on stream 0 of a connection, found in the bytes: h2 gives up at one that is too long."""
+    """The ORIGIN frames on stream 0 of a connection, found in the bytes: h2 gives up at one that is too long.
+
+    ``size``: bytes of all whole frames, with their headers and those that are ignored.
+    """
 
     payloads: list[bytes] = field(default_factory=list)
     longest: int = 0
+    size: int = 0
     _rest: bytes = b""
     _skip: int = 0
 
@@ -81,6 +87,7 @@ class OriginFrames:
                 return
             payload = self._rest[_FRAME_HEADER : _FRAME_HEADER + length]
             self._rest = self._rest[_FRAME_HEADER + length :]
+            self.size += _FRAME_HEADER + length
             # RFC 8336 section 2.2: on another stream, or with one of the first four flags, it is to be ignored.
             if stream == 0 and not flags & 0x0F:
                 self.payloads.append(payload)
@@ -164,7 +171,7 @@ class ProbeConnection:
                     if isinstance(event, h2.events.PingAckReceived):
                         return
         except (OSError, h2.exceptions.H2Error) as error:
-            if not self.origin_frames.longest:
+            if not self.origin_frames.longest or self.origin_frames.size > _MOST_FRAME_BYTES:
                 raise self._problem(error) from error
             # An ORIGIN frame that is too long ends the connection, as it does in browsers; it was seen nevertheless.
 
@@ -202,6 +209,8 @@ class ProbeConnection:
             if not data:
                 raise ConnectionResetError("closed the connection before it answered")
             self.origin_frames.feed(data)
+            if self.origin_frames.size > _MOST_FRAME_BYTES:
+                raise ConnectionAbortedError(f"sent more than {_MOST_FRAME_BYTES} bytes of ORIGIN frames")
             for event in connection.receive_data(data):
                 yield event
 

@@ -21,6 +21,11 @@ def printable(text: str) -> str:
     return "".join(c if _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """The same line by line."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def printable_json(text: str) -> str:
     """JSON with the same value, in which characters that a terminal interprets are JSON escapes."""
     return _BEYOND_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _json_escape(found[0]), text)

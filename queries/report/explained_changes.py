@@ -59,10 +59,11 @@ class PreconnectHint(msgspec.Struct, frozen=True, kw_only=True):
 class RequestSpans(msgspec.Struct, frozen=True, kw_only=True):
     """A request: when its lookup and handshake begin, it is sent, its answer begins, and its answer ends.
 
-    Times in ms from the page's first request. ``connection``: None where it is not known.
+    Times in ms from the page's first request. ``host``: None where its URL has none that can be read; ``connection``:
+    None where it is not known.
     """
 
-    host: str
+    host: str | None
     connection: int | None
     begun_ms: float
     sent_ms: float
@@ -151,7 +152,7 @@ def _state(state: PageState, rows: list[dict[str, Any]], known: set[int]) -> Sta
 def _request(row: dict[str, Any], connection: int | None, suffix: str) -> RequestSpans:
     (_, begun, sent), (_, _, answered), (_, _, ended) = request_spans(row, suffix)
     return RequestSpans(
-        host=printable_excerpt(row["host"]),
+        host=None if row["host"] is None else printable_excerpt(row["host"]),
         connection=connection,
         begun_ms=begun,
         sent_ms=sent,

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 import originset
 from originset.data.quantity import quantity
+from originset.data.sanitising.printable import printable_lines
 from originset.queries.report.backtest_sentences import page_sentence
 from originset.queries.report.cause_sentences import recorded, remaining
 from originset.queries.report.change_sentences import preconnect_sentence, saved_sentence
@@ -28,7 +29,7 @@ def render(contents: Contents) -> str:
     """The report as HTML. Its content security policy allows only the page's own script and style."""
     style, script = _file("report.css"), _file("report.js")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
     environment.filters.update(
         number=_number, ms=_milliseconds, rung=_share, sentence=_sentence, quantity=quantity, less_or_more=less_or_more,
@@ -50,6 +51,11 @@ def render(contents: Contents) -> str:
         policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
         "form-action 'none'",
     )
+
+
+def _shown(value: object) -> object:
+    """A value of the template: no text of a stranger has controls, whichever way it came."""
+    return printable_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _waterfalls(page: Page) -> Waterfalls | None:

@@ -104,6 +104,23 @@ def test_strangers_texts_stay_texts(run, tmp_path: Path) -> None:
     assert "\x1b" not in (tmp_path / "page.html").read_text()
 
 
+def test_a_protocol_of_any_text(run, tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_bytes(one_page().text().replace(b'"h2"', b'"\\u001b[2J\\u009b\\u202e"'))
+    run("explain", path, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert r"\x1b[2J\x9b\u202e" in page
+    assert all(character.isprintable() or character == "\n" for character in page)
+
+
+def test_a_url_without_a_host_that_can_be_read(run, tmp_path: Path) -> None:
+    requests = [("https://www.site.test/", HOME, "1"), ("https://[", HOME, "1"), ("https://a b/", HOME, "1")]
+    done = run("explain", write_har(tmp_path / "page.har", requests), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (page,) = json.loads(done.stdout)["pages"]
+    assert [one["host"] for one in page["states"][0]["requests"]] == ["www.site.test", None, None]
+
+
 def test_a_name_that_is_no_utf_8(run, tmp_path: Path) -> None:
     """Of one recording, and of two whose folders tell them apart."""
     paths = [write_har(tmp_path / f"{name}.har", [("https://www.site.test/", HOME, "1")]) for name in ("a", "b")]

@@ -266,6 +266,7 @@ def test_sql_counts_the_requests_that_the_models_count(study) -> None:
         ("SELECT * FROM statements", "does not exist"),
         ("SELECT getenv('HOME')", "does not exist"),
         ("SELECT $a", "parameter"),
+        ("SELECT '\udcff'", "not UTF-8"),
     ],
 )
 def test_sql_that_cannot_be_run_is_one_line(study, sql, says, tmp_path, monkeypatch) -> None:

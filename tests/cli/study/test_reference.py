@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from datetime import date
-from http.server import SimpleHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import polars as pl
@@ -138,6 +138,24 @@ def test_what_cannot_be_fetched_whole_changes_nothing(served, arguments, spoil):
     with pytest.raises(InputError):
         call("update", *arguments)
     assert {path.name: path.read_bytes() for path in snapshot.fetched_folder().iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "value"),
+    [(302, "Location", "http://["), (200, "Content-Length", "many"), (200, "Content-Length", "9")],
+)
+def test_answers_that_are_none(served, monkeypatch, status, header, value):
+    class Odd(Quiet, BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.send_header(header, value)
+            self.end_headers()
+            self.wfile.write(b"# none")
+
+    with serving(Odd) as base:
+        monkeypatch.setattr(update, "SOURCES", ReferenceSources(*4 * [f"{base}/"]))
+        with pytest.raises(InputError):
+            call("update")
 
 
 def test_a_file_that_was_changed_afterwards_is_not_used(served):

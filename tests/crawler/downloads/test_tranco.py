@@ -27,6 +27,17 @@ class Tranco(Quiet, BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
+        if self.path == "/download/CUT00/full":
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(LIST)))
+            self.end_headers()
+            self.wfile.write(LIST[:-5])
+            return
+        if self.path == "/download/ASTRAY/full":
+            self.send_response(302)
+            self.send_header("Location", "http://[")
+            self.end_headers()
+            return
         status, body = self.answers.get(self.path, (404, b"no"))
         self.answer(status, body)
 
@@ -65,6 +76,10 @@ def test_downloads_that_fail(server: str, tmp_path: Path) -> None:
         tranco.fetch_ranking("tranco:HTML1", server, tmp_path)
     with pytest.raises(InputError, match="cannot be downloaded"):
         tranco.fetch_ranking("tranco:W93G9", "http://127.0.0.1:9", tmp_path)
+    with pytest.raises(InputError, match="5 bytes less than it says came"):
+        tranco.fetch_ranking("tranco:CUT00", server, tmp_path)
+    with pytest.raises(InputError, match="cannot be downloaded"):
+        tranco.fetch_ranking("tranco:ASTRAY", server, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

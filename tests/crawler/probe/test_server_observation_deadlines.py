@@ -110,6 +110,21 @@ def test_a_deadline_that_is_over_before_anything_was_seen(site: Site, monkeypatc
     assert caught.value.problem == "did not show what it announces within 0.5 seconds"
 
 
+@pytest.mark.promise("check-ends")
+def test_origins_without_an_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is read at a cost that no deadline interrupts."""
+    monkeypatch.setattr(tls_client, "_MOST_RECEIVED_BYTES", 1 << 20)
+    frames = b"".join(
+        frame
+        for first in range(0, 30_000, 1000)
+        for frame in announcing(*(f"https://a{first + n}" for n in range(1000)))
+    )
+    assert 1 << 18 < len(frames) < 1 << 20
+    with HoldingServer(site.issued, frames=frames) as server, pytest.raises(ProbeError) as caught:
+        observe_server(site.target(server))
+    assert caught.value.problem == "sent more than 262144 bytes of ORIGIN frames"
+
+
 @pytest.fixture
 def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     over = threading.Event()
