@@ -98,5 +98,6 @@ def test_a_domain_that_is_none() -> None:
 def test_few_certificates(certificates: int, sizes: list[int]) -> None:
     made = rollout(additions(certificates), "x.test", "seed")
     assert [len(ring.certificates) for ring in made.rings[: len(sizes)]] == sizes
+    assert all(ring.certificates for ring in made.rings)
     assert [ring.ring for ring in made.rings] == list(range(1, len(made.rings) + 1))
     assert {change.group for change in made.rings[len(sizes) - 1].certificates} == {"experiment"}
