@@ -29,8 +29,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 RESULTS = COPY / "results.json"
 SCORES = Path(__file__).with_name("scores.json")
-# What takes most of the time of starting pytest.
-_TESTS_NEED = ("_hypothesis_pytestplugin", "hypothesis.strategies", "numpy.testing", "rich.progress", "xdist.plugin")
 _DRAWN = int(os.environ.get("MUTANTS") or "12")
 # Processor time of the tests of one mutant: one that has them go on for ever is found by that.
 _SECONDS = 300
@@ -186,7 +184,7 @@ def prepare_copy() -> None:
         shutil.copytree(ROOT / name, COPY / "originset" / name)
     os.environ |= {"PYTHONPATH": str(COPY), "ORIGINSET_NO_TESTBED": "mutants need none"}
     sys.path.insert(0, str(COPY))
-    for package in ("cryptography.x509", "duckdb", "msgspec", "numpy", "polars", "pyarrow", "pytest", *_TESTS_NEED):
+    for package in ("cryptography.x509", "duckdb", "msgspec", "numpy", "polars", "pyarrow", "pytest"):
         __import__(package)
 
 
