@@ -1,8 +1,8 @@
 """Fuzzes the doors one after another: ``fuzz.py [DOOR...]``, each for FUZZ_SECONDS or FUZZ_RUNS inputs.
 
 It prints how many inputs were read: by this run, by all runs with the code that lies behind the door today, and by all
-runs; and how many branches behind each door those take that are worth keeping. What they left is in ``build/fuzz``;
-``corpora.py`` keeps the least of it.
+runs that ``executions.json`` beside this file tells of, which each run is added to; and how many branches behind each
+door those take that are worth keeping. What they left is in ``build/fuzz``; ``corpora.py`` keeps the least of it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from doors import NAMES, Door, door
 from measured import ROOT, branches_by_input
 
 _EXECUTED = re.compile(rb"stat::number_of_executed_units: (\d+)")
+_EXECUTIONS = Path(__file__).with_name("executions.json")
 _SECONDS = os.environ.get("FUZZ_SECONDS") or "60"
 _RUNS = os.environ.get("FUZZ_RUNS")
 
@@ -60,14 +61,13 @@ def fuzz(name: str) -> Part:
 
 
 def executions(at: Door, more: int = 0) -> tuple[int, int]:
-    """How many inputs of a door all runs of this checkout have read: with the code of today, and with any."""
-    path = FUZZED / at.name / "executions.json"
-    counts: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
-    version = code_version(at)
-    counts[version] = counts.get(version, 0) + more
+    """How many inputs of a door all runs have read: with the code of today, and with any."""
+    counts: dict[str, dict[str, int]] = json.loads(_EXECUTIONS.read_text()) if _EXECUTIONS.exists() else {}
+    of_door, version = counts.setdefault(at.name, {}), code_version(at)
+    of_door[version] = of_door.get(version, 0) + more
     if more:
-        path.write_text(json.dumps(counts, indent=1) + "\n")
-    return counts[version], sum(counts.values())
+        _EXECUTIONS.write_text(json.dumps(counts, indent=1) + "\n")
+    return of_door[version], sum(of_door.values())
 
 
 def code_version(at: Door) -> str:

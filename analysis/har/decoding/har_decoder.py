@@ -70,8 +70,10 @@ _payload_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
 )
 _MAX_DIGITS = 100
 _BYTE_POSITION = re.compile(r"\(byte (\d+)\)")
-# Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept.
-_SURROGATES = re.compile(rb"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
+# Lone surrogates, which JSON can spell and UTF-8 cannot; a pair is matched first and kept, and so is a backslash, whose
+# own may stand before `ud800`.
+_HEX = rb"[0-9a-fA-F]{2}"
+_SURROGATES = re.compile(rb"(\\\\|\\u[dD][89abAB]%b\\u[dD][c-fC-F]%b)|\\u[dD][89a-fA-F]%b" % (_HEX, _HEX, _HEX))
 _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 

@@ -132,7 +132,7 @@ def _names_and_hosts(changes: dict[int, list[RingChange]], ring: int) -> tuple[p
         for one in of_ring:
             if number < ring and one.change.group == "control" and one.change.certificate not in own:
                 add(one, "earlier")
-            elif number > ring and one.change.certificate not in begun:
+            elif one.change.certificate not in begun:
                 add(one, "later")
     columns = ["name", "certificate", "group"]
     certificates = pl.DataFrame(names, schema=dict.fromkeys(columns, pl.String), orient="row")

@@ -134,6 +134,15 @@ def test_no_planted_secret_stays_in_a_header(planted: planted_secrets.Planted) -
     assert planted.secret not in str(redact_headers({planted.header: planted.place}))
 
 
+@pytest.mark.promise("redaction-is-linear")
+def test_a_header_is_kept_up_to_its_bound() -> None:
+    assert MAX_HEADER == 8192
+    for length in (8191, 8192, 8193):
+        (header,) = redact_headers({"Server": "a" * length})
+        assert header == {"name": "server", "value": "a" * min(length, 8192)}
+    assert redact_headers({"server" + "a" * 1000: "1"}) == []
+
+
 @pytest.mark.promise("captures-without-secrets")
 def test_reason_phrases() -> None:
     assert [redact_reason(phrase) for phrase in ("OK", "Not Found", "not found", "")] == [

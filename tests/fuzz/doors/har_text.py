@@ -1,4 +1,4 @@
-"""HAR texts of all recorders, plain and packed, as an import takes them: unpacked, decoded, made rows."""
+"""HAR texts of all recorders, plain and packed, as an import takes them; what is read, against a plain reader."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import mutated_hars
 import polars as pl
 import zstandard
+from naive_hars import require_equal_reading
 
 from doors import Bound
 from originset.analysis.har.tables import HarBatch
@@ -36,6 +37,8 @@ def read(data: bytes, *, whole: bool) -> None:
             raise har
         if isinstance(har, HarText):
             batch.add(har.text, har.source, "0" * 64)
+            if whole:
+                require_equal_reading(har.text)
     if whole and batch.entries:
         require_schema(batch.tables())
 

@@ -107,6 +107,40 @@ def test_certificates_that_go_their_own_ways_make_the_interval_wide() -> None:
     apart = compare_ring(rings, 1, before, traffic({1: 0, 2: 1400, 3: 1000, 4: 1000}))
     assert (alike.connections, apart.connections) == ("fewer", "undecided")
     assert apart.needed > 100 * alike.needed
+    beside = compare_ring(rings, 1, before, traffic({1: 700, 2: 700, 3: 0, 4: 2000}))
+    assert beside.connections == "undecided"
+    assert beside.needed > 100 * alike.needed
+
+
+def test_the_interval_of_certificates_is_that_of_a_ratio_of_totals() -> None:
+    """Cochran 1977, section 6.3, by hand: residuals of 1 / 4 and -1 / 4 of two certificates, doubled by 2 / (2 - 1)."""
+    rings = {1: [change(1, 1), change(1, 2)]}
+    found = compare_ring(rings, 1, traffic({1: 2000, 2: 2000}), traffic({1: 3000, 2: 1000}))
+    (row, *_) = found.rows.iter_rows(named=True)
+    assert row["change"] == 1
+    spread = 1.959964 * math.sqrt(2 * 2 * (1000 / 4000.5) ** 2)
+    assert math.log(row["high"]) == pytest.approx(spread)
+    assert math.log(row["low"]) == pytest.approx(-spread)
+    # As many as it takes by two numbers of that size, as often as certificates vary more than connections.
+    times = 2 * 2 * (1000 / 4000.5) ** 2 / (2 / 4000.5)
+    assert found.needed == math.ceil(2 * (1.959964 / math.log(1.1)) ** 2 * times)
+
+
+@pytest.mark.parametrize("connections", [9, 10])
+def test_ten_connections_are_enough(connections: int) -> None:
+    """Of the control before, which is then the ring's own, and of each number, of which an interval is given."""
+    counts = traffic({1: connections, 2: connections})
+    found = compare_ring(WITH_CONTROL, 1, counts, counts)
+    assert (found.instead is None) == (found.rows["change"][0] == 1) == (connections == 10)
+    few_during = compare_ring(WITH_CONTROL, 1, traffic({1: 99, 2: 99}), traffic({1: 99, 2: connections}))
+    assert (few_during.rows["change"][0] is not None) == (connections == 10)
+
+
+def test_a_bound_at_the_intervals_end_decides_nothing() -> None:
+    before, during = traffic({1: 1000, 2: 1000}), traffic({1: 500, 2: 1000})
+    (row, *_) = compare_ring(WITH_CONTROL, 1, before, during).rows.iter_rows(named=True)
+    for bound in (row["low"], row["high"]):
+        assert compare_ring(WITH_CONTROL, 1, before, during, most_ratio=bound).connections == "undecided"
 
 
 def test_shares_are_compared_in_percentage_points() -> None:
@@ -129,6 +163,32 @@ def test_shares_are_compared_in_percentage_points() -> None:
     assert (row["change"], row["verdict"]) == (pytest.approx(0), "not worse")
     others = shares(100, 100).filter(~pl.col("measure").is_in(["errors", "new connections"]))
     assert set(others["verdict"]) == {"not measured"}
+
+
+def test_the_interval_of_a_share_is_that_of_agresti_and_coull() -> None:
+    """With two more of each number: 12 of 1004, 32 of 1004, 22 of 2004 twice."""
+    before = traffic({1: 99, 2: 99}, requests={1: 1000, 2: 2000}, errors={1: 10, 2: 20})
+    during = traffic({1: 99, 2: 99}, requests={1: 1000, 2: 2000}, errors={1: 30, 2: 20})
+
+    def errors(**bounds: float) -> dict[str, object]:
+        (row,) = compare_ring(WITH_CONTROL, 1, before, during, **bounds).rows.filter(measure="errors").to_dicts()
+        return row
+
+    row = errors()
+    assert [row["change"], row["low"], row["high"]] == pytest.approx([2, 0.5686644423, 3.4313355577])
+    assert row["verdict"] == "worse"
+    # Its end is not above a bound that is as large.
+    assert [errors(most_points=row[end])["verdict"] for end in ("low", "high")] == ["undecided", "not worse"]
+
+
+def test_a_share_of_nothing_is_not_measured() -> None:
+    before = traffic({1: 99, 2: 99}, requests={1: 1000, 2: 1000}, errors={1: 1, 2: 1})
+    during = traffic({1: 99, 2: 99}, requests={1: 1000, 2: 0}, errors={1: 1, 2: 0})
+    (row,) = compare_ring(WITH_CONTROL, 1, before, during).rows.filter(measure="errors").to_dicts()
+    assert (row["verdict"], row["experiment_before"], row["change"]) == ("not measured", None, None)
+    alone = {1: [change(1, 1)]}
+    (row,) = compare_ring(alone, 1, before, before).rows.filter(measure="errors").to_dicts()
+    assert (row["experiment_before"], row["control_before"], row["change"]) == (0.1, None, 0)
 
 
 @pytest.mark.parametrize("mean", [10, 100])

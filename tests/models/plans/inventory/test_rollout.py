@@ -77,6 +77,18 @@ def test_control_names_have_the_length_and_are_names(length: int, certificate: s
         check_host(name)
 
 
+@pytest.mark.parametrize(
+    ("room", "labels"),
+    [(1, [1]), (63, [63]), (64, [62, 1]), (65, [63, 1]), (66, [63, 2]), (127, [63, 63]), (128, [63, 62, 1])],
+)
+def test_control_names_have_few_labels(room: int, labels: list[int]) -> None:
+    assert control_name(len(".x.test"), "x.test", "certificate") is None
+    name = control_name(room + len(".x.test"), "x.test", "certificate")
+    assert name is not None
+    assert [len(label) for label in name.removesuffix(".x.test").split(".")] == labels
+    assert name != control_name(len(name), "x.test", "another")
+
+
 def test_a_domain_that_is_none() -> None:
     with pytest.raises(ValueError, match=r"x\.test/"):
         rollout(additions(1), "x.test/", "seed")
@@ -86,5 +98,6 @@ def test_a_domain_that_is_none() -> None:
 def test_few_certificates(certificates: int, sizes: list[int]) -> None:
     made = rollout(additions(certificates), "x.test", "seed")
     assert [len(ring.certificates) for ring in made.rings[: len(sizes)]] == sizes
+    assert all(ring.certificates for ring in made.rings)
     assert [ring.ring for ring in made.rings] == list(range(1, len(made.rings) + 1))
     assert {change.group for change in made.rings[len(sizes) - 1].certificates} == {"experiment"}
