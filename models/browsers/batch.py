@@ -104,6 +104,17 @@ def second_least(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     return pl.Series(second).replace(np.inf, None)
 
 
+def request_rows(requests: pl.DataFrame, visit: pl.Series, number: pl.Series) -> pl.Series:
+    """The row of ``requests``, which are ordered by both, of each visit and request_id (``number``); or NULL."""
+    keys, wanted = (
+        of_visit.cast(pl.Int64).to_numpy() * 2**32 + of_request.fill_null(0).to_numpy()
+        for of_visit, of_request in ((requests["visit_id"], requests["request_id"]), (visit, number))
+    )
+    row = np.searchsorted(keys, wanted)
+    there = np.append(keys, np.iinfo(np.int64).min)[row] == wanted
+    return pl.Series(row).set(pl.Series(~there) | number.is_null(), None)
+
+
 def matched(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:
     """For each of ``rows`` the columns (all if none is named) of the first of ``others`` with its keys, or NULL."""
     of_keys = others.select(*keys, *columns) if columns else others

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
-from originset.models.browsers.batch import Ints, Part, group_numbers, largest, matched, second_least
+from originset.models.browsers.batch import Ints, Part, group_numbers, largest, matched, request_rows, second_least
 from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
@@ -180,8 +180,8 @@ def _caused_at(requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, answer
     """``caused_ms``: when what asked for each request, or else the page's document, had been answered."""
     visit = requests["visit_id"]
     main = pages["main"].gather(visit)
-    by_initiator = answered.gather(_rows_of(requests, visit, requests["initiator_id"]))
-    by_document = answered.gather(_rows_of(requests, pl.int_range(pages.height, eager=True), pages["main"])).gather(
+    by_initiator = answered.gather(request_rows(requests, visit, requests["initiator_id"]))
+    by_document = answered.gather(request_rows(requests, pl.int_range(pages.height, eager=True), pages["main"])).gather(
         visit
     )
     leads = pl.Series(kind == _NAVIGATION)
@@ -192,17 +192,6 @@ def _caused_at(requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, answer
     before = (requests["request_id"] <= main).fill_null(value=False)
     caused = by_initiator.fill_null(by_document).set(before | leads, None)
     return caused.scatter(leads.arg_true(), hops)
-
-
-def _rows_of(requests: pl.DataFrame, visit: pl.Series, number: pl.Series) -> pl.Series:
-    """The row of ``requests``, which are ordered by both, of each visit and request_id (``number``); or NULL."""
-    keys, wanted = (
-        of_visit.cast(pl.Int64).to_numpy() * 2**32 + of_request.fill_null(0).to_numpy()
-        for of_visit, of_request in ((requests["visit_id"], requests["request_id"]), (visit, number))
-    )
-    row = np.searchsorted(keys, wanted)
-    there = np.append(keys, np.iinfo(np.int64).min)[row] == wanted
-    return pl.Series(row).set(pl.Series(~there) | number.is_null(), None)
 
 
 def _kinds(part: Part, requests: pl.DataFrame, visit: Ints) -> _Codes:

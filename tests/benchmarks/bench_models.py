@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,15 +93,13 @@ def cost_of(*arguments: str, python: str = sys.executable) -> Cost:
 
 
 def _watch(process: subprocess.Popen[str], most: list[float]) -> None:
-    root = psutil.Process(process.pid)
     while process.poll() is None:
         total = 0
-        for each in root.children(recursive=True):
-            try:
-                memory = each.memory_full_info()
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
-            total += memory.uss
+        # Any of them may end while it is looked at.
+        with suppress(psutil.NoSuchProcess):
+            for each in psutil.Process(process.pid).children(recursive=True):
+                with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                    total += each.memory_full_info().uss
         most[0] = max(most[0], total / 2**20)
         time.sleep(_LOOK_S)
 
