@@ -65,9 +65,9 @@ def read(rows: Mapping[str, pl.DataFrame]) -> Part:
 def _in_order_of(rows: pl.DataFrame, key: str) -> pl.DataFrame:
     """The rows ordered by visit and ``key``, which decide what is the first of several."""
     # A sort copies all columns, and nearly always they are in order.
-    if rows.select(pl.struct("visit_id", key)).to_series().is_sorted():
-        return rows
-    return rows.sort("visit_id", key)
+    step, within = pl.col("visit_id").cast(pl.Int64).diff(), pl.col(key).diff()
+    in_order = (step > 0) | ((step == 0) & (within >= 0).fill_null(value=False))
+    return rows if rows.select(in_order.all()).item() else rows.sort("visit_id", key)
 
 
 def _with_visit_numbers(rows: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
@@ -92,13 +92,27 @@ def largest(values: pl.Series, group: Ints, groups: int) -> pl.Series:
 
 def second_least(values: pl.Series, group: Ints, groups: int) -> pl.Series:
     """The second least of each group; NULL where fewer are known."""
-    numbers = values.fill_null(np.inf).to_numpy()
-    order = np.lexsort((numbers, group))
-    starts = np.searchsorted(group[order], np.arange(groups + 1))
-    second = np.full(groups, np.inf)
-    there = starts[:-1] + 1 < starts[1:]
-    second[there] = numbers[order[starts[:-1][there] + 1]]
+    numbers = values.fill_null(np.inf).to_numpy().copy()
+    least, second = (np.full(groups, np.inf) for _ in range(2))
+    np.minimum.at(least, group, numbers)
+    # Without one row that has the least of its group.
+    rows = np.flatnonzero(numbers == least[group])
+    row = np.zeros(groups, np.int64)
+    row[group[rows]] = rows
+    numbers[row] = np.inf
+    np.minimum.at(second, group, numbers)
     return pl.Series(second).replace(np.inf, None)
+
+
+def request_rows(requests: pl.DataFrame, visit: pl.Series, number: pl.Series) -> pl.Series:
+    """The row of ``requests``, which are ordered by both, of each visit and request_id (``number``); or NULL."""
+    keys, wanted = (
+        of_visit.cast(pl.Int64).to_numpy() * 2**32 + of_request.fill_null(0).to_numpy()
+        for of_visit, of_request in ((requests["visit_id"], requests["request_id"]), (visit, number))
+    )
+    row = np.searchsorted(keys, wanted)
+    there = np.append(keys, np.iinfo(np.int64).min)[row] == wanted
+    return pl.Series(row).set(pl.Series(~there) | number.is_null(), None)
 
 
 def matched(rows: pl.DataFrame, others: pl.DataFrame, keys: list[str], *columns: str) -> pl.DataFrame:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from originset.models.browsers.batch import Ints, Part, group_numbers, matched
+from originset.models.browsers.batch import Ints, group_numbers
 
 _Times = np.ndarray[Any, np.dtype[np.float64]]
 
-_KEY = ["visit_id", "connection_id"]
 
-
-def with_lifetimes(part: Part, rows: pl.DataFrame, alike: tuple[str, ...]) -> pl.DataFrame:
+def with_lifetimes(rows: pl.DataFrame, told: pl.DataFrame, alike: tuple[str, ...]) -> pl.DataFrame:
     """``rows`` (requests alike, by connection) with what became of the connections before them.
 
     ``life``: of HTTP/2 and HTTP/3, how often all connections had closed that carried earlier rows alike in ``alike``.
@@ -25,8 +23,9 @@ def with_lifetimes(part: Part, rows: pl.DataFrame, alike: tuple[str, ...]) -> pl
 
     Who closed, and that a server tells so beforehand (GOAWAY, RFC 9113 section 6.8), is not asked: a browser closes no
     connection that it still uses.
+
+    ``told``: closed_ms, opened_ms and source of each row's connection.
     """
-    told = matched(rows, part.connections, _KEY, "closed_ms", "opened_ms", "source")
     known = rows["connection"].to_numpy() >= 0
     watched = known & (told["source"] == "netlog").fill_null(value=False).to_numpy()
     closed = told["closed_ms"].fill_null(np.inf).to_numpy()
@@ -50,18 +49,23 @@ def with_lifetimes(part: Part, rows: pl.DataFrame, alike: tuple[str, ...]) -> pl
 
 def _follows(group: Ints, begun: _Times, gone: _Times, order: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which rows begin when the connections of all earlier ones of their group are gone; the first of a group none."""
-    place = pl.DataFrame({"group": group[order], "gone": gone[order]})
+    # Nothing follows in a group of one row, nor where no end is known: polars goes through groups one by one.
+    several = (np.bincount(group) > 1) & (np.bincount(group, gone < np.inf) > 0)
+    rows = order[several[group[order]]]
+    place = pl.DataFrame({"group": group[rows], "gone": gone[rows]})
     before = place.select(pl.col("gone").cum_max().shift(1).over("group")).to_series().fill_null(np.inf).to_numpy()
     follows = np.zeros(group.size, np.bool_)
-    follows[order] = before <= begun[order]
+    follows[rows] = before <= begun[rows]
     return follows
 
 
 def _so_far(flags: np.ndarray[Any, np.dtype[np.bool_]], group: Ints, order: Ints) -> Ints:
     """How many of a group's flags are set up to each row, in this order."""
+    total = np.cumsum(flags[order])
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    before_group: Ints = (total - flags[order])[starts]
     counted = np.zeros(group.size, np.int64)
-    place = pl.DataFrame({"group": group[order], "flag": flags[order].astype(np.int64)})
-    counted[order] = place.select(pl.col("flag").cum_sum().over("group")).to_series().to_numpy()
+    counted[order] = total - before_group[group[order]]
     return counted
 
 

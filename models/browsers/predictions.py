@@ -19,8 +19,6 @@ _ROUND_TRIPS = {"TLS 1.3": 2, "TLS 1.2": 3, "QUIC": 1}
 # A dNSName in a certificate: its text, a tag and a length (RFC 5280, up to 127 bytes).
 _BYTES_BESIDE_NAME = 2
 
-_HOST = ("visit_id", "host", "port")
-
 #: What :func:`lacking` counts, of each page.
 LACKING = ("lacks_answers", "lacks_certificates", "lacks_credentials")
 
@@ -81,10 +79,10 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     )
     if rules.quic_races_tcp:
         several_sent = (pl.col("opens") > NO) & (pl.col("requests") > 1)
-        raced = _speaks("h3") | (_speaks("h2") & pl.col("over_h3") & ~_speaks("h3").any().over(_HOST))
+        raced = _speaks("h3") | (_speaks("h2") & pl.col("over_h3") & ~_speaks("h3").any().over("page_origin"))
         # That two of a page's names race so was not seen.
-        of_page = (raced & several_sent).cum_sum().over("visit_id")
-        high += pl.when(raced & several_sent & (of_page == 1)).then(1).otherwise(0)
+        of_page = pl.col("group").filter(raced & several_sent).min().over("visit_id")
+        high += pl.when(pl.col("group") == of_page).then(1).otherwise(0)
     # Where no handshake with its own server succeeds, only the connection that answered 421 may be left for a new one.
     left = 0 if rules.retries_share_connection else (pl.col("refused") > NO).cast(pl.Int64)
     # An Alt-Svc field may come too late for the requests that the recording has over HTTP/3 after others over HTTP/2.
@@ -95,7 +93,8 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
 
 def _after_alt_svc() -> pl.Expr:
     """Whether the group's host went over to HTTP/3 within the page, as its server's Alt-Svc (RFC 7838) has it do."""
-    return _speaks("h3") & _speaks("h2").cum_max().over(_HOST)
+    first_over_h2 = pl.col("group").filter(_speaks("h2")).min().over("page_origin")
+    return _speaks("h3") & (first_over_h2 < pl.col("group")).fill_null(value=False)
 
 
 def _speaks(protocol: str) -> pl.Expr:
@@ -125,7 +124,7 @@ def _carriers_of_one_mode(rules: BrowserRules) -> pl.Expr:
     """
     own = pl.col("carriers")
     if "cross_site_frame" not in rules.pool:
-        own = pl.when(own.is_not_null().all().over(_HOST)).then(own.sum().over(_HOST))
+        own = pl.when(own.is_not_null().all().over("page_origin")).then(own.sum().over("page_origin"))
     return pl.when(pl.col("browser").str.starts_with("chromium")).then(own)
 
 
@@ -239,10 +238,15 @@ def _lookups(opens: pl.DataFrame, others: pl.DataFrame, rules: BrowserRules, pag
 
 
 def with_lookups(groups: pl.DataFrame) -> pl.DataFrame:
-    """``groups`` with numbers for what one lookup serves: ``lookup`` (a page's name), ``lookup_in_partition``."""
+    """``groups`` with numbers for what one lookup serves: ``lookup`` (a page's name), ``lookup_in_partition``.
+
+    And for a page's name and port: ``page_origin``.
+    """
     of_name, _ = group_numbers(groups.select("visit_id", "host"))
-    of_partition, _ = group_numbers(groups.select("visit_id", "host", "top_site", "cross_site"))
-    return groups.with_columns(pl.Series("lookup", of_name), pl.Series("lookup_in_partition", of_partition))
+    lookups = groups.with_columns(pl.Series("lookup", of_name))
+    of_partition, _ = group_numbers(lookups.select("lookup", "top_site", "cross_site"))
+    of_origin, _ = group_numbers(lookups.select("lookup", "port"))
+    return lookups.with_columns(pl.Series("lookup_in_partition", of_partition), pl.Series("page_origin", of_origin))
 
 
 def without_tls(part: Part, groups: pl.DataFrame) -> pl.DataFrame:

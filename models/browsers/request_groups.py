@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from originset.data.http_status import MISDIRECTED_REQUEST
-from originset.models.browsers.batch import Ints, Part, group_numbers, largest, matched, second_least
+from originset.models.browsers.batch import Ints, Part, group_numbers, largest, matched, request_rows, second_least
 from originset.models.browsers.late_frames import frames_missed
 from originset.models.browsers.lifetimes import with_lifetimes
 
@@ -30,6 +30,9 @@ _F, _N, _T = range(3)
 _ALIKE = ("visit_id", "host", "port", "protocol", "credentialed", "cross_site", "apart", "frames_missed")
 
 _Codes = np.ndarray[Any, np.dtype[np.int8]]
+
+# What is told of a connection.
+_TOLD = ("established_ms", "closed_ms", "opened_ms", "source")
 
 _OF_CONNECTIONS = (
     *("connection", "socket", "site", "main_site", "ended_ms", "refused", "apart"),
@@ -111,6 +114,7 @@ def modes_of(part: Part) -> pl.DataFrame:
     looked_up = begun + pl.col("dns_ms").fill_null(0.0)
     phases = [pl.col(name).fill_null(0.0) for name in ("connect_ms", "send_ms", "wait_ms", "receive_ms")]
     ended = requests.select((looked_up + pl.sum_horizontal(phases)).alias("ended"))["ended"]
+    told = matched(requests[firsts], part.connections, ["visit_id", "connection_id"], *_TOLD)
     refused, phase = (np.zeros(firsts.size, np.bool_) for _ in range(2))
     refused[group[(requests["status"] == MISDIRECTED_REQUEST).fill_null(value=False).to_numpy()]] = True
     phase[group[(requests["dns_ms"] > 0).fill_null(value=False).to_numpy()]] = True
@@ -124,7 +128,9 @@ def modes_of(part: Part) -> pl.DataFrame:
         looked_up.alias("ready_ms"),
         (looked_up + pl.col("connect_ms")).alias("connected_ms"),
         _connections(alike),
-        _caused_at(part, requests, kind, pages, ended)[firsts],
+        _caused_at(requests, kind, pages, _answered_at(requests, kind, ended, told["established_ms"].gather(group)))[
+            firsts
+        ],
         pl.Series("socket", socket[firsts]),
         pl.Series("apart", apart[firsts]),
         facts["frames_missed"].gather(firsts),
@@ -140,7 +146,7 @@ def modes_of(part: Part) -> pl.DataFrame:
     carried = _with_protocols(part, rows).with_columns(
         _carried_credentials(rows["connection"].to_numpy(), said[firsts])
     )
-    return with_lifetimes(part, _of_pages(part, carried, pages), _ALIKE)
+    return with_lifetimes(_of_pages(part, carried, pages), told, _ALIKE)
 
 
 def _sent_at_first(requests: pl.DataFrame, looked_up: pl.Expr, group: Ints, firsts: Ints) -> Ints:
@@ -160,26 +166,29 @@ def _as_boolean(codes: _Codes) -> pl.Series:
     return pl.select(pl.when(pl.lit(pl.Series(codes)) != _N).then(pl.lit(pl.Series(codes == _T)))).to_series()
 
 
-def _caused_at(part: Part, requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, ended: pl.Series) -> pl.Series:
-    """``caused_ms``: when what asked for each request, or else the page's document, had been answered.
+def _answered_at(requests: pl.DataFrame, kind: _Codes, ended: pl.Series, established: pl.Series) -> pl.Series:
+    """When each request had been answered; one for a document, which is read as it comes, when its answer began.
 
-    A document asks for what it names as it comes: of one, when it began to. Nothing is answered before its connection
-    is established, whatever a recorder leaves out.
+    Nothing is answered before its connection is established, whatever a recorder leaves out.
     """
     documents = pl.Series((kind == _NAVIGATION) | (kind == _SUBDOCUMENT))
     read_ms = pl.when(documents).then(pl.col("receive_ms").fill_null(0)).otherwise(0)
-    established = matched(requests, part.connections, ["visit_id", "connection_id"], "established_ms")["established_ms"]
-    answered = requests.select("visit_id", "request_id", caused_ms=pl.max_horizontal(ended - read_ms, established))
-    main = pages["main"].gather(requests["visit_id"])
-    by_initiator, by_document = (
-        matched(each.rename({"initiator_id": "request_id"}), answered, ["visit_id", "request_id"], "caused_ms")[
-            "caused_ms"
-        ]
-        for each in (requests.select("visit_id", "initiator_id"), requests.select("visit_id", initiator_id=main))
+    return requests.select(caused_ms=pl.max_horizontal(ended - read_ms, established))["caused_ms"]
+
+
+def _caused_at(requests: pl.DataFrame, kind: _Codes, pages: pl.DataFrame, answered: pl.Series) -> pl.Series:
+    """``caused_ms``: when what asked for each request, or else the page's document, had been answered."""
+    visit = requests["visit_id"]
+    main = pages["main"].gather(visit)
+    by_initiator = answered.gather(request_rows(requests, visit, requests["initiator_id"]))
+    by_document = answered.gather(request_rows(requests, pl.int_range(pages.height, eager=True), pages["main"])).gather(
+        visit
     )
     leads = pl.Series(kind == _NAVIGATION)
     # What leads to the page is asked for by the redirect before it; of what else came before it nobody knows.
-    hops = answered.filter(leads).select(pl.col("caused_ms").shift(1).over("visit_id"))["caused_ms"]
+    hops = (
+        pl.DataFrame([visit, answered]).filter(leads).select(pl.col("caused_ms").shift(1).over("visit_id"))["caused_ms"]
+    )
     before = (requests["request_id"] <= main).fill_null(value=False)
     caused = by_initiator.fill_null(by_document).set(before | leads, None)
     return caused.scatter(leads.arg_true(), hops)

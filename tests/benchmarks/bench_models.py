@@ -10,13 +10,13 @@ means anything. Run it by itself: ``make bench``, or ``python tests/benchmarks/b
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,10 +95,10 @@ def cost_of(*arguments: str, python: str = sys.executable) -> Cost:
 def _watch(process: subprocess.Popen[str], most: list[float]) -> None:
     while process.poll() is None:
         total = 0
-        # It may end between any two of these.
-        with contextlib.suppress(psutil.NoSuchProcess):
+        # Any of them may end while it is looked at.
+        with suppress(psutil.NoSuchProcess):
             for each in psutil.Process(process.pid).children(recursive=True):
-                with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                     total += each.memory_full_info().uss
         most[0] = max(most[0], total / 2**20)
         time.sleep(_LOOK_S)

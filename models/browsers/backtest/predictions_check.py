@@ -8,7 +8,7 @@ from originset.data.reference.browser_rules import BrowserRules, rule_sets
 from originset.data.schema.study_tables import PREDICTIONS_CHECK
 from originset.models.browsers.backtest.error_causes import missing_causes, surplus_causes
 from originset.models.browsers.backtest.fact_predictions import FactPrediction
-from originset.models.browsers.backtest.recorded_facts import compared_requests
+from originset.models.browsers.backtest.recorded_facts import checked_requests
 from originset.models.browsers.batch import Part
 
 _ORIGIN = ["visit_id", "host", "port", "protocol"]
@@ -39,10 +39,9 @@ def predictions_check(part: Part, groups: pl.DataFrame, found: pl.DataFrame, red
 
 
 def recorded_connections(part: Part) -> pl.DataFrame:
-    """The TLS connections that carried requests of each page: visit_id, connection_id, host, port and protocol."""
-    return compared_requests(part).unique(["visit_id", "connection_id"], keep="first", maintain_order=True).select(
-        "visit_id", "connection_id", "host", "port", "protocol"
-    )  # fmt: skip
+    """The TLS connections that carried :func:`checked_requests`: visit_id, connection_id, host, port and protocol."""
+    carried = checked_requests(part).filter("secure").select("visit_id", "connection_id", "host", "port", "protocol")
+    return carried.unique(["visit_id", "connection_id"], keep="first", maintain_order=True)
 
 
 def _checked_visits(

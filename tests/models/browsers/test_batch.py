@@ -1,11 +1,12 @@
 """Rows of a batch as numbers: those that are alike, and pages as they are however they are written down."""
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from originset.models.browsers.batch import earlier_alike, group_numbers, matched
+from originset.models.browsers.batch import earlier_alike, group_numbers, matched, request_rows, second_least
 from tests.fixtures.browser_models import browser_tables, part_of
 
 SITE, OTHER, ADDRESS = "www.one.test", "static.one.test", "104.16.0.1"
@@ -28,6 +29,28 @@ def test_the_first_row_with_the_same_keys(rows, others) -> None:
     frames = [pl.DataFrame(each, schema={"a": pl.Int64, "b": pl.Int64}, orient="row") for each in (rows, others)]
     found = matched(frames[0], frames[1].with_row_index("n"), ["a", "b"], "n")
     assert found["n"].to_list() == [others.index(row) if row in others and None not in row else None for row in rows]
+
+
+_REQUEST_IDS = st.none() | st.sampled_from((-(2**31), -1, 0, 1, 7, 2**31 - 1))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), _REQUEST_IDS.filter(lambda one: one is not None)), max_size=12), st.data())
+def test_the_row_of_a_request(rows, data) -> None:
+    rows = sorted(rows)
+    wanted = data.draw(st.lists(st.tuples(st.integers(0, 3), _REQUEST_IDS), max_size=12))
+    schema = {"visit_id": pl.UInt32, "request_id": pl.Int32}
+    requests, asked = (pl.DataFrame(each, schema, orient="row") for each in (rows, wanted))
+    found = request_rows(requests, asked["visit_id"], asked["request_id"])
+    assert found.to_list() == [rows.index(each) if each in rows else None for each in wanted]
+
+
+@given(st.lists(st.lists(st.none() | st.sampled_from((-1.0, 0.0, 2.5, 9.0)), min_size=1, max_size=4), max_size=4))
+def test_the_second_least_of_each_group(groups) -> None:
+    rows = [(group, value) for group, values in enumerate(groups) for value in values]
+    group = np.array([number for number, _ in rows], np.int64)
+    found = second_least(pl.Series([value for _, value in rows], dtype=pl.Float64), group, len(groups))
+    known = [sorted(value for value in values if value is not None) for values in groups]
+    assert found.to_list() == [values[1] if len(values) > 1 else None for values in known]
 
 
 NAMES = ("a.test", "abcdefg.test", SITE, OTHER, "www.one.test.example", "www.one.test.example2")
