@@ -205,24 +205,6 @@ def test_a_number_that_the_rules_do_not_give_is_one_of_two(tmp_path: Path) -> No
     assert change.saved == (1, 2)
 
 
-def test_what_was_nearly_too_late_may_be_another_time(tmp_path: Path) -> None:
-    """The second image's name is there 35 ms after the first one's connection; nothing but chance has it so."""
-
-    def apart(log: dict[str, Any]) -> None:
-        first, second = log["entries"][1:3]
-        second["request"]["url"] = "https://two.site.test/two"
-        second["connection"] = "4"
-        second["timings"] |= {"dns": 10, "connect": 20}
-        second["_securityDetails"] = first["_securityDetails"] | {
-            "subjectName": "two.site.test", "sanList": ["two.site.test"]
-        }  # fmt: skip
-
-    page, _ = explained(recorded(tmp_path, apart))
-    by_host = {change.fix: change.saved for change in page.changes}
-    (saved,) = {saved for fix, saved in by_host.items() if fix and "two.site.test" in fix}
-    assert saved == (0, 1)
-
-
 def test_a_preconnect_is_in_no_recording(tmp_path: Path) -> None:
     """Firefox shares one connection among both ways of asking, unless the page announced one for the other way."""
 
