@@ -10,6 +10,7 @@ from originset.models.browsers.batch_facts import BatchFacts
 from originset.models.browsers.sharing_rules import (
     MAYBE,
     NO,
+    SLACK_MS,
     YES,
     lists_origin,
     origin_of,
@@ -38,9 +39,10 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
     ``groups``: with :func:`originset.models.browsers.connection_facts.with_servers`. The earlier one's columns end in
     ``_held``. Besides: same_host, covers (its certificate, the later's host), reaches (its address is among the later
     host's answers), together (one connection carried both), in_set (its ORIGIN frames list the later's origin),
-    cookies_as_recorded (cookies_blocked is how the recording's browser was set: :func:`with_cookies_blocked`). Pairs
-    of which the certificate is known not to cover the host are left out, and so are those of HTTP/1.1, which shares
-    nothing. ``covers`` and ``reaches`` take a connection that carried both for evidence; ``covers_by_names`` and
+    cookies_as_recorded (cookies_blocked is how the recording's browser was set: :func:`with_cookies_blocked`),
+    by_chance (the earlier one's may be established in time or not: :func:`pairs_of_other_loads`). Pairs of which the
+    certificate is known not to cover the host are left out, and so are those of HTTP/1.1, which shares nothing.
+    ``covers`` and ``reaches`` take a connection that carried both for evidence; ``covers_by_names`` and
     ``reaches_by_answers`` are what certificates, addresses and DNS answers say without it. ``names``: hosts that
     certificates (certificate_id) cover besides what is known of them.
     """
@@ -53,6 +55,7 @@ def pairs(facts: BatchFacts, groups: pl.DataFrame, names: pl.DataFrame | None = 
             (pl.col("connection_id") == pl.col("connection_id_held")).fill_null(value=False).alias("together"),
             pl.lit(value=False).alias("planned"),
             pl.lit(value=True).alias("cookies_as_recorded"),
+            pl.lit(value=False).alias("by_chance"),
         )
         .with_columns(
             pl.col("covers").alias("covers_by_names"),
@@ -74,6 +77,16 @@ def with_cookies_blocked(found: pl.DataFrame) -> pl.DataFrame:
         pl.lit(value=True).alias("cookies_blocked"),
         pl.col("cookies_blocked").fill_null(value=False).alias("cookies_as_recorded"),
     )
+
+
+def pairs_of_other_loads(found: pl.DataFrame) -> pl.DataFrame:
+    """:func:`pairs` as other loads of the pages may have them: what was established nearly late may be, or in time.
+
+    Nothing but chance decides that, unless what asks for the later one had not been answered before.
+    """
+    near = (pl.col("connected_ms_held") - pl.col("ready_ms")).abs() <= SLACK_MS
+    ordered = (pl.col("connected_ms_held") <= pl.col("caused_ms")).fill_null(value=False)
+    return found.with_columns((near & ~ordered).fill_null(value=False).alias("by_chance"))
 
 
 def _possible(groups: pl.DataFrame, coverage: pl.DataFrame) -> pl.DataFrame:
@@ -148,6 +161,7 @@ def could_join(groups: pl.DataFrame, near: pl.DataFrame) -> pl.DataFrame:
         pl.lit(value=False).alias("together"),
         pl.lit(value=True).alias("planned"),
         pl.lit(value=True).alias("cookies_as_recorded"),
+        pl.lit(value=False).alias("by_chance"),
     ).with_columns(*_reaches(groups))  # fmt: skip
 
 

@@ -26,7 +26,8 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     A connection that was opened for another host tells nothing of these; the address of a group without any connection
     id is taken for its own.
     """
-    carried = matched(groups, part.connections, ["visit_id", "connection_id"], "first_host")["first_host"]
+    carried = matched(groups, part.connections, ["visit_id", "connection_id"], "first_host", "established_ms")
+    opened_for_host = carried["first_host"] == groups["host"]
     told = groups.select("host", "server_ip", "started_ms", "ready_ms", "connected_ms", "protocol", "browser").hstack(
         [
             *matched(groups, _own_connections(part.connections), _ORIGIN),
@@ -34,7 +35,8 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
             *matched(groups, _misdirected_hosts(part.connections), _NAME),
             *matched(groups, _protocols(part.queries), _NAME),
             *matched(groups, _handshakes(part.connections), _ORIGIN),
-            (carried.is_null() | (carried == groups["host"])).alias("own"),
+            (carried["first_host"].is_null() | opened_for_host).alias("own"),
+            carried["established_ms"].set(~opened_for_host.fill_null(value=False), None).alias("carried_ms"),
             part.facts.is_ip_literal(groups["host"]).alias("literal"),
             _opened_connection(groups),
         ]
@@ -45,9 +47,9 @@ def with_servers(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.coalesce("own_ip", _only_item("answers")))
         .alias("peer"),
         name_ready().alias("ready_ms"),
-        # What was carried by another's connection found it established.
+        # Those of each mode have a connection of their own. What was carried by another's found it established.
         pl.when("own")
-        .then(pl.coalesce("own_ms", "connected_ms"))
+        .then(pl.coalesce("carried_ms", "own_ms", "connected_ms"))
         .otherwise(pl.coalesce("own_ms", "ready_ms"))
         .alias("connected_ms"),
         part.facts.names_known(told["certificate_id"]).alias("names_known"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from originset.models.browsers.batch import Part
+from originset.models.browsers.sharing_rules import SLACK_MS
 
 _HOST = ["visit_id", "host", "port"]
 _MODE = [*_HOST, "mode"]
 _FRAME = [*_MODE, "cross_site"]
 
-_COLUMNS = ("at_once", "at_once_in_all_frames", "at_once_held_back", "host_at_once")
+_COLUMNS = ("at_once", "at_once_in_all_frames", "at_once_held_back", "host_at_once", "at_once_least")
 
 
 def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
@@ -21,17 +22,16 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
     all such groups of a host together, at the first of them, and 0 at the others. ``at_once_held_back``: the same if
     images wait until the others are there. ``host_at_once``: of all requests to the group's host, whoever sent them; it
     is known where the others are not, because nothing says which requests were sent with credentials.
+    ``at_once_least``: as few as other loads may need (:func:`groups_of_other_loads`), here NULL.
 
     WebSockets, which keep their connection, are not among them. A request is under way from when it is sent until its
     answer has been received; one that opened a connection, from when it began to: it would have been given another's
     that had become free meanwhile. NULL where the recorder does not time one of them, and where it does not say which
     of a host's requests were sent with credentials and not all are of one group.
     """
-    of = groups.filter(pl.col("protocol") == "h1").select(*_HOST, "group", "credentialed", "cross_site", "at_home")
+    of = _of_http1(groups)
     if of.is_empty():
         return groups.with_columns(pl.lit(None, pl.Int64).alias(name) for name in _COLUMNS)
-    mode = pl.when("credentialed").then(pl.lit("include")).when(~pl.col("credentialed")).then(pl.lit("omit"))
-    of = of.with_columns(mode.alias("mode"))
     timed = _timed(part).join(of.select(_HOST).unique(), on=_HOST, how="semi")
     images = pl.col("resource_type") == "image"
     pooled, of_images, of_others = (
@@ -45,7 +45,42 @@ def with_at_once(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
         _by_frame(of, timed).alias("at_once"),
         pooled.alias("at_once_in_all_frames"),
         of_host["host_at_once"],
+        pl.lit(None, pl.Int64).alias("at_once_least"),
     ).with_columns(pl.when(pl.col("at_once_in_all_frames").is_not_null()).then(held_back).alias("at_once_held_back"))
+    return _with_columns_of(groups, found)
+
+
+def groups_of_other_loads(part: Part, groups: pl.DataFrame) -> pl.DataFrame:
+    """``groups`` (:func:`with_at_once`) as other loads of the pages may need them: more at once, or fewer.
+
+    Chance decides whether a request gets a connection that another has just left, or its own first. So at most each
+    is under way from when it was asked for, and at least only from SLACK_MS after it was sent. ``carriers`` are those
+    of the recording, or more.
+    """
+    of = _of_http1(groups)
+    if of.is_empty():
+        return groups
+    timed = _timed(part).join(of.select(_HOST).unique(), on=_HOST, how="semi")
+    waiting = timed.with_columns(sent="asked")
+    left = timed.with_columns(pl.col("sent") + SLACK_MS).filter(pl.col("ended") > pl.col("sent"))
+    most = of.select(
+        "group",
+        _by_frame(of, waiting).alias("at_once"),
+        _in_all_frames(of, waiting).alias("at_once_in_all_frames"),
+        _by_frame(of, left).fill_null(1).alias("at_once_least"),
+    )
+    found = _with_columns_of(groups.drop(most.columns[1:]), most)
+    more = pl.when(pl.col("carriers").is_not_null()).then(pl.max_horizontal("carriers", "at_once"))
+    return found.with_columns(more.alias("carriers"))
+
+
+def _of_http1(groups: pl.DataFrame) -> pl.DataFrame:
+    of = groups.filter(pl.col("protocol") == "h1").select(*_HOST, "group", "credentialed", "cross_site", "at_home")
+    mode = pl.when("credentialed").then(pl.lit("include")).when(~pl.col("credentialed")).then(pl.lit("omit"))
+    return of.with_columns(mode.alias("mode"))
+
+
+def _with_columns_of(groups: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     return groups.hstack(
         groups.select("group").join(found, on="group", how="left", maintain_order="left").drop("group")
     )
@@ -92,6 +127,7 @@ def _timed(part: Part) -> pl.DataFrame:
         "resource_type",
         pl.col("credentials").alias("mode"),
         (requests["frame_site"] != page_site).alias("cross_site"),
+        pl.col("started_ms").alias("asked"),
         sent.alias("sent"),
         (sent + pl.sum_horizontal(took)).alias("ended"),
     )

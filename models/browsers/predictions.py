@@ -54,9 +54,8 @@ def _low_and_high(rules: BrowserRules) -> tuple[pl.Expr, pl.Expr]:
     side_by_side = pl.max_horizontal(1, pl.min_horizontal("at_first", modes * of_mode))
     needed = "at_once" if "cross_site_frame" in rules.pool else "at_once_in_all_frames"
     several = pl.min_horizontal(needed, rules.connections_per_host, carriers)
-    fewest_h1 = pl.min_horizontal(
-        "at_once_held_back" if rules.holds_back_images else needed, rules.connections_per_host, carriers
-    )
+    held_back = "at_once_held_back" if rules.holds_back_images else needed
+    fewest_h1 = pl.min_horizontal(held_back, "at_once_least", rules.connections_per_host, carriers)
     exact = pl.col(needed).is_not_null() & (modes == 1)
     # After each closing one at least is opened again, at most as many as are needed at once.
     lives = 1 + pl.col("closings")

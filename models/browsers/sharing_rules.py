@@ -15,8 +15,9 @@ from originset.data.reference.browser_rules import BrowserRules, browser_rules
 
 NO, MAYBE, YES = 0, 1, 2
 
-# By how much browsers differ in when they ask for the same thing, or have connected for it, where nothing orders that.
-_SLACK_MS = 200.0
+#: By how much browsers, and loads of one browser, differ in when they ask for the same thing, or have connected for it,
+#: where nothing orders that.
+SLACK_MS = 200.0
 
 
 def with_joins(found: pl.DataFrame, rules: BrowserRules) -> pl.DataFrame:
@@ -75,6 +76,7 @@ def _leads_there(rules: BrowserRules, *, recorded: bool) -> pl.Expr:
     permits, restricts = (is_over(protocols) for protocols in (rules.origin_permits, rules.origin_restricts))
     by_address = pl.col("reaches" if recorded else "reaches_by_answers")
     there = _in_time_together(rules) if recorded else in_time()
+    there = pl.when("by_chance").then(pl.lit(MAYBE, pl.Int8)).otherwise(there)
     if not rules.waits_for_connections_under_way:
         by_address = pl.min_horizontal(by_address, there)
     leads = (
@@ -178,7 +180,7 @@ def hides_spare(rules: BrowserRules, *, answers: bool) -> pl.Expr:
 @cache
 def asked_ms() -> pl.Expr:
     """No browser asks for the later one before this: what asks for it has been answered then, or it is long before."""
-    return pl.max_horizontal(pl.col("started_ms") - _SLACK_MS, "caused_ms")
+    return pl.max_horizontal(pl.col("started_ms") - SLACK_MS, "caused_ms")
 
 
 def _one_server(rules: BrowserRules) -> pl.Expr:
@@ -249,7 +251,7 @@ def lists_origin() -> pl.Expr:
 
 def listed_while_connecting() -> pl.Expr:
     """The ORIGIN frame that lists the later one's origin came while that was connecting to its own, or nearly."""
-    came, connected = pl.col("origins_ms_held"), pl.col("connected_ms") + _SLACK_MS
+    came, connected = pl.col("origins_ms_held"), pl.col("connected_ms") + SLACK_MS
     return (pl.col("in_set") & (came > pl.col("ready_ms")) & (came <= connected)).fill_null(value=False)
 
 

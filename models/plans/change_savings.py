@@ -8,9 +8,10 @@ import polars as pl
 
 from originset.data.reference.browser_rules import BrowserRules, browser_rules
 from originset.models.browsers.batch import Part
-from originset.models.browsers.candidate_pairs import pairs
+from originset.models.browsers.candidate_pairs import pairs, pairs_of_other_loads
 from originset.models.browsers.causes.advised_changes import changed_part
 from originset.models.browsers.causes.used_connections import used_connections
+from originset.models.browsers.http1_connections import groups_of_other_loads
 from originset.models.browsers.predictions import connections, of_pages, without_tls
 from originset.models.browsers.replay import replayed, ways
 from originset.models.browsers.request_groups import modes_of
@@ -34,6 +35,7 @@ INSTEAD = pl.Schema(
 
 _ORIGIN = ["visit_id", "host", "port"]
 _CHANGE = ["visit_id", "change"]
+_BOUNDS = ("low", "high", "least", "most")
 
 
 #: How many changes of a page are also tried each by itself: every one is a replay, and a stranger's page can have
@@ -59,7 +61,8 @@ class ChangeSavings:
 class _BrowserNeeds:
     """What a browser needs of pages.
 
-    ``origins``: visit_id, host, port, low and high (connections), chain_bytes; ``lookups``: visit_id and dns.
+    ``origins``: visit_id, host, port, low and high (connections), least and most (the same, in any load), chain_bytes;
+    ``lookups``: visit_id and dns.
     """
 
     origins: pl.DataFrame
@@ -71,8 +74,9 @@ def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
 
     In the recorded browser (of one that no rules are known of, in Chromium) it is the difference between what was
     recorded and what the rules say of the page after the change; in another, between what they say before and after.
-    Where the rules do not give a host the number that was recorded, it is a range from the one to the other. A host of
-    which they say the same before and after keeps its connections, whatever else may be uncertain about it.
+    Where the rules do not give a host the number that was recorded, or chance may give it another in other loads, it is
+    a range from the one to the other. A host of which they say the same before and after keeps its connections,
+    whatever else may be uncertain about it.
     """
     number = pl.col("visit_id").cast(pl.Enum(part.visits["visit_id"]), strict=False).to_physical().cast(pl.UInt32)
     rows = advised.with_columns(number).filter(pl.col("visit_id").is_not_null())
@@ -83,11 +87,11 @@ def change_savings(part: Part, advised: pl.DataFrame) -> ChangeSavings:
     others = without_tls(part, groups_of(part, modes))
     changes, instead = [], []
     for name, rules in browser_rules().items():
-        today = _browser_needs(part, rules, others)
         recorded = _recorded_by(part, name)
+        today = _browser_needs(part, rules, others, recorded)
         together = rows.with_columns(pl.lit(ALL_CHANGES, pl.Int64).alias("change"))
         for one in (together, *rows.filter(pl.col("change") < MOST_TRIED_ALONE).partition_by("change")):
-            then = _browser_needs(part, rules, others, one)
+            then = _browser_needs(part, rules, others, recorded, one)
             before = _with_unseen_preconnects(today.origins, one) if rules.modes_share_host else today.origins
             fewer = _fewer_connections(before, then, used, one.join(recorded, on="visit_id", how="left"))
             named = (
@@ -119,11 +123,12 @@ def _browser_needs(
     part: Part,
     rules: BrowserRules,
     others: pl.DataFrame,
+    recorded: pl.DataFrame,
     changes: pl.DataFrame | None = None,
 ) -> _BrowserNeeds:
     """What a browser needs of each host of the pages, as they are or after changes.
 
-    ``others``: what is asked for besides, before and after.
+    ``others``: what is asked for besides, before and after. ``recorded``: the visits whose times are the browser's own.
     """
     then, names = (part, None) if changes is None else changed_part(part, changes)
     groups = groups_of(then, modes_of(then))
@@ -132,13 +137,24 @@ def _browser_needs(
         hosts = changes.select("visit_id", pl.col("host").cast(part.facts.hosts), changed=True).unique()
         groups = groups.join(hosts, on=["visit_id", "host"], how="left", maintain_order="left")
         groups = groups.with_columns(opened=pl.col("opened") & pl.col("changed").is_null()).drop("changed")
-    opens = connections(replayed(groups, ways(pairs(part.facts, groups, names), rules)), rules)
-    origins = opens.group_by(_ORIGIN).agg(
+    found = pairs(part.facts, groups, names)
+    opens = connections(replayed(groups, ways(found, rules)), rules)
+    origins = _of_origins(opens).with_columns(least="low", most="high")
+    if recorded.height:
+        any_load = replayed(groups_of_other_loads(then, groups), ways(pairs_of_other_loads(found), rules))
+        bounds = _of_origins(connections(any_load, rules)).select(*_ORIGIN, least="low", most="high")
+        own = origins.drop("least", "most").join(recorded.select("visit_id"), on="visit_id", how="semi")
+        other = origins.join(recorded, on="visit_id", how="anti")
+        origins = pl.concat([other, own.join(bounds, on=_ORIGIN).select(other.columns)])
+    return _BrowserNeeds(origins, of_pages(then, opens, others, rules).select("visit_id", "dns"))
+
+
+def _of_origins(opens: pl.DataFrame) -> pl.DataFrame:
+    return opens.group_by(_ORIGIN).agg(
         pl.col("low").sum(),
         (pl.col("high") + pl.col("as_recorded").cast(pl.Int64)).sum().alias("high"),
         pl.col("chain_bytes").first(),
     )
-    return _BrowserNeeds(origins, of_pages(then, opens, others, rules).select("visit_id", "dns"))
 
 
 def _with_unseen_preconnects(origins: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
@@ -157,22 +173,27 @@ def _fewer_connections(
 ) -> pl.DataFrame:
     """visit_id, host, port, saved_low, saved_high and chain_bytes of each host that a change concerns."""
     recorded = used.group_by(_ORIGIN).agg(pl.len().cast(pl.Int64).alias("recorded"))
-    both = today.join(
-        then.origins.select(*_ORIGIN, low_then="low", high_then="high"), on=_ORIGIN, how="full", coalesce=True
-    ).with_columns(pl.col("low", "high", "low_then", "high_then").fill_null(0))
+    of_then = then.origins.select(*_ORIGIN, pl.col(_BOUNDS).name.suffix("_then"))
+    both = today.join(of_then, on=_ORIGIN, how="full", coalesce=True).with_columns(
+        pl.col(*_BOUNDS, *(f"{name}_then" for name in _BOUNDS)).fill_null(0)
+    )
     concerned = both.join(changes.select("visit_id").unique(), on="visit_id", how="semi").filter(
-        (pl.col("low") != pl.col("low_then")) | (pl.col("high") != pl.col("high_then"))
+        pl.any_horizontal(pl.col(name) != pl.col(f"{name}_then") for name in _BOUNDS)
     )
     by_it = changes.select("visit_id", "recorded_by").unique()
     counted = concerned.join(recorded, on=_ORIGIN, how="left").join(by_it, on="visit_id", how="left")
     # Where the rules give less or more than was recorded, it was chance, and a next load may have either.
     seen = pl.when("recorded_by").then(pl.col("recorded").fill_null(0))
-    least = pl.when("recorded_by").then(pl.min_horizontal(seen, "high")).otherwise("low")
-    most = pl.when("recorded_by").then(pl.max_horizontal(seen, "low")).otherwise("high")
+    by_chance = (
+        pl.when(pl.col("least") < pl.col("low")).then("least"),
+        pl.when(pl.col("most") > pl.col("high")).then("most"),
+    )
+    least = pl.when("recorded_by").then(pl.min_horizontal(seen, "high", by_chance[0])).otherwise("low")
+    most = pl.when("recorded_by").then(pl.max_horizontal(seen, "low", by_chance[1])).otherwise("high")
     return counted.select(
         *_ORIGIN,
-        (least - pl.col("high_then")).alias("saved_low"),
-        (most - pl.col("low_then")).alias("saved_high"),
+        (least - pl.max_horizontal("high_then", "most_then")).alias("saved_low"),
+        (most - pl.min_horizontal("low_then", "least_then")).alias("saved_high"),
         "chain_bytes",
     )
 

@@ -110,6 +110,25 @@ def test_a_connection_tells_of_the_host_that_it_was_opened_for(page, connection,
     assert (row["peer"], row["connected_ms"]) == told
 
 
+def test_a_connection_for_each_mode_is_established_in_its_own_time(page) -> None:
+    """The host's first connection, for what is asked with credentials, says nothing of the other's time."""
+    tables = page()
+    again = {"request_id": 2, "connection_id": 2, "credentials": "omit", "resource_type": "fetch", "started_ms": 500.0}
+    of_second = {"connection_id": 2, "opened_ms": 500.0, "established_ms": 580.0}
+    tables |= {
+        name: pl.concat([tables[name], tables[name].tail(1).with_columns(**_literals(tables[name], more))])
+        for name, more in (("requests", again), ("connections", of_second))
+    }
+    _, groups = groups_of(tables)
+    rows = groups.filter(pl.col("host") == SECOND).sort("started_ms")
+    assert rows["connected_ms"].to_list() == [59.0, 580.0]
+
+
+def _literals(rows: pl.LazyFrame, values: dict[str, object]) -> dict[str, pl.Expr]:
+    schema = rows.collect_schema()
+    return {name: pl.lit(value, schema[name]) for name, value in values.items()}
+
+
 @pytest.mark.parametrize(
     ("protocol", "browser", "sent_to"),
     [

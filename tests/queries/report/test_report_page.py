@@ -174,7 +174,8 @@ def axe() -> str:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("dark", "width"), [(False, 1300), (True, 400)])
+@pytest.mark.parametrize("width", [1300, 400])
+@pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing(report: Path, axe: str, dark: bool, width: int) -> None:
     with opened("chromium", report, width, 900, dark=dark) as page:
         assert page.run("return document.querySelectorAll('.lanes svg path').length") > 0
