@@ -86,3 +86,5 @@ def test_what_cannot_be_read_is_told(folder: Path) -> None:
         originset.explain("wrong.har")
     with pytest.raises(UsageError, match=r"has no site nowhere\.test"):
         originset.plan("study", "nowhere.test")
+    with pytest.raises(UsageError, match="bytes that are not UTF-8"):
+        originset.plan("study", "\udcff.test")

@@ -62,6 +62,10 @@ def site_plan(
         StudyError: there is no study, or no database yet.
         UsageError: the study has no such site, or saw no server of it.
     """
+    try:
+        site.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("the site's name has bytes that are not UTF-8") from error
     with open_database(study) as connection:
         visits, vantages, first, last = connection.execute(_BASIS, [site]).fetchall()[0]
         tables = {name: _rows(connection, statement, site) for name, statement in _TABLES.items()}

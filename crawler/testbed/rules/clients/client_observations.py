@@ -14,6 +14,7 @@ from originset.crawler.testbed.rules.clients.http_clients import InstalledClient
 from originset.crawler.testbed.rules.outcome_summary import outcome_summary
 from originset.crawler.testbed.rules.rule_outcome import expected_requests, shared_connections
 from originset.crawler.testbed.testbed import Testbed
+from originset.data.errors import UsageError
 
 _STORED = resources.files("originset.crawler.testbed.rules.clients") / "observed.json"
 _PLAIN_KINDS = {"page", "style", "script", "image"}
@@ -55,19 +56,17 @@ def observe_client(
     The testbed's scenario is the rules' ``combined_scenario``.
 
     Raises:
-        UsageError: a run of the client does not end in time.
+        UsageError: a run of the client does not end in time, or loads nothing.
     """
     trust = TrustFiles(testbed.authority.root, scratch)
-    return ClientObservations(
-        client=installed.client.title,
-        version=installed.version,
-        observed_on=observed_on,
-        loads=loads,
-        outcomes={
-            rule: dict(Counter(_observe_once(installed, testbed, rule, trust) for _ in range(loads)).most_common())
-            for rule in rules
-        },
-    )
+    outcomes = {
+        rule: dict(Counter(_observe_once(installed, testbed, rule, trust) for _ in range(loads)).most_common())
+        for rule in rules
+    }
+    if all(way.startswith("0 ") for ways in outcomes.values() for way in ways):
+        said = installed.fetch([testbed.scenario.url_of(testbed.sites[0])], trust).strip().splitlines() or ["nothing"]
+        raise UsageError(f"{installed.client.title} loaded nothing", f"it said: {said[-1]}")
+    return ClientObservations(installed.client.title, installed.version, observed_on, loads, outcomes)
 
 
 def _observe_once(installed: InstalledClient, testbed: Testbed, rule: str, trust: TrustFiles) -> str:

@@ -50,7 +50,7 @@ class TrustFiles:
     """An authority's root certificate in the two forms that clients read: PEM, and Java's."""
 
     def __init__(self, authority: Path, folder: Path) -> None:
-        """Writes the second into a folder. Its password is what Java takes where none is given."""
+        """Writes the second into a folder, with the password that clients.toml names."""
         certificate = pkcs12.PKCS12Certificate(x509.load_pem_x509_certificate(authority.read_bytes()), b"testbed")
         truststore = folder / "truststore.p12"
         truststore.write_bytes(pkcs12.serialize_java_truststore([certificate], BestAvailableEncryption(b"changeit")))

@@ -21,6 +21,7 @@ from originset.crawler.testbed.rules.clients.client_observations import (
 from originset.crawler.testbed.rules.clients.http_clients import HttpClient, http_clients, install_client
 from originset.crawler.testbed.rules.clients.page import lines
 from originset.crawler.testbed.testbed import Testbed
+from originset.data.errors import UsageError
 
 RULES = ("address-same", "certificate-missing", "protocol-misdirected")
 # One connection for each address, whatever host, or one for each host.
@@ -79,6 +80,21 @@ def test_outcomes_are_what_the_servers_saw(
     installed = install_client(client, tmp_path / "cache")
     seen = observe_client(installed, running, RULES, tmp_path, loads=2, observed_on="2026-01-01")
     assert seen == ClientObservations("of the test", "1", "2026-01-01", 2, expected)
+
+
+@pytest.mark.testbed
+@pytest.mark.slow
+def test_a_client_that_loads_nothing_is_no_observation(running: Testbed, tmp_path: Path) -> None:
+    client = HttpClient(
+        title="of the test",
+        needs=("python3",),
+        command=(sys.executable, "-c", "raise SystemExit('no trust')"),
+        version="1",
+    )
+    with pytest.raises(UsageError, match="of the test loaded nothing; it said: no trust"):
+        observe_client(
+            install_client(client, tmp_path / "cache"), running, RULES, tmp_path, loads=1, observed_on="2026-01-01"
+        )
 
 
 def test_clients_are_asked_by_plain_pages_alone() -> None:
