@@ -60,6 +60,13 @@ def lines(observed: Sequence[ClientObservations], rules: Sequence[str]) -> Itera
         day = days.get(title, rule_catalogue.observations().observed_on)
         yield f"| {title} | {day} | {' | '.join(counts)} | {_asks_again(outcomes.get(_MISDIRECTED, {}))} |"
     yield ""
+    for title, outcomes in columns.items():
+        if _loses_announcing_connections(outcomes):
+            yield (
+                f"**{title} loses what it asks for over a connection on which an ORIGIN frame comes.** RFC 9113 "
+                "(section 5.5) says that a frame of a type that is not known is ignored. Who announces an ORIGIN set "
+                "to clients like that breaks them.\n"
+            )
     yield "## Rule by rule\n"
     yield (
         "Which names shared a connection, as [browser-rules.md](browser-rules.md) writes it. Clients that went the "
@@ -89,7 +96,15 @@ def _browsers(rules: Sequence[str]) -> dict[str, Outcomes]:
 
 
 def _counts(ways: Mapping[str, int]) -> str:
-    return " or ".join(sorted({way.partition(" ")[0] for way in ways})) or "not observed"
+    """The numbers of connections, with what was lost."""
+    counts = {way.partition(" (")[0] + way.rpartition(")")[2] for way in ways}
+    return " or ".join(sorted(counts)) or "not observed"
+
+
+def _loses_announcing_connections(outcomes: Outcomes) -> bool:
+    """Whether what a client asks for is lost where the server sends an ORIGIN frame, and not where it sends none."""
+    with_frame, without = (outcomes.get(rule, {}) for rule in ("origin-complete", "address-different"))
+    return bool(with_frame) and all("lost" in way for way in with_frame) and not any("lost" in way for way in without)
 
 
 def _asks_again(ways: Mapping[str, int]) -> str:

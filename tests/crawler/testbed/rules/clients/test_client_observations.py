@@ -140,3 +140,21 @@ def test_the_page_says_who_shares_and_who_asks_again() -> None:
     assert "| gives up 1.0 | 2026-01-01 | 1 | not observed | not observed | no |" in page
     (both,) = [line for line in page if "shares 1.0" in line and line.startswith("- ")]
     assert both.startswith("- 1 (www static): shares 1.0, gives up 1.0, Chromium")
+
+
+@pytest.mark.parametrize(
+    ("with_frame", "without", "loses"),
+    [
+        ("1 (static), www lost", "2 (www / static)", True),
+        ("2 (www / static)", "2 (www / static)", False),
+        ("1 (static), www lost", "1 (static), www lost", False),
+    ],
+)
+def test_the_page_warns_of_clients_that_origin_frames_break(with_frame: str, without: str, loses: bool) -> None:
+    ways = {"origin-complete": {with_frame: 1}, "address-different": {without: 1}}
+    page = list(lines([ClientObservations("breaks", "1.0", "2026-01-01", 1, ways)], ()))
+    assert any(line.startswith("**breaks 1.0 loses") for line in page) == loses
+    assert (
+        f"| breaks 1.0 | 2026-01-01 | not observed | {'1, www lost' if 'lost' in with_frame else '2'} |"
+        in "\n".join(page)
+    )
