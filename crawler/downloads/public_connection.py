@@ -9,7 +9,7 @@ import socket
 import time
 import urllib.request
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
 from originset.data.reference.special_purpose import is_public
 
@@ -58,12 +58,28 @@ def url_opener(*, allow_private: bool, seconds: float) -> urllib.request.OpenerD
         urllib.request.ProxyHandler(),
         urllib.request.UnknownHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPRedirectHandler(),
+        ClosingRedirectHandler(),
         urllib.request.HTTPErrorProcessor(),
         _Handler(time.monotonic() + seconds, allow_private=allow_private),
     ):
         opener.add_handler(handler)
     return opener
+
+
+class ClosingRedirectHandler(urllib.request.HTTPRedirectHandler):
+    """Follows redirects as urllib does, which leaves the answer open where one leads to what is no URL."""
+
+    def http_error_302(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage
+    ) -> object:
+        """Raises ``ValueError`` where the redirect leads to no URL."""
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError:
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):

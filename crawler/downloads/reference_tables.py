@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from originset.crawler.downloads.public_connection import ClosingRedirectHandler
 from originset.data.errors import InputError
 from originset.data.files.atomic_files import replacing
 from originset.data.reference.as_names import read_as_names
@@ -22,6 +23,7 @@ from originset.data.reference.snapshot import INDEX, suffix_list_date
 from originset.data.reference.table_files import read_table_file
 
 _TIMEOUT_S = 60
+_OPENER = urllib.request.build_opener(ClosingRedirectHandler)
 _MAX_BYTES = 200_000_000  # the largest of the files has some 10 MB
 _ROUTES = re.compile(r"routeviews-rv[26]-(\d{8})-\d{4}\.pfx2as\.gz")
 _ORGANISATIONS = re.compile(r"(\d{8})\.as-org2info\.txt\.gz")
@@ -120,7 +122,7 @@ def _checked(address: str, read: Callable[[bytes, str], object]) -> bytes:
 def _download(address: str) -> bytes:
     request = urllib.request.Request(address, headers={"User-Agent": "originset"})  # noqa: S310 - http(s), from ReferenceSources
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - as above
+        with _OPENER.open(request, timeout=_TIMEOUT_S) as response:
             content: bytes = response.read(_MAX_BYTES + 1)
             missing: int | None = response.length  # of the length that it says; None where it says none
     except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of a redirect to no URL

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from originset.crawler.downloads.public_connection import ClosingRedirectHandler
 from originset.data.errors import InputError
 
 PREFIX = "tranco:"
@@ -26,6 +27,7 @@ _ID = re.compile(r"[A-Z0-9]{4,10}")
 _SOURCE = re.compile(r"tranco:(?P<id>latest|[A-Z0-9]{4,10})(?::(?P<count>[1-9][0-9]{0,7}))?")
 _TIMEOUT_S = 60.0
 _LARGEST = 1 << 30
+_OPENER = urllib.request.build_opener(ClosingRedirectHandler)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 def _download(source: str, url: str) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the server is ours to name
+        with _OPENER.open(url, timeout=_TIMEOUT_S) as answer:
             data: bytes = answer.read(_LARGEST)
             missing: int | None = answer.length  # of the length that it says; None where it says none
     except urllib.error.HTTPError as error:

@@ -134,7 +134,7 @@ def test_what_the_file_lacks_is_said(tmp_path: Path) -> None:
     page, html = explained(recorded(tmp_path, without_load))
     assert page.changes[0].load_ms is None
     assert "ms: the file does not say (without a load event)" in saved_sentence(
-        page.changes[0], "the file does not say (without a load event)"
+        page.changes[0], "the file does not say (without a load event)", "chromium"
     )
     assert "the page is left out of load times, without a load event" in html
     assert page.preconnects == []

@@ -85,6 +85,6 @@ def test_another_host_cannot_join_a_connection_that_was_closed(page) -> None:
     late = (STATIC, 200.0, 900.0, [200.0])
     assert ranges(page((WWW, 0.0, 900.0, [0.0]), late)) == [(1, 1), (1, 1)]
     assert ranges(page((WWW, 0.0, 90.0, [0.0]), late)) == [(2, 2), (2, 2)]
-    # The page's own next one is there for both.
+    # The page's own next one is there for both; 48 ms earlier may be too late for Firefox, which did not record it.
     again = (WWW, 150.0, 900.0, [150.0])
-    assert ranges(page((WWW, 0.0, 90.0, [0.0]), again, late)) == [(2, 2), (2, 2)]
+    assert ranges(page((WWW, 0.0, 90.0, [0.0]), again, late)) == [(2, 2), (2, 3)]

@@ -45,6 +45,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
 
 
 @pytest.mark.testbed
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("connection_for", "expected"),
@@ -83,6 +84,7 @@ def test_outcomes_are_what_the_servers_saw(
 
 
 @pytest.mark.testbed
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_client_that_loads_nothing_is_no_observation(running: Testbed, tmp_path: Path) -> None:
     client = HttpClient(
